@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+module TestSupport
+  # Generates one test class per backend from one body.
+  #
+  #   contract "Sleep" do
+  #     def test_returns_whole_seconds
+  #       assert_equal(0, reactor { sleep(0.01) })
+  #     end
+  #   end
+  #
+  # +backend+ is the name of the backend in each test ("uring", "epoll"). A backend that this machine cannot
+  # offer gives a skip with Heddle's reason for each test. The name "threads" (see test_helper.rb) runs the same
+  # bodies on plain threads: what a test asks of Heddle must be what Ruby itself does.
+  module Contract
+    REFERENCE = "threads"
+
+    class << self
+      # [name, nil or the reason why it is not available], best first.
+      def backends
+        @backends ||= (ENV["HEDDLE_TEST_BACKENDS"]&.split(",") || Heddle.backends.map { |one| one[:name] }).map do |name|
+          [name, reason(name)]
+        end
+      end
+
+      def reason(name)
+        return if name == REFERENCE
+
+        known = Heddle.backends.find { |one| one[:name] == name } or return "unknown backend"
+        known[:available] ? nil : known[:reason].to_s
+      end
+
+      def define(title, base, &body)
+        backends.map do |backend, reason|
+          test_class = Class.new(base)
+          Object.const_set("#{title}#{backend.capitalize}Test", test_class)
+          test_class.define_method(:backend) { backend }
+          test_class.define_method(:backend_missing) { reason }
+          test_class.class_eval(&body)
+          test_class
+        end
+      end
+    end
+  end
+
+  # A piece of concurrent work: a plain Fiber.schedule fiber, or a thread in the reference run.
+  class Job
+    attr_reader :fiber, :error
+
+    def initialize
+      @done = Thread::Queue.new
+    end
+
+    def perform
+      @fiber = Fiber.current
+      @value = yield
+    rescue StandardError, Minitest::Assertion, Minitest::Skip, SignalException => e
+      @error = e
+    ensure
+      @finished = true
+      @done.close
+    end
+
+    # True once the block has ended.
+    def finished? = @finished ? true : false
+
+    # Waits for the end; the block's value or its exception.
+    def value
+      @done.pop
+      @seen = true
+      raise @error if @error
+
+      @value
+    end
+
+    # Waits for the end; the exception or nil.
+    def failure
+      @done.pop
+      @seen = true
+      @error
+    end
+
+    # The exception that nobody has asked for.
+    def unseen_error
+      @error unless @seen
+    end
+  end
+
+  # What the bodies of contract tests use.
+  class ContractTest < ::HeddleTest
+    ENTRY = ENV.fetch("HEDDLE_TEST_ENTRY", "run")
+
+    def setup
+      super
+      @jobs = []
+      skip("backend #{backend}: #{backend_missing}") if backend_missing
+    end
+
+    def reference? = backend == Contract::REFERENCE
+
+    # Skips the reference run where plain threads cannot do the same.
+    def heddle_only(reason)
+      skip("plain threads: #{reason}") if reference?
+    end
+
+    # Runs the block in a fiber under a scheduler of the backend, waits for all jobs, returns the block's value.
+    # An exception in a job that the test has not asked for is raised here.
+    def reactor(entry: ENTRY, &block)
+      value = reference? ? in_thread(&block) : in_scheduler(entry, &block)
+      @jobs.filter_map(&:unseen_error).each { |error| raise error }
+      value
+    ensure
+      @jobs = []
+    end
+
+    # Starts the block concurrently: a Fiber.schedule fiber under Heddle, a thread in the reference run.
+    def go(&block)
+      job = Job.new
+      @jobs << job
+      if reference?
+        (@threads ||= []) << Thread.new { job.perform(&block) }
+      else
+        Fiber.schedule { job.perform(&block) }
+      end
+      job
+    end
+
+    # Lets the other jobs run until they wait. On plain threads this is a matter of time.
+    def settle
+      reference? ? sleep(0.05) : 5.times { sleep(0) }
+    end
+
+    # Runs the block and returns its value; fails if another fiber could not run meanwhile. The block must take
+    # about 0.1 s or more.
+    def assert_others_run(at_least: 3)
+      turns = 0
+      running = true
+      ticker = go { (turns += 1) && sleep(0.005) while running }
+      turns_before = turns
+      value = yield
+      progress = turns - turns_before
+      running = false
+      ticker.value
+      assert_operator(progress, :>=, at_least, "other fibers stood still")
+      value
+    ensure
+      running = false
+    end
+
+    private
+
+    def in_thread
+      @threads = []
+      value = yield
+      @threads.shift.join until @threads.empty?
+      value
+    ensure
+      # A failed body leaves threads that wait for ever.
+      @threads&.each { |thread| thread.join(0.5) || thread.kill }
+    end
+
+    def in_scheduler(entry, &block)
+      return Heddle.run(backend: backend) { yield } if entry == "run" || entry == :run
+
+      job = Job.new
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        Fiber.set_scheduler(Heddle::Scheduler.new(backend: backend))
+        Fiber.schedule { job.perform(&block) }
+      end
+      thread.join
+      job.value
+    end
+  end
+end
+
+# See TestSupport::Contract.
+def contract(title, &)
+  TestSupport::Contract.define(title, TestSupport::ContractTest, &)
+end

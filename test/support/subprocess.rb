@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module TestSupport
+  # Runs commands and scripts in a process of their own.
+  module Subprocess
+    ROOT = File.expand_path("../..", __dir__)
+
+    # What came out: stdout, stderr, and the Process::Status.
+    Outcome = Struct.new(:out, :err, :status) do
+      def success? = status.success?
+    end
+
+    # Runs a command to its end. Kills its process group and fails after +timeout+ seconds. With a block, yields
+    # the process id while the command runs.
+    def run_command(*command, env: {}, input: "", timeout: 20, chdir: nil)
+      options = { pgroup: true }
+      options[:chdir] = chdir if chdir
+      in_read, in_write = IO.pipe
+      out_read, out_write = IO.pipe
+      err_read, err_write = IO.pipe
+      pid = spawn(env, *command, in: in_read, out: out_write, err: err_write, **options)
+      [in_read, out_write, err_write].each(&:close)
+      threads = [Thread.new { out_read.read }, Thread.new { err_read.read }]
+      feed(in_write, input)
+      yield pid if block_given?
+      status = wait_for_exit(pid, command, timeout, threads)
+      Outcome.new(*threads.map(&:value), status)
+    ensure
+      close_all(in_read, in_write, out_read, out_write, err_read, err_write)
+    end
+
+    # Runs Ruby code with this Ruby, the project's lib/ and warnings on. +prelude+ names further files to load.
+    def run_ruby(code, *args, env: {}, input: "", timeout: 20, options: [], heddle: true, &block)
+      command = ruby_command + options
+      command << "-rheddle" if heddle
+      run_command(*command, "-e", code, *args, env: env, input: input, timeout: timeout, &block)
+    end
+
+    # This Ruby with the load path of the tests, so that a build variant is taken over.
+    def ruby_command
+      paths = $LOAD_PATH.select { |path| path.start_with?(ROOT) }.uniq
+      [RbConfig.ruby, "-w", *paths.map { |path| "-I#{path}" }]
+    end
+
+    # Asserts that a script ended well and said nothing on stderr; returns its stdout.
+    def assert_script(code, *args, **options, &block)
+      outcome = run_ruby(code, *args, **options, &block)
+      assert_predicate(outcome, :success?, "#{outcome.status}\n#{outcome.out}\n#{outcome.err}")
+      assert_equal("", outcome.err)
+      outcome.out
+    end
+
+    private
+
+    def feed(pipe, input)
+      pipe.write(input)
+      pipe.close
+    rescue Errno::EPIPE
+      pipe.close
+    end
+
+    def wait_for_exit(pid, command, timeout, threads)
+      deadline = now + timeout
+      until (done = Process.wait2(pid, Process::WNOHANG))
+        if now > deadline
+          Process.kill(:KILL, -pid)
+          Process.wait(pid)
+          said = threads.map { |thread| thread.join(1)&.value }.join("\n")
+          flunk("#{command.last(2).join(" ")} took longer than #{timeout} s\n#{said}")
+        end
+        sleep(0.005)
+      end
+      done.last
+    end
+  end
+end

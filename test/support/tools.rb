@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+
+module TestSupport
+  # Small helpers for all tests.
+  module Tools
+    # A folder that is removed after the test.
+    def tempdir
+      dir = Dir.mktmpdir("heddle-test")
+      (@tempdirs ||= []) << dir
+      dir
+    end
+
+    def remove_tempdirs
+      @tempdirs&.each { |dir| FileUtils.rm_rf(dir) }
+      @tempdirs = nil
+    end
+
+    # A TCP port of 127.0.0.1 on which nothing listens.
+    def free_port
+      server = TCPServer.new("127.0.0.1", 0)
+      server.addr[1]
+    ensure
+      server&.close
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # Seconds that the block takes.
+    def elapsed
+      started = now
+      yield
+      now - started
+    end
+
+    # Returns the block's value as soon as it is truthy; fails after +timeout+ seconds.
+    def wait_until(what = "the condition", timeout: 10)
+      deadline = now + timeout
+      loop do
+        value = yield
+        return value if value
+
+        flunk("#{what} did not come true within #{timeout} s") if now > deadline
+        sleep(0.002)
+      end
+    end
+
+    # Number of open descriptors of this process.
+    def descriptor_count
+      Leaks.descriptors.size
+    end
+
+    # Resident memory of this process in KB.
+    def memory_kb
+      Integer(File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1])
+    end
+
+    # Skips the test unless this process may open that many descriptors. The soft limit is raised as far as needed.
+    def need_descriptors(count)
+      soft, hard = Process.getrlimit(:NOFILE)
+      skip("hard limit of open files is #{hard}, the test needs #{count}") if hard < count
+      Process.setrlimit(:NOFILE, count, hard) if soft < count
+    end
+
+    # Closes IOs that may be closed already.
+    def close_all(*ios)
+      ios.flatten.each { |io| io&.close }
+    end
+
+    # Clears O_NONBLOCK, as a descriptor inherited from a shell has it.
+    def blocking_mode(io)
+      require "fcntl"
+      io.fcntl(Fcntl::F_SETFL, io.fcntl(Fcntl::F_GETFL) & ~File::NONBLOCK)
+      io
+    end
+
+    def ruby_at_least?(version)
+      Gem::Version.new(RUBY_VERSION) >= Gem::Version.new(version)
+    end
+  end
+end

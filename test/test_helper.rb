@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+# The ground of every test: load path, warnings, time limit and leak checks. Start reading at support/test_case.rb.
+#
+# HEDDLE_TEST_BACKENDS=uring,epoll,threads  which implementations run the contract (threads = plain Ruby, the reference)
+# HEDDLE_TEST_ENTRY=run|set_scheduler       how a contract test gets its scheduler
+# HEDDLE_TEST_TIMEOUT=60                    seconds that each test may take (default 30)
+# HEDDLE_VARIANT=assert                     load build/<variant> in place of the release build
+
+$VERBOSE = true
+
+root = File.expand_path("..", __dir__)
+lib = File.join(root, "lib")
+$LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
+variant = ENV.fetch("HEDDLE_VARIANT", "release")
+$LOAD_PATH.unshift(File.join(root, "build", variant)) unless variant.empty? || variant == "release"
+$LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
+
+require "support/warnings"
+require "minitest/autorun"
+require "heddle" unless ENV["HEDDLE_TEST_BACKENDS"] == "threads"
+require "support/watchdog"
+require "support/leaks"
+require "support/tools"
+require "support/subprocess"
+require "support/test_case"
+require "support/backends"
