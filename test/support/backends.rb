@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "support/streams"
+
 module TestSupport
   # Generates one test class per backend from one body.
   #
@@ -88,6 +90,8 @@ module TestSupport
 
   # What the bodies of contract tests use.
   class ContractTest < ::HeddleTest
+    include Streams
+
     ENTRY = ENV.fetch("HEDDLE_TEST_ENTRY", "run")
 
     def setup
@@ -106,7 +110,8 @@ module TestSupport
     # Runs the block in a fiber under a scheduler of the backend, waits for all jobs, returns the block's value.
     # An exception in a job that the test has not asked for is raised here.
     def reactor(entry: ENTRY, &block)
-      value = reference? ? in_thread(&block) : in_scheduler(entry, &block)
+      body = -> { end_jobs_on_error(&block) }
+      value = reference? ? in_thread(&body) : in_scheduler(entry, &body)
       @jobs.filter_map(&:unseen_error).each { |error| raise error }
       value
     ensure
@@ -148,6 +153,14 @@ module TestSupport
     end
 
     private
+
+    # When a test fails in its main block, its jobs may wait for ever: they end here, so that the failure is seen.
+    def end_jobs_on_error
+      yield
+    rescue Exception # rubocop:disable Lint/RescueException
+      @jobs.each { |job| job.fiber&.kill unless job.finished? || reference? }
+      raise
+    end
 
     def in_thread
       @threads = []

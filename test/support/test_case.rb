@@ -25,6 +25,7 @@ class HeddleTest < Minitest::Test
 
   def after_teardown
     super
+    close_kept
     remove_tempdirs
     left = TestSupport::Leaks.left_since(@leaks_before)
     TestSupport::Leaks.clean(@leaks_before) if left

@@ -19,6 +19,27 @@ module TestSupport
       @tempdirs = nil
     end
 
+    # Closes the given IO after the test, if nobody did before. Returns it.
+    def keep(io)
+      (@kept ||= []) << io
+      io
+    end
+
+    def close_kept
+      @kept&.each do |io|
+        io.close
+      rescue IOError, SystemCallError
+        nil
+      end
+      @kept = nil
+    end
+
+    # Two ends of a pipe, closed after the test.
+    def pipe = IO.pipe.each { |io| keep(io) }
+
+    # Two connected UNIX sockets, closed after the test.
+    def socket_pair = UNIXSocket.pair.each { |io| keep(io) }
+
     # A TCP port of 127.0.0.1 on which nothing listens.
     def free_port
       server = TCPServer.new("127.0.0.1", 0)

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "support/certificate"
+
+module TestSupport
+  # The kinds of stream that the contract's matrix runs over.
+  module Streams
+    SOCKETS = %w[tcp unix socket].freeze
+    PLAIN = ["pipe", *SOCKETS].freeze
+    ALL = [*PLAIN, "ssl"].freeze
+
+    def self.included(base)
+      base.extend(ClassMethods)
+    end
+
+    # Macros of the test classes.
+    module ClassMethods
+      # Defines a test per kind of stream. The body runs in a reactor, with a reader, a writer and the kind.
+      def on_streams(description, kinds = ALL, &body)
+        kinds.each do |kind|
+          define_method("test_#{description.tr(" ", "_")}_on_#{kind}") do
+            reactor { instance_exec(*stream_pair(kind), kind, &body) }
+          end
+        end
+      end
+    end
+
+    # Two connected ends, [reader, writer], closed after the test. Call it inside of the reactor.
+    def stream_pair(kind)
+      case kind
+      when "pipe" then pipe
+      when "tcp" then tcp_pair
+      when "unix" then socket_pair
+      when "socket" then Socket.pair(:UNIX, :STREAM, 0).each { |io| keep(io) }
+      when "ssl" then ssl_pair
+      else raise ArgumentError, kind
+      end
+    end
+
+    # A TCP server on a free port of 127.0.0.1, closed after the test.
+    def tcp_server = keep(TCPServer.new("127.0.0.1", 0))
+
+    def tcp_pair
+      server = tcp_server
+      client = keep(TCPSocket.new("127.0.0.1", server.addr[1]))
+      [keep(server.accept), client]
+    ensure
+      server&.close
+    end
+
+    def ssl_pair
+      plain_server, plain_client = tcp_pair
+      server = keep(OpenSSL::SSL::SSLSocket.new(plain_server, Certificate.server_context))
+      client = keep(OpenSSL::SSL::SSLSocket.new(plain_client, Certificate.client_context))
+      [server, client].each { |socket| socket.sync_close = true }
+      shake = go { server.accept }
+      client.connect
+      shake.value
+      [server, client]
+    end
+
+    # Writes without waiting until nothing more fits; the number of bytes.
+    def fill(writer, chunk = "x" * 65_536)
+      total = 0
+      loop do
+        count = writer.write_nonblock(chunk, exception: false)
+        return total if count == :wait_writable
+
+        total += count
+      end
+    end
+
+    # Reads +count+ bytes in pieces.
+    def drain(reader, count)
+      count -= reader.readpartial([count, 65_536].min).bytesize while count > 0
+    end
+  end
+end
