@@ -1,0 +1,22 @@
+/* The only source of time: monotonic nanoseconds. Tests and the simulated backend replace it. */
+#ifndef HEDDLE_CLOCK_H
+#define HEDDLE_CLOCK_H
+
+#include <stdint.h>
+
+#define HD_NS_PER_SECOND INT64_C(1000000000)
+#define HD_NS_PER_MS INT64_C(1000000)
+#define HD_NO_DEADLINE INT64_MAX
+
+int64_t hd_clock_now(void);
+
+/* Replaces the clock (NULL: the real one again). Test builds only call this. */
+void hd_clock_replace(int64_t (*now)(void));
+
+/* The deadline that lies timeout_ns ahead of now; a far one never overflows. */
+static inline int64_t hd_clock_deadline(int64_t now_ns, int64_t timeout_ns)
+{
+    return timeout_ns >= HD_NO_DEADLINE - now_ns ? HD_NO_DEADLINE : now_ns + timeout_ns;
+}
+
+#endif

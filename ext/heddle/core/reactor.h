@@ -1,0 +1,69 @@
+/* The reactor: the ready queue, the waits, the timers and the turn of the loop. START READING HERE.
+ *
+ * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl and
+ * hd_reactor_wake runs with the GVL held; other threads of the same Ractor may then settle waits too.
+ *
+ * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
+ *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
+ *           hd_reactor_reap()                       completions and due timers fill the ready queue
+ *           hd_reactor_next() ... switch to it      the glue runs the fibers
+ * Reap first, run later: no fiber runs from within a completion. */
+#ifndef HEDDLE_REACTOR_H
+#define HEDDLE_REACTOR_H
+
+#include "backend.h"
+#include "clock.h"
+#include "wait.h"
+
+/* With fibers ready all the time the kernel is still looked at after this many switches, or this long. */
+enum { HD_SWITCHES_PER_POLL = 64 };
+#define HD_NS_PER_POLL HD_NS_PER_MS
+
+typedef struct hd_reactor {
+    const hd_backend_ops *ops;
+    void *backend;
+    hd_list ready;    /* waits whose fiber can run, first come first served */
+    hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
+    hd_map *ios;      /* IO object -> interests in it; shared by the schedulers of a Ractor */
+    hd_timers timers;
+    int64_t now_ns;    /* time of the last look at the clock */
+    int64_t polled_ns; /* time of the last look at the kernel */
+    unsigned switches; /* since that look */
+    size_t armed;      /* interests that the backend holds */
+    bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
+    uint64_t polls, wakes; /* counters for reports */
+} hd_reactor;
+
+int hd_reactor_init(hd_reactor *reactor, hd_map *ios);
+int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned);
+void hd_reactor_close(hd_reactor *reactor, bool in_child);
+void hd_reactor_free(hd_reactor *reactor);
+
+/* After a fork, in the child: forget every wait (their fibers never run here) without touching one. */
+void hd_reactor_forget(hd_reactor *reactor);
+
+/* The next ready wait, taken out of the queue, or NULL. */
+hd_wait *hd_reactor_next(hd_reactor *reactor);
+
+/* Is it time to look at the kernel though fibers are ready? Counts one switch. */
+bool hd_reactor_poll_due(hd_reactor *reactor);
+
+/* How long the kernel may keep us: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
+int64_t hd_reactor_timeout(hd_reactor *reactor);
+
+void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns);
+void hd_reactor_reap(hd_reactor *reactor);
+
+/* A look at the kernel that does not wait; with the GVL held. */
+void hd_reactor_poll_now(hd_reactor *reactor);
+
+/* Wakes the owner if it sleeps in the kernel. From another thread, with the GVL. */
+void hd_reactor_wake_if_asleep(hd_reactor *reactor);
+
+/* Arms an interest of this wait in fd, on behalf of the IO object io. 0 or -errno as backend arm. */
+int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events);
+
+/* Takes the interest back, delivered or not. */
+void hd_interest_disarm(hd_interest *interest);
+
+#endif

@@ -1,0 +1,113 @@
+/* The timer heap of timers.h. */
+#include "timers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "clock.h"
+
+enum { ARITY = 4, INITIAL_CAPACITY = 64 };
+
+void hd_timers_init(hd_timers *timers)
+{
+    *timers = (hd_timers){0};
+}
+
+void hd_timers_free(hd_timers *timers)
+{
+    free(timers->heap);
+    hd_timers_init(timers);
+}
+
+static inline bool earlier(const hd_timer *a, const hd_timer *b)
+{
+    return a->deadline_ns < b->deadline_ns || (a->deadline_ns == b->deadline_ns && a->sequence < b->sequence);
+}
+
+static inline void place(hd_timers *timers, size_t index, hd_timer *timer)
+{
+    timers->heap[index] = timer;
+    timer->position = index + 1;
+}
+
+static void sift_up(hd_timers *timers, size_t index, hd_timer *timer)
+{
+    while (index > 0) {
+        size_t parent = (index - 1) / ARITY;
+        if (!earlier(timer, timers->heap[parent])) break;
+        place(timers, index, timers->heap[parent]);
+        index = parent;
+    }
+    place(timers, index, timer);
+}
+
+static void sift_down(hd_timers *timers, size_t index, hd_timer *timer)
+{
+    for (;;) {
+        size_t first = index * ARITY + 1, best = first;
+        if (first >= timers->count) break;
+        for (size_t child = first + 1; child < first + ARITY && child < timers->count; child++)
+            if (earlier(timers->heap[child], timers->heap[best])) best = child;
+        if (!earlier(timers->heap[best], timer)) break;
+        place(timers, index, timers->heap[best]);
+        index = best;
+    }
+    place(timers, index, timer);
+}
+
+static int resize(hd_timers *timers, size_t capacity)
+{
+    hd_timer **heap = realloc(timers->heap, capacity * sizeof(*heap));
+    if (!heap) return -ENOMEM;
+    timers->heap = heap;
+    timers->capacity = capacity;
+    return 0;
+}
+
+int hd_timers_add(hd_timers *timers, hd_timer *timer, int64_t deadline_ns)
+{
+    HD_ASSERT(!hd_timer_set(timer));
+    if (timers->count == timers->capacity) {
+        int error = resize(timers, timers->capacity ? timers->capacity * 2 : INITIAL_CAPACITY);
+        if (error) return error;
+    }
+    timer->deadline_ns = deadline_ns;
+    timer->sequence = timers->next_sequence++;
+    sift_up(timers, timers->count++, timer);
+    return 0;
+}
+
+void hd_timers_remove(hd_timers *timers, hd_timer *timer)
+{
+    size_t index = timer->position - 1;
+    HD_ASSERT(hd_timer_set(timer) && index < timers->count && timers->heap[index] == timer);
+    timer->position = 0;
+    hd_timer *last = timers->heap[--timers->count];
+    if (last != timer) {
+        if (index > 0 && earlier(last, timers->heap[(index - 1) / ARITY]))
+            sift_up(timers, index, last);
+        else
+            sift_down(timers, index, last);
+    }
+    /* Memory follows use: a burst of a million timers does not stay with the process. */
+    if (timers->capacity > INITIAL_CAPACITY && timers->count < timers->capacity / 8)
+        (void)resize(timers, timers->capacity / 2);
+}
+
+int64_t hd_timers_next(const hd_timers *timers)
+{
+    return timers->count ? timers->heap[0]->deadline_ns : HD_NO_DEADLINE;
+}
+
+size_t hd_timers_fire(hd_timers *timers, int64_t now_ns)
+{
+    size_t fired = 0;
+    while (timers->count && timers->heap[0]->deadline_ns <= now_ns) {
+        hd_timer *timer = timers->heap[0];
+        hd_timers_remove(timers, timer);
+        timer->fire(timer);
+        fired++;
+    }
+    return fired;
+}

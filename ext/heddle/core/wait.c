@@ -1,0 +1,85 @@
+/* Every transition of the wait record. */
+#include "wait.h"
+
+#include <poll.h>
+
+#include "reactor.h"
+
+static void wait_timed_out(hd_timer *timer)
+{
+    hd_wait_settle(HD_CONTAINER_OF(timer, hd_wait, timer), HD_WOKEN_BY_TIMEOUT);
+}
+
+static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber)
+{
+    HD_VERIFY(!hd_map_find(&reactor->waits, fiber)); /* a fiber waits for one thing at a time */
+    wait->reactor = reactor;
+    wait->kind = kind;
+    wait->wake = HD_WOKEN_NOT;
+    wait->exception = 0;
+    wait->since_ns = reactor->now_ns;
+    wait->timer.position = 0;
+    wait->timer.fire = wait_timed_out;
+    hd_node_init(&wait->ready_node);
+    hd_node_init(&wait->fiber_node.node);
+    hd_map_add(&reactor->waits, &wait->fiber_node, fiber);
+}
+
+int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns)
+{
+    initialize(wait, reactor, kind, fiber);
+    wait->state = HD_WAIT_PARKED;
+    if (deadline_ns == HD_NO_DEADLINE) return 0;
+    int error = hd_timers_add(&reactor->timers, &wait->timer, deadline_ns);
+    if (error) hd_wait_end(wait);
+    return error;
+}
+
+void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front)
+{
+    initialize(wait, reactor, HD_WAIT_FOR_TURN, fiber);
+    wait->state = HD_WAIT_READY;
+    wait->wake = HD_WOKEN_BY_EVENT;
+    if (front)
+        hd_list_push_front(&reactor->ready, &wait->ready_node);
+    else
+        hd_list_push_back(&reactor->ready, &wait->ready_node);
+}
+
+bool hd_wait_settle(hd_wait *wait, hd_wake wake)
+{
+    if (wait->state != HD_WAIT_PARKED) return false;
+    HD_ASSERT(!hd_node_linked(&wait->ready_node));
+    if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
+    wait->state = HD_WAIT_READY;
+    wait->wake = wake;
+    hd_list_push_back(&wait->reactor->ready, &wait->ready_node);
+    return true;
+}
+
+bool hd_wait_settle_exception(hd_wait *wait, hd_word exception)
+{
+    if (!hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION)) return false;
+    wait->exception = exception;
+    return true;
+}
+
+void hd_wait_take(hd_wait *wait)
+{
+    HD_ASSERT(wait->state == HD_WAIT_READY);
+    hd_node_remove(&wait->ready_node);
+    wait->state = HD_WAIT_DONE;
+}
+
+void hd_wait_end(hd_wait *wait)
+{
+    if (hd_node_linked(&wait->ready_node)) hd_node_remove(&wait->ready_node);
+    if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
+    if (hd_map_node_linked(&wait->fiber_node)) hd_map_remove(&wait->reactor->waits, &wait->fiber_node);
+    wait->state = HD_WAIT_DONE;
+}
+
+short hd_events_ready(short requested, short revents)
+{
+    return revents & (POLLERR | POLLHUP | POLLNVAL) ? requested : (short)(revents & requested);
+}

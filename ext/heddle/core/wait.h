@@ -1,0 +1,93 @@
+/* The wait record: one suspended operation of one fiber.
+ *
+ * Ground rules
+ *  - A wait lives on the C stack of the fiber that waits; nothing is allocated for it.
+ *  - hd_wait_begin links it, hd_wait_end unlinks it from everything. Whoever begins a wait ends it, also when
+ *    an exception passes through (the glue calls hd_wait_end from an ensure).
+ *  - It is woken at most once: hd_wait_settle takes it from PARKED to READY and into the ready queue. Whatever
+ *    arrives later (a second unblock, a late timer, a late completion, a late close) finds it not PARKED and
+ *    does nothing. A completion can never reach the fiber's next wait, for that is another record.
+ *  - All of this runs with the GVL held. Nothing here makes a system call or knows Ruby: a fiber, an IO object
+ *    and an exception are opaque words. */
+#ifndef HEDDLE_WAIT_H
+#define HEDDLE_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+#include "map.h"
+#include "timers.h"
+
+typedef uintptr_t hd_word;
+struct hd_reactor;
+
+typedef enum { HD_WAIT_NEW, HD_WAIT_PARKED, HD_WAIT_READY, HD_WAIT_DONE } hd_wait_state;
+
+/* What the fiber waits for. Only BLOCK and SLEEP may be ended by an unblock. */
+typedef enum {
+    HD_WAIT_FOR_BLOCK,
+    HD_WAIT_FOR_SLEEP,
+    HD_WAIT_FOR_IO,
+    HD_WAIT_FOR_SELECT,
+    HD_WAIT_FOR_PROCESS,
+    HD_WAIT_FOR_WORKER,
+    HD_WAIT_FOR_TURN /* ready from the start: it only lets others run */
+} hd_wait_kind;
+
+typedef enum {
+    HD_WOKEN_NOT,
+    HD_WOKEN_BY_EVENT,
+    HD_WOKEN_BY_TIMEOUT,
+    HD_WOKEN_BY_UNBLOCK,
+    HD_WOKEN_BY_EXCEPTION
+} hd_wake;
+
+typedef struct hd_wait {
+    struct hd_reactor *reactor;
+    hd_node ready_node;     /* in reactor->ready while READY */
+    hd_map_node fiber_node; /* in reactor->waits from begin to end; its key is the fiber */
+    hd_timer timer;         /* set while PARKED with a deadline */
+    hd_word exception;      /* valid when woken by an exception; marked by the glue */
+    hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
+    int64_t since_ns;       /* the loop's time when it was parked */
+    uint8_t state, kind, wake;
+} hd_wait;
+
+/* A wait's interest in one descriptor. One for an IO wait, several for IO.select. */
+typedef struct hd_interest {
+    hd_wait *wait;
+    hd_map_node io_node; /* in reactor->ios while armed; its key is the IO object, not the descriptor */
+    hd_node fd_node;     /* the backend's */
+    uint64_t token;      /* the backend's; 0 = the backend does not hold this interest */
+    int fd;
+    short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
+} hd_interest;
+
+static inline hd_word hd_wait_fiber(const hd_wait *wait)
+{
+    return wait->fiber_node.key;
+}
+
+/* Parks a wait. 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
+int hd_wait_begin(hd_wait *wait, struct hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);
+
+/* A wait that is ready at once, at the back of the queue or (front) before all others. */
+void hd_wait_begin_ready(hd_wait *wait, struct hd_reactor *reactor, hd_word fiber, bool front);
+
+/* PARKED -> READY. False, and nothing done, if it was not parked. */
+bool hd_wait_settle(hd_wait *wait, hd_wake wake);
+
+/* As above, waking with an exception that the glue raises in the fiber. */
+bool hd_wait_settle_exception(hd_wait *wait, hd_word exception);
+
+/* Takes a ready wait out of the queue: its fiber is about to run. */
+void hd_wait_take(hd_wait *wait);
+
+/* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */
+void hd_wait_end(hd_wait *wait);
+
+/* The requested events that poll's answer satisfies: an error or hang-up makes every request ready. */
+short hd_events_ready(short requested, short revents);
+
+#endif

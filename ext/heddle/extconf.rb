@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# Builds heddle_native. Sources lie in three layers: core/ (no system calls, no Ruby), os/ (system calls, no Ruby)
+# and glue/ (the only files that include ruby.h).
+#
+# HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), asan, ubsan, tsan
+# HEDDLE_PEDANTIC  any value: warnings are errors
+require "mkmf"
+
+VARIANTS = {
+  "release" => [],
+  "assert" => %w[-DHEDDLE_ASSERT_BUILD -g],
+  "asan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=address -fno-omit-frame-pointer],
+  "ubsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=undefined -fno-sanitize-recover=undefined],
+  "tsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=thread]
+}.freeze
+
+variant = ENV.fetch("HEDDLE_VARIANT", "release")
+flags = VARIANTS.fetch(variant) { abort "HEDDLE_VARIANT: #{variant.inspect} is not one of #{VARIANTS.keys.join(", ")}" }
+
+abort "Heddle needs Linux for now (io_uring or epoll)." unless RUBY_PLATFORM.include?("linux")
+abort "Heddle needs Ruby 3.3.2 or newer, this is #{RUBY_VERSION}." if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3.2")
+abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
+
+layers = %w[core os glue]
+$srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }
+$VPATH.concat(layers.map { |layer| "$(srcdir)/#{layer}" })
+$INCFLAGS << " -I$(srcdir)"
+$CFLAGS << " -std=gnu11 -fvisibility=hidden -D_GNU_SOURCE"
+$warnflags = "-Wall -Wextra -Wno-unused-parameter" if $warnflags.nil?
+append_cflags(%w[-Wall -Wextra])
+append_cflags("-Werror") if ENV["HEDDLE_PEDANTIC"]
+flags.each { |flag| $CFLAGS << " #{flag}" }
+$LDFLAGS << " #{flags.grep(/sanitize/).join(" ")}"
+
+# Not linked against libruby: the process that loads it has one, so a build serves shared and static Rubies alike.
+$LIBRUBYARG = $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = ""
+
+create_makefile("heddle/heddle_native")

@@ -1,0 +1,25 @@
+/* What differs between Ruby versions, each with the version; extconf.rb probes. The only place that asks. */
+#ifndef HEDDLE_COMPAT_H
+#define HEDDLE_COMPAT_H
+
+#include <ruby.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
+#include <ruby/io/buffer.h>
+#include <ruby/ractor.h>
+#include <ruby/thread.h>
+#include <ruby/version.h>
+
+/* 4.1 (scheduler version 4, Ruby pull request 18483): the io_read family takes (io, buffer, offset, length),
+ * length is the maximum of ONE transfer, and a transfer that would block returns -EAGAIN. */
+#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
+#define HD_OFFSET_BEFORE_LENGTH 1
+#else
+#define HD_OFFSET_BEFORE_LENGTH 0
+#endif
+
+#define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
+
+/* 4.0: BlockingOperation objects; 3.4 passes a Proc. Both answer to `call`. */
+
+#endif

@@ -1,0 +1,54 @@
+/* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
+#include <errno.h>
+
+#include "park.h"
+
+/* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
+ * whole timeout again.
+ *
+ * @param blocker [Object] what it waits for, for reports
+ * @param timeout [Numeric, nil] seconds
+ * @return [Boolean] true if unblocked, false if timed out */
+static VALUE hook_block(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 2);
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    hd_wake wake = hd_park(scheduler, HD_WAIT_FOR_BLOCK, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
+    return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
+}
+
+/* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
+ * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close. */
+static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
+{
+    (void)blocker;
+    int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
+    hd_wait *wait = hd_wait_of(hd_scheduler_get(self), fiber);
+    if (wait && (wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP))
+        hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
+    errno = saved;
+    return Qnil;
+}
+
+/* Kernel#sleep and Mutex#sleep. Without an argument or with nil: until unblocked.
+ *
+ * @raise [ArgumentError, TypeError] as Kernel#sleep does */
+static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 1);
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    VALUE duration = argc ? argv[0] : Qnil;
+    int64_t deadline_ns = hd_deadline_from(duration);
+    if (duration == INT2FIX(0) || (deadline_ns != HD_NO_DEADLINE && deadline_ns <= scheduler->reactor.now_ns))
+        hd_park_turn(scheduler);
+    else
+        hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, deadline_ns);
+    return Qtrue;
+}
+
+void hd_init_hooks_block(void)
+{
+    rb_define_method(hd_cScheduler, "block", hook_block, -1);
+    rb_define_method(hd_cScheduler, "unblock", hook_unblock, 2);
+    rb_define_method(hd_cScheduler, "kernel_sleep", hook_kernel_sleep, -1);
+}

@@ -1,0 +1,118 @@
+/* Closing an IO that fibers wait on: the hooks io_close and fiber_interrupt, and the methods that are prepended to
+ * IO#close, close_read, close_write and reopen.
+ *
+ * Waiters are kept per IO object, not per descriptor number. A close wakes exactly the waiters of that object,
+ * once, with IOError, lets them unwind, makes the kernel let go of the file, and only then closes it. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "park.h"
+
+enum { UNWIND_TURNS_MAX = 1000 };
+
+static VALUE closed_error(void)
+{
+    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
+}
+
+/* Wakes the waiters of this object; returns how many there are. */
+static size_t interrupt_waiters(VALUE io)
+{
+    hd_map *table = hd_io_table();
+    size_t count = 0;
+    for (hd_map_node *node = hd_map_find(table, (hd_word)io); node; node = hd_map_find_next(table, node)) {
+        hd_wait *wait = HD_CONTAINER_OF(node, hd_interest, io_node)->wait;
+        if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+        count++;
+    }
+    return count;
+}
+
+static bool has_waiters(VALUE io)
+{
+    return hd_map_find(hd_io_table(), (hd_word)io) != NULL;
+}
+
+/* Lets the woken waiters run until none holds the IO. Those of this thread run while the closer stands at the end
+ * of the ready queue; for those of other threads the closer yields the GVL. The bound is for a waiter whose ensure
+ * block waits for the closer: the close then goes on without it. */
+static void let_unwind(hd_scheduler *scheduler, VALUE io)
+{
+    for (int turns = 0; turns < UNWIND_TURNS_MAX && has_waiters(io); turns++) {
+        hd_interest *interest = HD_CONTAINER_OF(hd_map_find(hd_io_table(), (hd_word)io), hd_interest, io_node);
+        if (scheduler && interest->wait->reactor == &scheduler->reactor)
+            hd_park_turn(scheduler);
+        else
+            rb_thread_wait_for((struct timeval){0, turns < 10 ? 0 : 1000});
+    }
+}
+
+static void before_close(VALUE io)
+{
+    if (!RB_TYPE_P(io, T_FILE)) return;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    VALUE write_io = rb_io_get_write_io(io); /* popen "r+": a second IO for writing */
+    size_t waiters = interrupt_waiters(io);
+    if (write_io != io) waiters += interrupt_waiters(write_io);
+    if (waiters) {
+        let_unwind(scheduler, io);
+        if (write_io != io) let_unwind(scheduler, write_io);
+    }
+    if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
+        scheduler->reactor.ops->flush(scheduler->reactor.backend);
+}
+
+static VALUE io_close(VALUE io)
+{
+    before_close(io);
+    return rb_call_super(0, NULL);
+}
+
+static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
+{
+    before_close(io);
+    return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+/* Closes the descriptor on the spot. It runs inside GC finalizers too, so it never switches fibers; without it
+ * Ruby 4.0 would send every close of a writable descriptor to a worker.
+ *
+ * @param fd [Integer]
+ * @return [true] */
+static VALUE hook_io_close(VALUE self, VALUE fd)
+{
+    hd_scheduler_get(self);
+    if (close(NUM2INT(fd)) < 0 && errno != EINTR) rb_sys_fail(NULL);
+    return Qtrue;
+}
+
+/* Ruby 4.0 calls it when an IO that the fiber uses is closed. A fiber that is no longer parked has finished its
+ * operation, and the error would land in a later one (Bug #21918): it is dropped, and Ruby raises by itself when
+ * the fiber next touches the IO.
+ *
+ * @param fiber [Fiber]
+ * @param exception [Exception] */
+static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    hd_wait *wait = hd_wait_of(scheduler, fiber);
+    if (wait)
+        hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception);
+    else if (RTEST(rb_obj_is_fiber(fiber)) && RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) &&
+             !NIL_P(scheduler->thread) && hd_scheduler_foreign(scheduler))
+        rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception); /* it blocks natively: nobody else wakes it */
+    return Qnil;
+}
+
+void hd_init_hooks_close(void)
+{
+    rb_define_method(hd_cScheduler, "io_close", hook_io_close, 1);
+    rb_define_method(hd_cScheduler, "fiber_interrupt", hook_fiber_interrupt, 2);
+    VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
+    VALUE close = rb_define_module_under(core_ext, "IOClose");
+    rb_define_method(close, "close", io_close, 0);
+    rb_define_method(close, "reopen", io_reopen, -1);
+    VALUE half_close = rb_define_module_under(core_ext, "IOHalfClose");
+    rb_define_method(half_close, "close_read", io_close, 0);
+    rb_define_method(half_close, "close_write", io_close, 0);
+}

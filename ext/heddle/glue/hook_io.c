@@ -1,0 +1,272 @@
+/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: the system call first, a wait only when it would
+ * block. io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see
+ * would_block.c): it halves the hooks of a blocking read and makes sysread and syswrite work. */
+#include <errno.h>
+#include <poll.h>
+
+#include "../os/transfer.h"
+#include "park.h"
+#include "would_block.h"
+
+typedef struct {
+    hd_scheduler *scheduler;
+    hd_direction direction;
+    VALUE io, buffer;
+    size_t length, offset; /* into the buffer; length 0: one transfer, of any size */
+    off_t from;            /* in the file, or HD_NO_OFFSET */
+    int fd;
+    bool is_socket;
+} transfer;
+
+static VALUE eTimeoutError, cBasicSocket;
+
+/* -- io_wait ------------------------------------------------------------------------------------------------- */
+
+static int poll_once(int fd, int events, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = (short)events};
+    int count = poll(&poll_fd, 1, timeout_ms);
+    if (count < 0) return -errno;
+    return count ? hd_events_ready((short)events, poll_fd.revents) : 0;
+}
+
+typedef struct {
+    int fd, events, timeout_ms, result;
+} foreign_wait;
+
+static void *poll_without_gvl(void *pointer)
+{
+    foreign_wait *wait = pointer;
+    wait->result = poll_once(wait->fd, wait->events, wait->timeout_ms);
+    return NULL;
+}
+
+/* On another thread than the scheduler's (IO.copy_stream on a worker): wait here, the reactor is not ours. */
+static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
+{
+    for (;;) {
+        foreign_wait wait = {fd, events, -1, 0};
+        if (deadline_ns != HD_NO_DEADLINE) {
+            int64_t left_ms = (deadline_ns - hd_clock_now() + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
+            wait.timeout_ms = left_ms < 0 ? 0 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+        }
+        rb_nogvl(poll_without_gvl, &wait, RUBY_UBF_IO, NULL, 0);
+        if (wait.result > 0) return wait.result;
+        if (wait.result < 0 && wait.result != -EINTR) return wait.result;
+        if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
+        rb_thread_check_ints();
+    }
+}
+
+/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
+static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
+                    ? wait_in_this_thread(fd, events, deadline_ns)
+                    : hd_park_io(scheduler, io, fd, events, deadline_ns);
+    if (ready == -EPERM) return events; /* a regular file is always ready */
+    if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
+    return ready;
+}
+
+/* Waits until one of the events is ready.
+ *
+ * @param io [IO]
+ * @param events [Integer] IO::READABLE, IO::PRIORITY, IO::WRITABLE
+ * @param timeout [Numeric, nil] seconds; nil: IO#timeout
+ * @return [Integer, false] the ready events, or false when the given timeout has passed
+ * @raise [IO::TimeoutError] when IO#timeout has passed */
+static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeout)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int fd = rb_io_descriptor(io);
+    int events = NUM2INT(events_value);
+    bool own_timeout = NIL_P(timeout); /* Ruby does not look at IO#timeout before it calls */
+    if (own_timeout) timeout = rb_io_timeout(io);
+    int ready;
+    if (timeout == INT2FIX(0) && !own_timeout) {
+        ready = poll_once(fd, events, 0);
+        if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
+        if (ready < 0) ready = 0;
+    }
+    else {
+        ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout));
+    }
+    if (ready) return INT2FIX(ready);
+    if (own_timeout) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    return Qfalse;
+}
+
+/* -- transfers ----------------------------------------------------------------------------------------------- */
+
+static VALUE run_job(VALUE pointer)
+{
+    transfer *call = ((void **)pointer)[0];
+    int error = hd_park_worker(call->scheduler, ((void **)pointer)[1], call->io);
+    return INT2FIX(error);
+}
+
+static VALUE release_job(VALUE job)
+{
+    hd_worker_release((hd_job *)job);
+    return Qnil;
+}
+
+static VALUE copy_result(VALUE pointer)
+{
+    VALUE error = run_job(pointer);
+    if (error != INT2FIX(0)) return error;
+    transfer *call = ((void **)pointer)[0];
+    hd_transfer_job *job = ((void **)pointer)[1];
+    if (job->result > 0 && call->direction == HD_READ) {
+        void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, &size);
+        if (call->offset + job->result > size) return INT2FIX(-EFAULT); /* the buffer was resized meanwhile */
+        memcpy((char *)base + call->offset, job->bytes, job->result);
+    }
+    return LONG2NUM(job->result);
+}
+
+/* A file operation that could block: on a worker, with a copy of the bytes. */
+static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
+{
+    int error;
+    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from, &error);
+    if (!job) return error;
+    void *arguments[] = {call, job};
+    return NUM2LONG(rb_ensure(copy_result, (VALUE)arguments, release_job, (VALUE)job));
+}
+
+/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
+static void *bytes_of(transfer *call, size_t *size)
+{
+    void *base;
+    if (call->direction == HD_READ)
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, size);
+    else
+        rb_io_buffer_get_bytes_for_reading(call->buffer, (const void **)&base, size);
+    if (call->offset > *size) rb_raise(rb_eArgError, "offset: lies beyond the end of the buffer");
+    *size -= call->offset;
+    return (char *)base + call->offset;
+}
+
+static bool would_wait(transfer *call)
+{
+    return HD_OFFSET_BEFORE_LENGTH || hd_would_block_active(call->scheduler);
+}
+
+/* Waits until the IO is ready for this transfer; 0 or -errno. */
+static int wait_ready(transfer *call, int64_t *deadline_ns)
+{
+    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
+    int ready = wait_io(call->scheduler, call->io, call->fd, call->direction == HD_READ ? POLLIN : POLLOUT,
+                        *deadline_ns);
+    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
+    call->fd = rb_io_descriptor(call->io);
+    return 0;
+}
+
+/* One transfer of whatever size is possible; waits when none is. */
+static ssize_t transfer_some(transfer *call)
+{
+    int64_t deadline_ns = 0;
+    for (;;) {
+        size_t size;
+        void *bytes = bytes_of(call, &size);
+        if (size == 0) return 0;
+        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->is_socket);
+        if (moved == -EINPROGRESS)
+            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
+        if (moved != -EAGAIN || would_wait(call)) return moved;
+        wait_ready(call, &deadline_ns);
+    }
+}
+
+/* Up to 4.0: length 0 asks for one transfer, a positive one for at least so many bytes (less at the end of the
+ * file). From 4.1 on: one transfer of at most length bytes. */
+static VALUE transfer_all(transfer *call)
+{
+    size_t total = 0;
+    do {
+        ssize_t moved = transfer_some(call);
+        if (moved < 0) return SSIZET2NUM(total ? (ssize_t)total : moved);
+        total += moved;
+        call->offset += moved;
+        if (call->from != HD_NO_OFFSET) call->from += moved;
+        if (moved == 0) break;
+    } while (!HD_OFFSET_BEFORE_LENGTH && total < call->length);
+    RB_GC_GUARD(call->buffer);
+    RB_GC_GUARD(call->io);
+    return SIZET2NUM(total);
+}
+
+static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
+                            VALUE offset)
+{
+    if (HD_OFFSET_BEFORE_LENGTH) {
+        VALUE swapped = length;
+        length = offset;
+        offset = swapped;
+    }
+    transfer call = {
+        .scheduler = hd_scheduler_ready(self),
+        .direction = direction,
+        .io = io,
+        .buffer = buffer,
+        .length = NIL_P(length) ? 0 : NUM2SIZET(length),
+        .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
+        .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
+        .fd = rb_io_descriptor(io),
+        .is_socket = RTEST(rb_obj_is_kind_of(io, cBasicSocket)),
+    };
+    return transfer_all(&call);
+}
+
+/* @param io [IO]
+ * @param buffer [IO::Buffer]
+ * @param length [Integer] the least number of bytes, 0 = one read (up to Ruby 4.0)
+ * @param offset [Integer] where in the buffer (from Ruby 4.1 on it comes before the length)
+ * @return [Integer] bytes read (0: end of file), or -errno
+ * @raise [IO::TimeoutError] when IO#timeout has passed */
+static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return start_transfer(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+}
+
+/* As io_read, writing. */
+static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return start_transfer(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+}
+
+/* As io_read, from a position in the file, which does not move the IO's own. */
+static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return start_transfer(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+}
+
+/* As io_pread, writing. */
+static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return start_transfer(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+}
+
+void hd_init_hooks_io(void)
+{
+    rb_require("socket");
+    cBasicSocket = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
+    eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
+    rb_gc_register_mark_object(cBasicSocket);
+    rb_gc_register_mark_object(eTimeoutError);
+    rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
+    rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
+    rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);
+    rb_define_method(hd_cScheduler, "io_pread", hook_io_pread, -1);
+    rb_define_method(hd_cScheduler, "io_pwrite", hook_io_pwrite, -1);
+}

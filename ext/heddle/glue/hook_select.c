@@ -1,0 +1,133 @@
+/* The hook io_select: one fiber that waits for many descriptors; no thread. */
+#include <errno.h>
+#include <poll.h>
+
+#include "park.h"
+
+typedef struct {
+    VALUE arrays[3]; /* as given: read, write, error; or nil */
+    VALUE memory;    /* holds the entries */
+    struct select_entry {
+        hd_interest interest;
+        VALUE object, io;
+        int set;
+    } *entries;
+    hd_interest *interests;
+    struct pollfd *polls;
+    size_t count;
+} selection;
+
+static const short EVENTS[] = {POLLIN, POLLOUT, POLLPRI};
+
+static VALUE array_at(int argc, VALUE *argv, int index)
+{
+    if (index >= argc || NIL_P(argv[index])) return Qnil;
+    Check_Type(argv[index], T_ARRAY);
+    return argv[index];
+}
+
+/* Does the IO hold bytes that were read already? Then it is readable whatever the kernel says. */
+static bool read_pending(VALUE io)
+{
+    rb_io_t *pointer;
+    GetOpenFile(io, pointer);
+    return rb_io_read_pending(pointer);
+}
+
+static void add_entry(selection *selection, int set, VALUE object)
+{
+    VALUE io = rb_io_get_io(object);
+    if (set == 1) io = rb_io_get_write_io(io);
+    selection->entries[selection->count] = (struct select_entry){.object = object, .io = io, .set = set};
+    selection->interests[selection->count] =
+        (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io_node.key = (hd_word)io};
+    selection->polls[selection->count] = (struct pollfd){.fd = rb_io_descriptor(io), .events = EVENTS[set]};
+    selection->count++;
+}
+
+static void collect(selection *selection, int argc, VALUE *argv)
+{
+    size_t total = 0;
+    for (int set = 0; set < 3; set++) {
+        selection->arrays[set] = array_at(argc, argv, set);
+        if (!NIL_P(selection->arrays[set])) total += RARRAY_LEN(selection->arrays[set]);
+    }
+    /* One buffer that the conservative scan of this stack keeps: the entries hold objects. */
+    size_t one = sizeof(struct select_entry) + sizeof(hd_interest) + sizeof(struct pollfd);
+    char *bytes = rb_alloc_tmp_buffer(&selection->memory, (long)((total + 1) * one));
+    selection->entries = (void *)bytes;
+    selection->interests = (void *)(bytes + (total + 1) * sizeof(struct select_entry));
+    selection->polls = (void *)(bytes + (total + 1) * (sizeof(struct select_entry) + sizeof(hd_interest)));
+    for (int set = 0; set < 3; set++) {
+        VALUE array = selection->arrays[set];
+        if (NIL_P(array)) continue;
+        /* to_io may run Ruby code that changes the array: never read past what was counted. */
+        for (long i = 0; i < RARRAY_LEN(array) && selection->count < total; i++)
+            add_entry(selection, set, RARRAY_AREF(array, i));
+    }
+}
+
+static VALUE ready_arrays(selection *selection)
+{
+    VALUE result = rb_ary_new_from_args(3, rb_ary_new(), rb_ary_new(), rb_ary_new());
+    bool any = false;
+    for (size_t i = 0; i < selection->count; i++) {
+        if (!selection->interests[i].revents) continue;
+        rb_ary_push(RARRAY_AREF(result, selection->entries[i].set), selection->entries[i].object);
+        any = true;
+    }
+    return any ? result : Qnil;
+}
+
+/* What is ready now, without waiting. */
+static VALUE look(selection *selection)
+{
+    bool buffered = false;
+    for (size_t i = 0; i < selection->count; i++) {
+        bool pending = selection->entries[i].set == 0 && read_pending(selection->entries[i].io);
+        selection->interests[i].revents = pending ? POLLIN : 0;
+        buffered |= pending;
+    }
+    int ready;
+    do {
+        ready = poll(selection->polls, selection->count, 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready < 0) rb_sys_fail("heddle: poll");
+    if (!ready && !buffered) return Qnil;
+    for (size_t i = 0; i < selection->count; i++) {
+        if (selection->polls[i].revents & POLLNVAL) rb_syserr_fail(EBADF, NULL);
+        selection->interests[i].revents |= hd_events_ready(EVENTS[selection->entries[i].set], selection->polls[i].revents);
+    }
+    return ready_arrays(selection);
+}
+
+/* IO.select.
+ *
+ * @param readables, writables, exceptables [Array<IO>, nil]
+ * @param timeout [Numeric, nil] seconds
+ * @return [Array<Array<IO>>, nil] nil when the timeout has passed */
+static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 4);
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    selection selection = {0};
+    VALUE timeout = argc > 3 ? argv[3] : Qnil;
+    int64_t deadline_ns = hd_deadline_from(timeout);
+    collect(&selection, argc, argv);
+    VALUE result = look(&selection);
+    if (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {
+        int ready = hd_park_ios(scheduler, selection.interests, selection.count, deadline_ns);
+        if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot select");
+        /* One event woke us; look at what else is ready by now. */
+        if (ready > 0) result = look(&selection);
+        if (ready > 0 && NIL_P(result)) result = ready_arrays(&selection);
+    }
+    for (int set = 0; set < 3; set++) RB_GC_GUARD(selection.arrays[set]);
+    rb_free_tmp_buffer(&selection.memory);
+    return result;
+}
+
+void hd_init_hooks_select(void)
+{
+    rb_define_method(hd_cScheduler, "io_select", hook_io_select, -1);
+}

@@ -1,0 +1,22 @@
+/* The list of inits: what the extension defines. */
+#include "scheduler.h"
+#include "would_block.h"
+
+VALUE hd_mHeddle, hd_eError;
+
+__attribute__((visibility("default"))) void Init_heddle_native(void)
+{
+    rb_ext_ractor_safe(true);
+    hd_mHeddle = rb_define_module("Heddle");
+    hd_eError = rb_define_class_under(hd_mHeddle, "Error", rb_eStandardError);
+    hd_init_scheduler();
+    hd_init_hooks_fiber();
+    hd_init_hooks_block();
+    hd_init_hooks_io();
+    hd_init_hooks_select();
+    hd_init_hooks_close();
+    hd_init_hooks_timeout();
+    hd_init_hooks_process();
+    hd_init_hooks_resolve();
+    hd_init_would_block();
+}

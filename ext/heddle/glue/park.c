@@ -1,0 +1,316 @@
+/* Suspending and resuming fibers (park.h). Every switch is inside an ensure that unlinks the wait record, so a
+ * raise, a kill or an interrupt at the switch leaves nothing behind. */
+#include "park.h"
+
+#include <errno.h>
+
+#include "timeout.h"
+
+typedef struct {
+    hd_wait wait;
+    hd_scheduler *scheduler;
+    hd_interest *interests;
+    size_t count, armed;
+    hd_job *job;
+    VALUE (*switch_away)(VALUE);
+    VALUE argument;
+} parking;
+
+int64_t hd_deadline_from(VALUE timeout)
+{
+    if (NIL_P(timeout)) return HD_NO_DEADLINE;
+    if (RB_FLOAT_TYPE_P(timeout) && RFLOAT_VALUE(timeout) > 1e9) return HD_NO_DEADLINE; /* 30 years, infinity */
+    struct timespec interval = rb_time_timespec_interval(timeout);
+    if (interval.tv_sec >= INT64_MAX / HD_NS_PER_SECOND - 1) return HD_NO_DEADLINE;
+    return hd_clock_deadline(hd_clock_now(), interval.tv_sec * HD_NS_PER_SECOND + interval.tv_nsec);
+}
+
+/* -- the turn ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    hd_reactor *reactor;
+    int64_t timeout_ns;
+} poll_call;
+
+static void *poll_without_gvl(void *pointer)
+{
+    poll_call *call = pointer;
+    hd_reactor_poll_nogvl(call->reactor, call->timeout_ns);
+    return NULL;
+}
+
+/* Runs in other threads and in the timer thread. */
+static void unblock_poll(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    scheduler->interrupted = true;
+    scheduler->reactor.ops->wake(scheduler->reactor.backend);
+}
+
+static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
+{
+    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
+    rb_thread_check_ints();
+    return Qnil;
+}
+
+/* Raises what the thread was sent. The handle_interrupt mask is the thread's, not the fiber's: a fiber parked
+ * inside handle_interrupt(X => :never) must not make the thread immortal, so the loop looks past the mask. */
+static void check_interrupts(hd_scheduler *scheduler)
+{
+    scheduler->check_interrupts = scheduler->interrupted = false;
+    rb_thread_check_ints();
+    if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
+    VALUE mask = rb_hash_new();
+    rb_hash_aset(mask, rb_cObject, ID2SYM(rb_intern("immediate")));
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
+}
+
+static void reap(hd_scheduler *scheduler)
+{
+    hd_reactor_reap(&scheduler->reactor);
+    hd_inbox_drain(&scheduler->inbox);
+}
+
+static void poll_now(hd_scheduler *scheduler)
+{
+    hd_reactor_poll_nogvl(&scheduler->reactor, 0);
+    reap(scheduler);
+}
+
+/* One turn: waits in the kernel until something is ready. */
+static void turn(hd_scheduler *scheduler)
+{
+    hd_reactor *reactor = &scheduler->reactor;
+    poll_call call = {reactor, hd_reactor_timeout(reactor)};
+    if (call.timeout_ns == 0) {
+        poll_now(scheduler);
+        return;
+    }
+    reactor->asleep = true;
+    rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+    reactor->asleep = false;
+    reap(scheduler);
+    if (scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
+}
+
+/* -- switching ----------------------------------------------------------------------------------------------- */
+
+static void transfer_to(VALUE fiber)
+{
+    rb_fiber_transfer(fiber, 0, NULL);
+}
+
+static void raise_fatal(hd_scheduler *scheduler)
+{
+    VALUE fatal = scheduler->fatal;
+    scheduler->fatal = Qnil;
+    rb_exc_raise(fatal);
+}
+
+/* Gives control to the next ready fiber, or turns the loop. Returns when control comes back, for whatever reason.
+ * own: the wait of the calling fiber, or NULL when it is the home loop. */
+static void switch_or_turn(hd_scheduler *scheduler, hd_wait *own)
+{
+    hd_reactor *reactor = &scheduler->reactor;
+    if (RB_UNLIKELY(scheduler->check_interrupts || rb_thread_interrupted(scheduler->thread))) {
+        if (own && scheduler->home_waits) { /* interrupts surface in the fiber that runs the scheduler */
+            scheduler->check_interrupts = true;
+            transfer_to(scheduler->home);
+            return;
+        }
+        check_interrupts(scheduler);
+    }
+    if (hd_reactor_poll_due(reactor)) poll_now(scheduler);
+    hd_wait *next = hd_reactor_next(reactor);
+    if (next == own && own) return;
+    if (next)
+        transfer_to((VALUE)hd_wait_fiber(next));
+    else if (own && scheduler->home_waits)
+        transfer_to(scheduler->home);
+    else
+        turn(scheduler);
+}
+
+/* -- parking ------------------------------------------------------------------------------------------------- */
+
+static VALUE until_woken(VALUE pointer)
+{
+    parking *parking = (void *)pointer;
+    while (parking->wait.state != HD_WAIT_DONE) switch_or_turn(parking->scheduler, &parking->wait);
+    return Qnil;
+}
+
+static VALUE away_until_woken(VALUE pointer)
+{
+    parking *parking = (void *)pointer;
+    VALUE result = parking->switch_away(parking->argument);
+    until_woken(pointer);
+    return result;
+}
+
+static VALUE unpark(VALUE pointer)
+{
+    parking *parking = (void *)pointer;
+    for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
+    hd_wait_end(&parking->wait);
+    return Qnil;
+}
+
+static void raise_delivered(hd_scheduler *scheduler, hd_wait *wait)
+{
+    if (wait->exception) rb_exc_raise((VALUE)wait->exception);
+    hd_timeouts_raise_expired(scheduler);
+}
+
+/* An exception that could not be delivered when it came (the fiber was not parked) is raised now. */
+static void raise_pending(hd_scheduler *scheduler)
+{
+    if (!hd_list_empty(&scheduler->expired)) hd_timeouts_raise_expired(scheduler);
+    if (NIL_P(scheduler->pending)) return;
+    VALUE exception = rb_hash_delete(scheduler->pending, rb_fiber_current());
+    if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
+    if (!NIL_P(exception)) rb_exc_raise(exception);
+}
+
+static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
+{
+    hd_scheduler *scheduler = parking->scheduler;
+    raise_pending(scheduler);
+    int error = hd_wait_begin(&parking->wait, &scheduler->reactor, kind, (hd_word)rb_fiber_current(), deadline_ns);
+    if (error) rb_syserr_fail(-error, "heddle: timer");
+    parking->wait.subject = (hd_word)subject;
+}
+
+static hd_wake finish(parking *parking)
+{
+    rb_ensure(until_woken, (VALUE)parking, unpark, (VALUE)parking);
+    if (RB_UNLIKELY(parking->wait.wake == HD_WOKEN_BY_EXCEPTION))
+        raise_delivered(parking->scheduler, &parking->wait);
+    return parking->wait.wake;
+}
+
+hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
+{
+    parking parking = {.scheduler = scheduler};
+    begin(&parking, kind, subject, deadline_ns);
+    hd_wake wake = finish(&parking);
+    RB_GC_GUARD(subject);
+    return wake;
+}
+
+int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns)
+{
+    parking parking = {.scheduler = scheduler, .interests = interests, .count = count};
+    begin(&parking, count == 1 ? HD_WAIT_FOR_IO : HD_WAIT_FOR_SELECT, count ? (VALUE)interests[0].io_node.key : Qnil,
+          deadline_ns);
+    int error = 0;
+    while (parking.armed < count && !error) {
+        hd_interest *interest = &interests[parking.armed];
+        error = hd_interest_arm(interest, &parking.wait, interest->io_node.key, interest->fd, interest->events);
+        if (!error) parking.armed++;
+    }
+    if (error) {
+        unpark((VALUE)&parking);
+        return error;
+    }
+    return finish(&parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
+}
+
+int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io_node.key = (hd_word)io};
+    int result = hd_park_ios(scheduler, &interest, 1, deadline_ns);
+    RB_GC_GUARD(io);
+    return result > 0 ? interest.revents : result;
+}
+
+int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
+{
+    parking parking = {.scheduler = scheduler};
+    begin(&parking, HD_WAIT_FOR_WORKER, subject, HD_NO_DEADLINE);
+    int error = hd_worker_submit(job, &scheduler->inbox, &parking.wait);
+    if (error) {
+        unpark((VALUE)&parking);
+        return error;
+    }
+    finish(&parking);
+    RB_GC_GUARD(subject);
+    return 0;
+}
+
+void hd_park_turn(hd_scheduler *scheduler)
+{
+    parking parking = {.scheduler = scheduler};
+    raise_pending(scheduler);
+    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), false);
+    finish(&parking);
+}
+
+VALUE hd_park_in_front(hd_scheduler *scheduler, VALUE (*switch_away)(VALUE), VALUE argument)
+{
+    parking parking = {.scheduler = scheduler, .switch_away = switch_away, .argument = argument};
+    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), true);
+    VALUE result = rb_ensure(away_until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
+    if (RB_UNLIKELY(parking.wait.wake == HD_WOKEN_BY_EXCEPTION)) raise_delivered(scheduler, &parking.wait);
+    return result;
+}
+
+/* -- the home loop ------------------------------------------------------------------------------------------- */
+
+static VALUE home_loop(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    hd_reactor *reactor = &scheduler->reactor;
+    unsigned generation = scheduler->fork_generation;
+    while (reactor->waits.count > 0) {
+        if (!NIL_P(scheduler->fatal)) raise_fatal(scheduler);
+        switch_or_turn(scheduler, NULL);
+        hd_scheduler_get(scheduler->self);
+        if (scheduler->fork_generation != generation) break; /* the child of a fork has nothing to wait for */
+    }
+    if (!NIL_P(scheduler->fatal)) raise_fatal(scheduler);
+    return Qnil;
+}
+
+static VALUE leave_home(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    scheduler->home = Qnil;
+    scheduler->home_waits = false;
+    return Qnil;
+}
+
+void hd_run_until_idle(hd_scheduler *scheduler)
+{
+    if (scheduler->home_waits) rb_raise(hd_eError, "the scheduler is running already");
+    scheduler->home = rb_fiber_current();
+    scheduler->home_waits = true;
+    rb_ensure(home_loop, (VALUE)scheduler, leave_home, (VALUE)scheduler);
+}
+
+/* -- waking -------------------------------------------------------------------------------------------------- */
+
+hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
+{
+    hd_map_node *node = hd_map_find(&scheduler->reactor.waits, (hd_word)fiber);
+    return node ? HD_CONTAINER_OF(node, hd_wait, fiber_node) : NULL;
+}
+
+bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
+{
+    hd_reactor *reactor = wait->reactor;
+    bool settled = wake == HD_WOKEN_BY_EXCEPTION ? hd_wait_settle_exception(wait, (hd_word)exception)
+                                                 : hd_wait_settle(wait, wake);
+    if (settled) hd_reactor_wake_if_asleep(reactor);
+    return settled;
+}
+
+void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+{
+    hd_wait *wait = hd_wait_of(scheduler, fiber);
+    if (wait && hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception)) return;
+    if (!RTEST(rb_fiber_alive_p(fiber))) return;
+    if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
+    rb_hash_aset(scheduler->pending, fiber, exception);
+}

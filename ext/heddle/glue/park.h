@@ -1,0 +1,52 @@
+/* The only fiber switches of the library.
+ *
+ * There is no loop fiber in the hot path. A fiber that parks picks the next ready fiber and transfers to it
+ * itself. When none is ready, control goes to the home fiber (the one that called run, so that interrupts
+ * surface there), or, when home is not in its loop, the parking fiber turns the loop on its own stack.
+ *
+ * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
+ * chain, which is some fiber that is parked here. It means: you are the loop now. */
+#ifndef HEDDLE_PARK_H
+#define HEDDLE_PARK_H
+
+#include "scheduler.h"
+
+/* The deadline for a timeout given by Ruby: nil = none; else seconds as Kernel#sleep takes them (a negative one
+ * is an ArgumentError, a non-number a TypeError). */
+int64_t hd_deadline_from(VALUE timeout);
+
+/* Parks the current fiber on an IO-less wait until it is woken; *subject* is what it waits on, for reports.
+ * Raises what it was woken with. */
+hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64_t deadline_ns);
+
+/* Parks on a descriptor. The events that are ready; 0: timed out; -EPERM: cannot be polled; other -errno. */
+int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns);
+
+/* Parks on `count` descriptors; interests[i].fd, .events and .io_node.key (the IO object) are given, .revents is
+ * the answer. 1: something is ready; 0: timed out; or -errno. */
+int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns);
+
+/* Runs a job on a worker while this fiber is parked. The caller releases the job. 0 or -errno. */
+int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
+
+/* Lets every other ready fiber run first. */
+void hd_park_turn(hd_scheduler *scheduler);
+
+/* Runs switch_away(argument) with the current fiber in front of the ready queue, so that it goes on as soon as
+ * whoever runs instead parks or ends. */
+VALUE hd_park_in_front(hd_scheduler *scheduler, VALUE (*switch_away)(VALUE), VALUE argument);
+
+/* Turns the loop on this fiber, the home, until no fiber is parked or ready. Raises interrupts and fatal
+ * exceptions of fibers; may be called again after that. */
+void hd_run_until_idle(hd_scheduler *scheduler);
+
+/* The wait of a fiber, or NULL. */
+hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber);
+
+/* Raises the exception in the fiber: now if it is parked, else when it next parks. From any thread with the GVL. */
+void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+
+/* Settles a wait, from any thread with the GVL, and wakes its scheduler if it sleeps. */
+bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception);
+
+#endif

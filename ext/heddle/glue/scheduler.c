@@ -1,0 +1,356 @@
+/* The class Heddle::Scheduler: its memory, the GC's view of it, opening and closing. */
+#include "scheduler.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "park.h"
+
+VALUE hd_cScheduler;
+
+/* Counts the forks between this process and the one that loaded the extension. */
+static unsigned fork_generation;
+
+static void after_fork_in_child(void)
+{
+    fork_generation++;
+}
+
+/* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
+
+typedef struct {
+    hd_map map;
+    unsigned fork_generation;
+} io_table;
+
+static void free_io_table(void *pointer)
+{
+    io_table *table = pointer;
+    hd_map_free(&table->map);
+    free(table);
+}
+
+static const struct rb_ractor_local_storage_type io_table_type = {NULL, free_io_table};
+static rb_ractor_local_key_t io_table_key;
+
+hd_map *hd_io_table(void)
+{
+    io_table *table = rb_ractor_local_storage_ptr(io_table_key);
+    if (!table) {
+        table = calloc(1, sizeof(*table));
+        if (!table || hd_map_init(&table->map) < 0) rb_memerror();
+        table->fork_generation = fork_generation;
+        rb_ractor_local_storage_ptr_set(io_table_key, table);
+    }
+    if (table->fork_generation != fork_generation) { /* its records were on the stacks of the parent's fibers */
+        hd_map_forget(&table->map);
+        table->fork_generation = fork_generation;
+    }
+    return &table->map;
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------- */
+
+static void mark_wait(hd_map_node *node, void *unused)
+{
+    (void)unused;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
+    if (wait->exception) rb_gc_mark((VALUE)wait->exception);
+}
+
+static void scheduler_mark(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    rb_gc_mark(scheduler->self);
+    rb_gc_mark(scheduler->thread);
+    rb_gc_mark(scheduler->home);
+    rb_gc_mark(scheduler->fatal);
+    rb_gc_mark(scheduler->pending);
+    rb_gc_mark(scheduler->would_block_fiber);
+    /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
+    if (scheduler->reactor.waits.buckets && scheduler->fork_generation == fork_generation)
+        hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
+}
+
+/* Never walks the waits: the fibers' stacks may be swept before this object. */
+static void scheduler_free(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != fork_generation);
+    hd_reactor_free(&scheduler->reactor);
+    ruby_xfree(scheduler);
+}
+
+static size_t scheduler_memsize(const void *pointer)
+{
+    const hd_scheduler *scheduler = pointer;
+    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer *) +
+           (scheduler->reactor.waits.mask + 1) * sizeof(hd_list);
+}
+
+/* Not write-barrier protected: it is marked again in every minor collection, for records come and go without
+ * the GC's knowledge. */
+static const rb_data_type_t scheduler_type = {
+    .wrap_struct_name = "Heddle::Scheduler",
+    .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_memsize},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE scheduler_alloc(VALUE class)
+{
+    hd_scheduler *scheduler;
+    VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
+    scheduler->self = self;
+    scheduler->thread = scheduler->home = scheduler->fatal = scheduler->pending = Qnil;
+    scheduler->would_block_fiber = Qnil;
+    scheduler->fork_generation = fork_generation;
+    hd_list_init(&scheduler->expired);
+    if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
+    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
+    return self;
+}
+
+/* -- access -------------------------------------------------------------------------------------------------- */
+
+static void forget_parent(hd_scheduler *scheduler)
+{
+    hd_reactor_close(&scheduler->reactor, true);
+    hd_reactor_forget(&scheduler->reactor);
+    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
+    hd_list_init(&scheduler->expired);
+    scheduler->pending = scheduler->fatal = scheduler->home = Qnil;
+    scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
+    scheduler->fork_generation = fork_generation;
+}
+
+hd_scheduler *hd_scheduler_get(VALUE self)
+{
+    hd_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
+    if (RB_UNLIKELY(scheduler->fork_generation != fork_generation)) forget_parent(scheduler);
+    return scheduler;
+}
+
+/* A native thread of the main Ractor stays with its Ruby thread, but not under RUBY_MN_THREADS; elsewhere
+ * Ruby's threads migrate. Only a pinned thread may have a ring that is tied to it. */
+static bool thread_is_pinned(void)
+{
+    const char *mn_threads = getenv("RUBY_MN_THREADS");
+    if (mn_threads && strcmp(mn_threads, "0") != 0) return false;
+    VALUE ractor = rb_const_get(rb_cObject, rb_intern("Ractor"));
+    return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
+}
+
+static void open_backend(hd_scheduler *scheduler)
+{
+    scheduler->thread = rb_thread_current();
+    scheduler->reactor.ios = hd_io_table();
+    int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, thread_is_pinned());
+    if (error && scheduler->ops != &hd_backend_epoll && !rb_attr_get(scheduler->self, rb_intern("@forced"))) {
+        scheduler->ops = &hd_backend_epoll; /* memory or descriptors ran out since the probe */
+        error = hd_reactor_open(&scheduler->reactor, scheduler->ops, false);
+    }
+    if (error) rb_syserr_fail(-error, "heddle: cannot open the event backend");
+}
+
+hd_scheduler *hd_scheduler_ready(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (RB_UNLIKELY(!scheduler->reactor.backend)) {
+        if (scheduler->closed) rb_raise(hd_eError, "the scheduler is closed");
+        if (!scheduler->ops) rb_raise(hd_eError, "the scheduler is not initialized");
+        open_backend(scheduler);
+    }
+    return scheduler;
+}
+
+hd_scheduler *hd_scheduler_of_thread(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_get();
+    return rb_typeddata_is_kind_of(scheduler, &scheduler_type) ? hd_scheduler_get(scheduler) : NULL;
+}
+
+bool hd_scheduler_foreign(const hd_scheduler *scheduler)
+{
+    return scheduler->thread != rb_thread_current();
+}
+
+/* -- methods ------------------------------------------------------------------------------------------------- */
+
+/* call-seq: Heddle.backends -> array of hashes
+ *
+ * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+ *
+ * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
+static VALUE heddle_backends(VALUE module)
+{
+    (void)module;
+    VALUE list = rb_ary_new();
+    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++) {
+        char reason[160] = "";
+        bool available = (*ops)->probe(reason, sizeof(reason)) == 0;
+        VALUE entry = rb_hash_new();
+        rb_hash_aset(entry, ID2SYM(rb_intern("name")), rb_str_new_cstr((*ops)->name));
+        rb_hash_aset(entry, ID2SYM(rb_intern("available")), available ? Qtrue : Qfalse);
+        rb_hash_aset(entry, ID2SYM(rb_intern("reason")), available ? Qnil : rb_str_new_cstr(reason));
+        rb_ary_push(list, entry);
+    }
+    return list;
+}
+
+static const hd_backend_ops *best_backend(void)
+{
+    char reason[160];
+    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++)
+        if ((*ops)->probe(reason, sizeof(reason)) == 0) return *ops;
+    rb_raise(hd_eError, "no event backend is available: %s", reason);
+}
+
+static const hd_backend_ops *forced_backend(const char *name)
+{
+    const hd_backend_ops *ops = hd_backend_named(name);
+    if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: uring, epoll)", name);
+    char reason[160];
+    if (ops->probe(reason, sizeof(reason)) < 0) rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
+    return ops;
+}
+
+/* @private The Ruby half of initialize calls it with the wanted name or nil. */
+static VALUE scheduler_choose_backend(VALUE self, VALUE name)
+{
+    hd_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
+    rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
+    scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
+    return Qnil;
+}
+
+/* @return [String] the event backend in use: "uring" or "epoll" */
+static VALUE scheduler_backend(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    return scheduler->ops ? rb_str_new_cstr(scheduler->ops->name) : Qnil;
+}
+
+/* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
+ *
+ * @return [self]
+ * @raise [Heddle::Error] if it is running already */
+static VALUE scheduler_run(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (scheduler->reactor.waits.count == 0 && NIL_P(scheduler->fatal)) return self;
+    hd_run_until_idle(hd_scheduler_ready(self));
+    return self;
+}
+
+/* What a kill or an interrupt leaves behind: every parked fiber is killed (its ensure blocks run), and so are
+ * those that park again while they unwind. */
+static VALUE kill_fibers(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    rb_funcall(self, rb_intern("kill_all"), 0);
+    if (scheduler->reactor.waits.count > 0) hd_run_until_idle(scheduler);
+    return Qnil;
+}
+
+static VALUE close_reactor(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    scheduler->closed = true;
+    hd_reactor_close(&scheduler->reactor, false);
+    return Qnil;
+}
+
+static VALUE run_then_kill(VALUE self)
+{
+    int state = 0;
+    rb_protect(scheduler_run, self, &state);
+    if (!state) return Qnil;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    int ignored = 0;
+    rb_protect(kill_fibers, self, &ignored);
+    rb_set_errinfo(error);
+    rb_jump_tag(state);
+}
+
+/* Runs what is left, then closes the backend. When the thread is killed or interrupted meanwhile, the parked
+ * fibers are killed: their ensure blocks run. Ruby calls it when the thread ends or another scheduler is set. */
+static VALUE scheduler_close(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (scheduler->closed) return Qnil;
+    if (scheduler->home_waits) rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
+    return rb_ensure(run_then_kill, self, close_reactor, self);
+}
+
+/* @return [Boolean] */
+static VALUE scheduler_closed_p(VALUE self)
+{
+    return HD_BOOL(hd_scheduler_get(self)->closed);
+}
+
+static void push_fiber(hd_map_node *node, void *array)
+{
+    rb_ary_push((VALUE)array, (VALUE)node->key);
+}
+
+/* @return [Array<Fiber>] the fibers that are parked or ready, in no particular order */
+static VALUE scheduler_fibers(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    VALUE fibers = rb_ary_new_capa((long)scheduler->reactor.waits.count);
+    hd_map_each(&scheduler->reactor.waits, push_fiber, (void *)fibers);
+    return fibers;
+}
+
+/* @return [Integer] how many fibers are parked or ready */
+static VALUE scheduler_size(VALUE self)
+{
+    return SIZET2NUM(hd_scheduler_get(self)->reactor.waits.count);
+}
+
+/* Raises an exception in a fiber of this scheduler: at once if it is parked, else when it parks next. Unlike
+ * Fiber#raise it does not switch to the fiber, and any thread of the Ractor may call it.
+ *
+ * @param fiber [Fiber]
+ * @param exception [Exception]
+ * @return [void] */
+static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
+{
+    if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
+        rb_raise(rb_eTypeError, "exception: must be an Exception");
+    hd_interrupt_fiber(hd_scheduler_get(self), fiber, exception);
+    return Qnil;
+}
+
+/* Takes back an exception given to interrupt that the fiber has not raised yet.
+ *
+ * @return [void] */
+static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (NIL_P(scheduler->pending) || rb_hash_lookup(scheduler->pending, fiber) != exception) return Qnil;
+    rb_hash_delete(scheduler->pending, fiber);
+    return Qnil;
+}
+
+void hd_init_scheduler(void)
+{
+    io_table_key = rb_ractor_local_storage_ptr_newkey(&io_table_type);
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+    rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
+    hd_cScheduler = rb_define_class_under(hd_mHeddle, "Scheduler", rb_cObject);
+    rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
+    rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
+    rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
+    rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
+    rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);
+    rb_define_method(hd_cScheduler, "close", scheduler_close, 0);
+    rb_define_method(hd_cScheduler, "closed?", scheduler_closed_p, 0);
+    rb_define_method(hd_cScheduler, "fibers", scheduler_fibers, 0);
+    rb_define_method(hd_cScheduler, "size", scheduler_size, 0);
+    rb_define_method(hd_cScheduler, "interrupt", scheduler_interrupt, 2);
+    rb_define_method(hd_cScheduler, "withdraw", scheduler_withdraw, 2);
+}

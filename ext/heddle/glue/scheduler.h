@@ -1,0 +1,54 @@
+/* The Ruby object Heddle::Scheduler and what the hooks share. */
+#ifndef HEDDLE_SCHEDULER_H
+#define HEDDLE_SCHEDULER_H
+
+#include "../core/reactor.h"
+#include "../os/backends.h"
+#include "../os/worker.h"
+#include "compat.h"
+
+typedef struct hd_scheduler {
+    hd_reactor reactor;
+    hd_inbox inbox;
+    const hd_backend_ops *ops; /* the backend that was chosen; opened at first use */
+    VALUE self, thread;        /* the thread that runs it; nil until first use */
+    VALUE home;                /* the fiber that runs the loop, or nil; see park.h */
+    VALUE fatal;               /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
+    VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
+    hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
+    unsigned fork_generation;
+    bool home_waits;       /* home is in its loop: switching to it is safe */
+    bool check_interrupts; /* the thread has an interrupt for home to look at */
+    bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
+    bool closed;
+    VALUE would_block_fiber; /* the fiber that is in a *_nonblock method: its io_read must not wait; or nil */
+} hd_scheduler;
+
+extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
+
+/* The struct of a Heddle::Scheduler; after a fork, cleaned for the child. */
+hd_scheduler *hd_scheduler_get(VALUE self);
+
+/* As above, with the backend open: for everything that may park. Raises when the scheduler is closed. */
+hd_scheduler *hd_scheduler_ready(VALUE self);
+
+/* The Heddle scheduler of the current thread, whatever kind of fiber runs; or NULL. */
+hd_scheduler *hd_scheduler_of_thread(void);
+
+/* Called on another thread than the scheduler's? (copy_stream's worker calls io_wait there.) */
+bool hd_scheduler_foreign(const hd_scheduler *scheduler);
+
+/* The IO table of this Ractor: IO object -> interests of all its schedulers. */
+hd_map *hd_io_table(void);
+
+void hd_init_scheduler(void);
+void hd_init_hooks_fiber(void);
+void hd_init_hooks_block(void);
+void hd_init_hooks_io(void);
+void hd_init_hooks_select(void);
+void hd_init_hooks_close(void);
+void hd_init_hooks_timeout(void);
+void hd_init_hooks_process(void);
+void hd_init_hooks_resolve(void);
+
+#endif

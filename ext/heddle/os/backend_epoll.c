@@ -1,0 +1,237 @@
+/* The epoll backend: one one-shot registration a descriptor, re-armed at every wait, shared by all the fibers
+ * that wait on that descriptor.
+ *
+ * Why re-arm at every wait though an armed registration could be kept: epoll knows a registration by file and
+ * descriptor number, and forgets it when the last descriptor of the file is closed, also by code that we never
+ * see (a C library closing its own socket). A registration that we believed armed would then be a fiber that
+ * waits for ever. One epoll_ctl a wait is the price of never trusting a number; MOD first, ADD when the kernel
+ * no longer knows it. An event carries the number and its generation, so one left over from an earlier arm
+ * (the file lives on in a dup or a child) is recognised and dropped. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/backend.h"
+#include "../core/clock.h"
+#include "backends.h"
+#include "wakeup.h"
+
+enum { EVENTS_PER_POLL = 256, INITIAL_FDS = 64 };
+
+_Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT && EPOLLERR == POLLERR &&
+                   EPOLLHUP == POLLHUP,
+               "epoll's events have poll's values");
+
+typedef struct {
+    hd_list interests; /* those that wait on this number, in order of arrival */
+    uint32_t generation;
+    bool known; /* the kernel had a registration when we last looked */
+} fd_entry;
+
+typedef struct {
+    int fd, wake_fd;
+    int found; /* events that the last poll stored */
+    bool no_pwait2;
+    fd_entry *fds;
+    int fds_count;
+    struct epoll_event events[EVENTS_PER_POLL];
+} epoll_backend;
+
+static const uint64_t WAKE_TOKEN = UINT64_MAX;
+
+static int epoll_probe(char *reason, int reason_size)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) {
+        int error = errno;
+        snprintf(reason, reason_size, "epoll_create1: %s", strerror(error));
+        return -error;
+    }
+    close(fd);
+    return 0;
+}
+
+static void epoll_close(void *pointer, bool in_child)
+{
+    epoll_backend *backend = pointer;
+    (void)in_child; /* closing our descriptors leaves the parent's set alone; epoll_ctl would not */
+    if (backend->wake_fd >= 0) close(backend->wake_fd);
+    if (backend->fd >= 0) close(backend->fd);
+    free(backend->fds);
+    free(backend);
+}
+
+static int epoll_open(void **result, bool pinned)
+{
+    (void)pinned;
+    epoll_backend *backend = calloc(1, sizeof(*backend));
+    if (!backend) return -ENOMEM;
+    backend->wake_fd = -1;
+    backend->fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = backend->fd < 0 ? -errno : 0;
+    if (!error) error = backend->wake_fd = hd_wakeup_open();
+    if (error >= 0) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
+        error = epoll_ctl(backend->fd, EPOLL_CTL_ADD, backend->wake_fd, &event) < 0 ? -errno : 0;
+    }
+    if (error < 0) {
+        epoll_close(backend, false);
+        return error;
+    }
+    *result = backend;
+    return 0;
+}
+
+static int reserve(epoll_backend *backend, int fd)
+{
+    if (fd < backend->fds_count) return 0;
+    int count = backend->fds_count ? backend->fds_count : INITIAL_FDS;
+    while (count <= fd) count *= 2;
+    fd_entry *fds = malloc(count * sizeof(*fds));
+    if (!fds) return -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        hd_list_init(&fds[i].interests);
+        fds[i].generation = i < backend->fds_count ? backend->fds[i].generation : 0;
+        fds[i].known = i < backend->fds_count ? backend->fds[i].known : false;
+        hd_node *node;
+        while (i < backend->fds_count && (node = hd_list_first(&backend->fds[i].interests))) {
+            hd_node_remove(node);
+            hd_list_push_back(&fds[i].interests, node);
+        }
+    }
+    free(backend->fds);
+    backend->fds = fds;
+    backend->fds_count = count;
+    return 0;
+}
+
+/* Arms the descriptor for the union of its interests. */
+static int update(epoll_backend *backend, int fd)
+{
+    fd_entry *entry = &backend->fds[fd];
+    uint32_t events = 0;
+    for (hd_node *node = hd_list_first(&entry->interests); node; node = hd_list_after(&entry->interests, node))
+        events |= (uint16_t)HD_CONTAINER_OF(node, hd_interest, fd_node)->events;
+    struct epoll_event event = {.events = events | EPOLLONESHOT,
+                                .data.u64 = (uint64_t)++entry->generation << 32 | (uint32_t)fd};
+    if (entry->known && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+    if (entry->known && errno != ENOENT) return -errno;
+    entry->known = true;
+    if (epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
+    if (errno == EEXIST && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+    int error = -errno;
+    entry->known = false;
+    return error;
+}
+
+static int epoll_arm(void *pointer, hd_interest *interest)
+{
+    epoll_backend *backend = pointer;
+    if (interest->fd < 0) return -EBADF;
+    int error = reserve(backend, interest->fd);
+    if (error) return error;
+    hd_list_push_back(&backend->fds[interest->fd].interests, &interest->fd_node);
+    interest->token = 1;
+    error = update(backend, interest->fd);
+    if (error) {
+        hd_node_remove(&interest->fd_node);
+        interest->token = 0;
+    }
+    return error;
+}
+
+/* The registration stays armed: at most one event arrives that nobody waits for, and one-shot ends it. */
+static void epoll_disarm(void *pointer, hd_interest *interest)
+{
+    (void)pointer;
+    hd_node_remove(&interest->fd_node);
+}
+
+static void epoll_flush(void *pointer)
+{
+    (void)pointer; /* epoll holds no reference to a file */
+}
+
+static int wait_events(epoll_backend *backend, int64_t timeout_ns)
+{
+#ifdef SYS_epoll_pwait2
+    if (!backend->no_pwait2 && timeout_ns != 0) { /* Linux 5.11; nanoseconds, so no rounding */
+        struct timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};
+        int found = (int)syscall(SYS_epoll_pwait2, backend->fd, backend->events, EVENTS_PER_POLL,
+                                 timeout_ns == HD_NO_DEADLINE ? NULL : &timeout, NULL, (size_t)0);
+        if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return found;
+        backend->no_pwait2 = true;
+    }
+#endif
+    int timeout_ms = -1;
+    if (timeout_ns != HD_NO_DEADLINE) {
+        int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
+        timeout_ms = rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
+    }
+    return epoll_wait(backend->fd, backend->events, EVENTS_PER_POLL, timeout_ms);
+}
+
+static void epoll_poll_nogvl(void *pointer, int64_t timeout_ns)
+{
+    epoll_backend *backend = pointer;
+    int found = wait_events(backend, timeout_ns);
+    backend->found = found < 0 ? 0 : found; /* EINTR: the caller looks for interrupts and comes again */
+}
+
+static void deliver(epoll_backend *backend, int fd, short revents)
+{
+    fd_entry *entry = &backend->fds[fd];
+    hd_node *node = hd_list_first(&entry->interests);
+    while (node) {
+        hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, fd_node);
+        node = hd_list_after(&entry->interests, node);
+        if (!hd_events_ready(interest->events, revents)) continue;
+        hd_node_remove(&interest->fd_node);
+        hd_interest_deliver(interest, revents);
+    }
+    if (!hd_list_empty(&entry->interests) && update(backend, fd) < 0) {
+        while ((node = hd_list_first(&entry->interests))) { /* the descriptor went away under its waiters */
+            hd_node_remove(node);
+            hd_interest_deliver(HD_CONTAINER_OF(node, hd_interest, fd_node), POLLNVAL);
+        }
+    }
+}
+
+static void epoll_reap(void *pointer)
+{
+    epoll_backend *backend = pointer;
+    int found = backend->found;
+    backend->found = 0;
+    for (int i = 0; i < found; i++) {
+        uint64_t token = backend->events[i].data.u64;
+        if (token == WAKE_TOKEN) {
+            hd_wakeup_clear(backend->wake_fd);
+            continue;
+        }
+        int fd = (int)(uint32_t)token;
+        if (fd < backend->fds_count && backend->fds[fd].generation == token >> 32)
+            deliver(backend, fd, (short)backend->events[i].events);
+    }
+}
+
+static void epoll_wake(void *pointer)
+{
+    hd_wakeup_signal(((epoll_backend *)pointer)->wake_fd);
+}
+
+const hd_backend_ops hd_backend_epoll = {
+    .name = "epoll",
+    .probe = epoll_probe,
+    .open = epoll_open,
+    .close = epoll_close,
+    .arm = epoll_arm,
+    .disarm = epoll_disarm,
+    .flush = epoll_flush,
+    .poll_nogvl = epoll_poll_nogvl,
+    .reap = epoll_reap,
+    .wake = epoll_wake,
+};

@@ -1,0 +1,237 @@
+/* The io_uring backend: every interest is a one-shot poll request, and all the requests of a turn go to the
+ * kernel in the very call that waits, so arming costs no system call of its own.
+ *
+ * A request carries a token (slot and generation), never a record's address: an interest that was disarmed has
+ * freed its slot, and whatever the kernel still says about it is recognised by its generation and dropped. A
+ * poll request holds a reference to its file until it is removed: see uring_flush. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/backend.h"
+#include "../core/clock.h"
+#include "backends.h"
+#include "uring_ring.h"
+#include "wakeup.h"
+#include <unistd.h>
+
+enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64 };
+
+static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
+static const uint32_t NO_SLOT = UINT32_MAX;
+
+typedef struct {
+    hd_interest *interest; /* NULL when free */
+    uint32_t generation;   /* odd while in use, so a token is never 0 */
+    uint32_t next_free;
+} uring_slot;
+
+typedef struct {
+    uring_ring ring;
+    int wake_fd;
+    bool wake_armed;
+    uring_slot *slots;
+    uint32_t slots_count, free_slot;
+} uring_backend;
+
+static const char *reason_for(int error)
+{
+    switch (error) {
+    case -ENOSYS: return "this kernel has no io_uring";
+    case -EPERM: return "io_uring is switched off (sysctl kernel.io_uring_disabled, or seccomp in a container)";
+    case -ENOMEM: return "not enough lockable memory (RLIMIT_MEMLOCK, ulimit -l)";
+    case -EOPNOTSUPP: return "this kernel's io_uring is too old (5.11 is needed)";
+    case -EMFILE: return "too many open files (ulimit -n)";
+    default: return strerror(-error);
+    }
+}
+
+static int uring_probe(char *reason, int reason_size)
+{
+    uring_ring ring;
+    int error = uring_ring_open(&ring, RING_ENTRIES, false);
+    if (error)
+        snprintf(reason, reason_size, "io_uring_setup: %s", reason_for(error));
+    else
+        uring_ring_close(&ring, false);
+    return error;
+}
+
+static void uring_close(void *pointer, bool in_child)
+{
+    uring_backend *backend = pointer;
+    uring_ring_close(&backend->ring, in_child);
+    if (backend->wake_fd >= 0) close(backend->wake_fd);
+    free(backend->slots);
+    free(backend);
+}
+
+static int grow_slots(uring_backend *backend)
+{
+    uint32_t count = backend->slots_count ? backend->slots_count * 2 : INITIAL_SLOTS;
+    uring_slot *slots = realloc(backend->slots, count * sizeof(*slots));
+    if (!slots) return -ENOMEM;
+    for (uint32_t i = backend->slots_count; i < count; i++)
+        slots[i] = (uring_slot){.next_free = i + 1 < count ? i + 1 : NO_SLOT};
+    backend->free_slot = backend->slots_count;
+    backend->slots = slots;
+    backend->slots_count = count;
+    return 0;
+}
+
+static int uring_open(void **result, bool pinned)
+{
+    uring_backend *backend = calloc(1, sizeof(*backend));
+    if (!backend) return -ENOMEM;
+    backend->free_slot = NO_SLOT;
+    backend->wake_fd = -1;
+    int error = uring_ring_open(&backend->ring, RING_ENTRIES, pinned);
+    if (!error) error = backend->wake_fd = hd_wakeup_open();
+    if (error < 0) {
+        uring_close(backend, false);
+        return error;
+    }
+    *result = backend;
+    return 0;
+}
+
+static uint32_t take_slot(uring_backend *backend)
+{
+    if (backend->free_slot == NO_SLOT && grow_slots(backend) < 0) return NO_SLOT;
+    uint32_t index = backend->free_slot;
+    backend->free_slot = backend->slots[index].next_free;
+    backend->slots[index].generation++;
+    HD_ASSERT(backend->slots[index].generation & 1);
+    return index;
+}
+
+static void give_slot(uring_backend *backend, uint32_t index)
+{
+    uring_slot *slot = &backend->slots[index];
+    HD_ASSERT(slot->generation & 1);
+    slot->generation++;
+    slot->interest = NULL;
+    slot->next_free = backend->free_slot;
+    backend->free_slot = index;
+}
+
+static bool prepare_poll(uring_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
+{
+    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    if (!sqe) return false;
+    sqe->opcode = IORING_OP_POLL_ADD;
+    sqe->fd = fd;
+    sqe->len = flags;
+    sqe->poll32_events = events; /* x86 and arm64 are little-endian; big-endian machines swap the halves */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    sqe->poll32_events = events << 16 | events >> 16;
+#endif
+    sqe->user_data = token;
+    return true;
+}
+
+static int uring_arm(void *pointer, hd_interest *interest)
+{
+    uring_backend *backend = pointer;
+    if (interest->fd < 0) return -EBADF;
+    uint32_t index = take_slot(backend);
+    if (index == NO_SLOT) return -ENOMEM;
+    uint64_t token = (uint64_t)backend->slots[index].generation << 32 | index;
+    if (!prepare_poll(backend, interest->fd, (uint16_t)interest->events, 0, token)) {
+        give_slot(backend, index);
+        return -EAGAIN;
+    }
+    backend->slots[index].interest = interest;
+    interest->token = token;
+    return 0;
+}
+
+static void uring_disarm(void *pointer, hd_interest *interest)
+{
+    uring_backend *backend = pointer;
+    give_slot(backend, (uint32_t)interest->token);
+    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    if (!sqe) return; /* the poll stays in the kernel until its event; its token is void already */
+    sqe->opcode = IORING_OP_POLL_REMOVE;
+    sqe->fd = -1;
+    sqe->addr = interest->token;
+    sqe->user_data = NO_TOKEN;
+}
+
+/* Two enters: the first submits the removals, the second runs the task work in which the removed requests drop
+ * their files. */
+static void uring_flush(void *pointer)
+{
+    uring_backend *backend = pointer;
+    if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
+    if (uring_ring_wants_enter(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
+}
+
+static void arm_wake(uring_backend *backend)
+{
+    if (backend->wake_armed) return;
+    backend->wake_armed = prepare_poll(backend, backend->wake_fd, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
+}
+
+static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
+{
+    uring_backend *backend = pointer;
+    uring_ring *ring = &backend->ring;
+    if (uring_ring_peek(ring)) timeout_ns = 0;
+    if (timeout_ns == 0) {
+        if (uring_ring_unsubmitted(ring) || uring_ring_wants_enter(ring)) uring_ring_enter(ring, 0, 0);
+        return;
+    }
+    arm_wake(backend);
+    uring_ring_enter(ring, 1, timeout_ns);
+}
+
+static void complete(uring_backend *backend, uint64_t token, int result, unsigned flags)
+{
+    if (token == NO_TOKEN) return;
+    if (token == WAKE_TOKEN) {
+        if (!(flags & IORING_CQE_F_MORE)) backend->wake_armed = false;
+        hd_wakeup_clear(backend->wake_fd);
+        return;
+    }
+    uint32_t index = (uint32_t)token;
+    HD_ASSERT(index < backend->slots_count);
+    uring_slot *slot = &backend->slots[index];
+    if (slot->generation != (uint32_t)(token >> 32)) return; /* disarmed in the meantime */
+    hd_interest *interest = slot->interest;
+    give_slot(backend, index);
+    hd_interest_deliver(interest, result < 0 ? POLLNVAL : (short)result);
+}
+
+static void uring_reap(void *pointer)
+{
+    uring_backend *backend = pointer;
+    struct io_uring_cqe *cqe;
+    while ((cqe = uring_ring_peek(&backend->ring))) {
+        uint64_t token = cqe->user_data;
+        int result = cqe->res;
+        unsigned flags = cqe->flags;
+        uring_ring_advance(&backend->ring);
+        complete(backend, token, result, flags);
+    }
+}
+
+static void uring_wake(void *pointer)
+{
+    hd_wakeup_signal(((uring_backend *)pointer)->wake_fd);
+}
+
+const hd_backend_ops hd_backend_uring = {
+    .name = "uring",
+    .probe = uring_probe,
+    .open = uring_open,
+    .close = uring_close,
+    .arm = uring_arm,
+    .disarm = uring_disarm,
+    .flush = uring_flush,
+    .poll_nogvl = uring_poll_nogvl,
+    .reap = uring_reap,
+    .wake = uring_wake,
+};

@@ -1,0 +1,155 @@
+/* The rings of uring_ring.h. Kernel 5.11 is the oldest that serves (IORING_ENTER_EXT_ARG: a timeout without an
+ * operation of its own); everything newer is tried and done without when refused. */
+#include "uring_ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/check.h"
+#include "../core/clock.h"
+
+/* Debian 12's headers are newer than all of these; older ones do not stop the build. */
+#ifndef IORING_SETUP_COOP_TASKRUN
+#define IORING_SETUP_COOP_TASKRUN (1U << 8)
+#define IORING_SETUP_TASKRUN_FLAG (1U << 9)
+#endif
+#ifndef IORING_SETUP_SINGLE_ISSUER
+#define IORING_SETUP_SINGLE_ISSUER (1U << 12)
+#endif
+#ifndef IORING_SETUP_DEFER_TASKRUN
+#define IORING_SETUP_DEFER_TASKRUN (1U << 13)
+#endif
+#ifndef IORING_SQ_TASKRUN
+#define IORING_SQ_TASKRUN (1U << 2)
+#endif
+
+enum { MINIMUM_ENTRIES = 64 };
+
+static const unsigned NEEDED_FEATURES =
+    IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG; /* 5.4, 5.5, 5.11 */
+
+static int setup(unsigned entries, unsigned flags, struct io_uring_params *params)
+{
+    for (; entries >= MINIMUM_ENTRIES; entries /= 2) { /* RLIMIT_MEMLOCK of 64 KB: 256 entries fit, 1024 do not */
+        memset(params, 0, sizeof(*params));
+        params->flags = flags;
+        int fd = (int)syscall(SYS_io_uring_setup, entries, params);
+        if (fd >= 0) return fd;
+        if (errno != ENOMEM) return -errno;
+    }
+    return -ENOMEM;
+}
+
+/* Best first. DEFER_TASKRUN (6.1) ties the ring to one native thread. */
+static int setup_best(unsigned entries, bool pinned, struct io_uring_params *params)
+{
+    const unsigned candidates[] = {
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG, /* 5.19 */
+        0,
+    };
+    int fd = -EINVAL;
+    for (size_t i = pinned ? 0 : 1; i < sizeof(candidates) / sizeof(*candidates) && fd == -EINVAL; i++)
+        fd = setup(entries, candidates[i], params);
+    return fd;
+}
+
+static void *map(int fd, size_t size, off_t offset)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);
+    if (memory == MAP_FAILED) return NULL;
+    madvise(memory, size, MADV_DONTFORK); /* the child of a fork must not see the parent's rings */
+    return memory;
+}
+
+int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned)
+{
+    struct io_uring_params params;
+    *ring = (uring_ring){.fd = setup_best(entries, pinned, &params)};
+    if (ring->fd < 0) return ring->fd;
+    ring->setup_flags = params.flags;
+    ring->features = params.features;
+    if ((params.features & NEEDED_FEATURES) != NEEDED_FEATURES) {
+        uring_ring_close(ring, false);
+        return -EOPNOTSUPP;
+    }
+    size_t sq_size = params.sq_off.array + params.sq_entries * sizeof(unsigned);
+    size_t cq_size = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
+    ring->ring_size = sq_size > cq_size ? sq_size : cq_size;
+    ring->sqe_size = params.sq_entries * sizeof(struct io_uring_sqe);
+    ring->ring_memory = map(ring->fd, ring->ring_size, IORING_OFF_SQ_RING);
+    if (ring->ring_memory) ring->sqe_memory = map(ring->fd, ring->sqe_size, IORING_OFF_SQES);
+    if (!ring->sqe_memory) {
+        uring_ring_close(ring, false);
+        return -ENOMEM;
+    }
+    char *base = ring->ring_memory;
+    ring->sq_head = (unsigned *)(base + params.sq_off.head);
+    ring->sq_tail = (unsigned *)(base + params.sq_off.tail);
+    ring->sq_flags = (unsigned *)(base + params.sq_off.flags);
+    ring->sq_mask = *(unsigned *)(base + params.sq_off.ring_mask);
+    ring->sq_entries = params.sq_entries;
+    ring->cq_head = (unsigned *)(base + params.cq_off.head);
+    ring->cq_tail = (unsigned *)(base + params.cq_off.tail);
+    ring->cq_mask = *(unsigned *)(base + params.cq_off.ring_mask);
+    ring->cqes = (struct io_uring_cqe *)(base + params.cq_off.cqes);
+    ring->sqes = ring->sqe_memory;
+    unsigned *array = (unsigned *)(base + params.sq_off.array);
+    for (unsigned i = 0; i < params.sq_entries; i++) array[i] = i; /* entry i is always in slot i */
+    return 0;
+}
+
+void uring_ring_close(uring_ring *ring, bool in_child)
+{
+    if (!in_child) {
+        if (ring->sqe_memory) munmap(ring->sqe_memory, ring->sqe_size);
+        if (ring->ring_memory) munmap(ring->ring_memory, ring->ring_size);
+    }
+    ring->sqe_memory = ring->ring_memory = NULL;
+    if (ring->fd >= 0) close(ring->fd);
+    ring->fd = -1;
+}
+
+struct io_uring_sqe *uring_ring_sqe(uring_ring *ring)
+{
+    if (ring->sq_local_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) == ring->sq_entries) {
+        uring_ring_enter(ring, 0, 0);
+        if (ring->sq_local_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) == ring->sq_entries) return NULL;
+    }
+    struct io_uring_sqe *sqe = &ring->sqes[ring->sq_local_tail++ & ring->sq_mask];
+    memset(sqe, 0, sizeof(*sqe));
+    return sqe;
+}
+
+int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns)
+{
+    struct __kernel_timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};
+    struct io_uring_getevents_arg argument = {0};
+    if (timeout_ns != HD_NO_DEADLINE) argument.ts = (uint64_t)(uintptr_t)&timeout;
+    __atomic_store_n(ring->sq_tail, ring->sq_local_tail, __ATOMIC_RELEASE);
+    int submitted = (int)syscall(SYS_io_uring_enter, ring->fd, uring_ring_unsubmitted(ring), min_complete,
+                                 IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument, sizeof(argument));
+    int error = submitted < 0 ? -errno : 0;
+    ring->sq_submitted = __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE);
+    return error;
+}
+
+bool uring_ring_wants_enter(const uring_ring *ring)
+{
+    return __atomic_load_n(ring->sq_flags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+struct io_uring_cqe *uring_ring_peek(uring_ring *ring)
+{
+    unsigned head = *ring->cq_head;
+    if (head == __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE)) return NULL;
+    return &ring->cqes[head & ring->cq_mask];
+}
+
+void uring_ring_advance(uring_ring *ring)
+{
+    __atomic_store_n(ring->cq_head, *ring->cq_head + 1, __ATOMIC_RELEASE);
+}

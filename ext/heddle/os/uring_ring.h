@@ -1,0 +1,49 @@
+/* The rings of io_uring by raw system calls: mapping, submission, completion. No policy: backend_uring.c has it. */
+#ifndef HEDDLE_URING_RING_H
+#define HEDDLE_URING_RING_H
+
+#include <linux/io_uring.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    int fd;
+    unsigned setup_flags, features;
+    unsigned *sq_head, *sq_tail, *sq_flags, *cq_head, *cq_tail;
+    unsigned sq_mask, sq_entries, cq_mask;
+    unsigned sq_local_tail; /* prepared up to here */
+    unsigned sq_submitted;  /* handed to the kernel up to here */
+    struct io_uring_sqe *sqes;
+    struct io_uring_cqe *cqes;
+    void *ring_memory, *sqe_memory;
+    size_t ring_size, sqe_size;
+} uring_ring;
+
+/* Makes a ring of at most `entries`, fewer where memory may not be locked (64 at least). 0 or -errno.
+ * Where a feature that Heddle needs is missing: -EOPNOTSUPP. */
+int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned);
+
+/* in_child: the mappings are not there (MADV_DONTFORK); only the descriptor is closed. */
+void uring_ring_close(uring_ring *ring, bool in_child);
+
+/* A zeroed entry. When the queue is full, what is in it is submitted first. NULL only if the kernel refuses. */
+struct io_uring_sqe *uring_ring_sqe(uring_ring *ring);
+
+/* Submits what is prepared and waits for min_complete completions at most timeout_ns (HD_NO_DEADLINE: for ever).
+ * 0 or -errno (-ETIME, -EINTR, ...). */
+int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns);
+
+/* Has the kernel work that only an enter finishes (deferred task work, overflown completions)? */
+bool uring_ring_wants_enter(const uring_ring *ring);
+
+static inline unsigned uring_ring_unsubmitted(const uring_ring *ring)
+{
+    return ring->sq_local_tail - ring->sq_submitted;
+}
+
+/* The oldest completion or NULL; advance past it when done. */
+struct io_uring_cqe *uring_ring_peek(uring_ring *ring);
+void uring_ring_advance(uring_ring *ring);
+
+#endif

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "heddle/version"
+require_relative "heddle/errors"
+
+# The native extension: bin/build keeps one for each Ruby in a folder named after its ABI, `gem install` makes one.
+native = "heddle/#{RbConfig::CONFIG["ruby_version"]}/heddle_native"
+require $LOAD_PATH.resolve_feature_path(native) ? native : "heddle/heddle_native"
+
+require_relative "heddle/scheduler"
+require_relative "heddle/task"
+require_relative "heddle/scope"
+require_relative "heddle/core_ext"
+
+# Makes ordinary, blocking Ruby network code run thousands of operations at once on one thread.
+#
+# @example A thousand requests at once
+#   require "heddle"
+#   require "net/http"
+#
+#   Heddle.run do
+#     urls.each { |url| Heddle.spawn { Net::HTTP.get(URI(url)) } }
+#   end
+module Heddle
+  class << self
+    # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
+    # Inside a running Heddle it only opens a scope of its own. The first failing task cancels the others, and its
+    # error is raised here. Fibers made with Fiber.schedule are waited for, too (by the outermost run).
+    #
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @yieldparam scope [Heddle::Scope]
+    # @return [Object] the value of the block
+    # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
+    # @raise [ArgumentError] without a block, or if the backend is unknown
+    def run(backend: nil, &block)
+      raise ArgumentError, "Heddle.run needs a block" unless block
+
+      case Fiber.scheduler
+      when nil then Scheduler.run(backend:, &block)
+      when Scheduler then run_nested(backend, &block)
+      else raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
+                        "run Heddle in a thread of its own, or before that scheduler is set"
+      end
+    end
+
+    # Starts a task in the current scope. Its block runs at once, until it first waits for something.
+    #
+    # @param name [String, nil] for reports
+    # @yield
+    # @return [Heddle::Task]
+    # @raise [Heddle::Error] outside of Heddle.run
+    def spawn(name: nil, &block)
+      raise ArgumentError, "Heddle.spawn needs a block" unless block
+
+      Scope.current.spawn(name:, &block)
+    end
+
+    private
+
+    def run_nested(backend, &)
+      if backend && backend.to_s != Fiber.scheduler.backend
+        raise ArgumentError, "backend: this thread runs on #{Fiber.scheduler.backend} already"
+      end
+
+      Fiber.current.blocking? ? Fiber.scheduler.run_main(&) : Scope.open(&)
+    end
+  end
+end

@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+# Everything that Heddle changes in Ruby's own classes, one small file each. All of it is Ruby's own behaviour where
+# no Heddle scheduler runs.
+require_relative "core_ext/fiber_raise"
+require_relative "core_ext/io_close"
+require_relative "core_ext/read_nonblock"
+require_relative "core_ext/fork"

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CoreExt
+    # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
+    module Fork
+      # @private
+      def _fork
+        pid = super
+        Fiber.set_scheduler(nil) if pid.zero? && Fiber.scheduler.is_a?(Scheduler)
+        pid
+      end
+    end
+  end
+end
+
+Process.singleton_class.prepend(Heddle::CoreExt::Fork)

@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+# Closing or reopening an IO wakes exactly the fibers that wait on it, with IOError, before the descriptor goes away.
+# Ruby before 4.0 leaves them parked for ever; no Ruby wakes those in IO.select (Bug #19039).
+IO.prepend(Heddle::CoreExt::IOClose)
+IO.prepend(Heddle::CoreExt::IOHalfClose)
+BasicSocket.prepend(Heddle::CoreExt::IOHalfClose)

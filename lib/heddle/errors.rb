@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Everything that Heddle raises by itself, where Ruby has no class of its own.
+  class Error < StandardError; end
+
+  # Raised inside a task that was cancelled. Not a StandardError, so that `rescue => e` does not swallow it; ensure
+  # blocks run. Task#value raises it to whoever asks a cancelled task for its value.
+  class Cancelled < Exception; end # rubocop:disable Lint/InheritException
+end

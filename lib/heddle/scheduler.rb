@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "scheduler/blocking_pool"
+require_relative "scheduler/error_report"
+
+module Heddle
+  # Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read.
+  begin
+    experimental = Warning[:experimental]
+    Warning[:experimental] = false
+    IO::Buffer.new(1).free
+  ensure
+    Warning[:experimental] = experimental
+  end
+
+  # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
+  #
+  #   Fiber.set_scheduler(Heddle::Scheduler.new)
+  #   Fiber.schedule { ... }
+  #
+  # @see https://docs.ruby-lang.org/en/master/Fiber/Scheduler.html
+  class Scheduler
+    # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
+    #
+    # @return [Object] the value of the block
+    def self.run(backend: nil, &)
+      scheduler = new(backend:)
+      Fiber.set_scheduler(scheduler)
+      begin
+        scheduler.run_main(&)
+      ensure
+        Fiber.set_scheduler(nil)
+      end
+    end
+
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @raise [ArgumentError] if the backend is unknown
+    # @raise [Heddle::Error] if this machine cannot offer it
+    def initialize(backend: nil)
+      wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
+      choose_backend(wanted.empty? ? nil : wanted)
+    end
+
+    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until nothing is left.
+    # When the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the tasks are cancelled first.
+    #
+    # @return [Object] the value of the block
+    def run_main(&)
+      main = nil
+      fiber { main = Task.main(&) }
+      finished = false
+      run
+      finished = true
+      main.value
+    ensure
+      kill_all unless finished
+    end
+
+    # Runs a blocking operation on a pool thread while the fiber is parked (3.4: a Proc, 4.0: a BlockingOperation).
+    #
+    # @param work [#call]
+    # @return [Object] what the operation returns
+    def blocking_operation_wait(work)
+      BlockingPool.run(work)
+    end
+
+    # Kills every fiber that is parked or ready: their ensure blocks run.
+    #
+    # @return [void]
+    def kill_all
+      killed = {}.compare_by_identity
+      until (rest = fibers.reject { |fiber| killed[fiber] }).empty?
+        rest.each do |fiber|
+          killed[fiber] = true
+          fiber.kill if fiber.alive?
+        end
+      end
+      run
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The lifetime of a group of tasks: Heddle.run opens one, waits for all its tasks, and cancels them when one fails.
+  class Scope
+    # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
+    # @raise [Heddle::Error] outside of Heddle.run
+    def self.current
+      scope = Fiber[:heddle_scope]
+      return scope if scope&.open? && Fiber.scheduler
+
+      raise Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
+                   "`heddle run`"
+    end
+
+    # Runs the block in a new scope and waits for the tasks spawned in it.
+    #
+    # @return [Object] the value of the block
+    def self.open
+      outer = Fiber[:heddle_scope]
+      scope = new
+      Fiber[:heddle_scope] = scope
+      scope.supervise { yield scope }
+    ensure
+      Fiber[:heddle_scope] = outer
+    end
+
+    def initialize
+      @tasks = {}.compare_by_identity
+      @owner = Fiber.current
+      @scheduler = Fiber.scheduler
+      @open = true
+      @failure = @interruption = @all_ended = nil
+    end
+
+    # Starts a task in this scope.
+    #
+    # @param name [String, nil]
+    # @return [Heddle::Task]
+    # @raise [Heddle::Error] when the scope has ended
+    def spawn(name: nil, &)
+      raise Error, "the scope has ended: its Heddle.run has returned" unless @open
+
+      task = Task.new(self, name)
+      @tasks[task] = true
+      task.start(&)
+    end
+
+    # @return [Boolean] can tasks be spawned in it?
+    def open?
+      @open
+    end
+
+    # @private Runs the owner's block, then waits for the tasks.
+    def supervise
+      value = yield
+      join
+      value
+    rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
+      cancel_tasks
+      join_uninterrupted
+      raise @failure if @failure && e.is_a?(Cancelled)
+
+      raise
+    ensure
+      @open = false
+      @scheduler.withdraw(@owner, @interruption) if @interruption
+    end
+
+    # @private A task tells that it has ended. The first failure ends the scope.
+    def task_ended(task)
+      @tasks.delete(task)
+      error = task.error
+      if error && !error.is_a?(Cancelled) && @failure.nil?
+        @failure = error
+        cancel_tasks
+        @interruption = Cancelled.new("a task of the scope failed")
+        @scheduler.interrupt(@owner, @interruption)
+      elsif @tasks.empty?
+        @all_ended&.close
+      end
+    end
+
+    private
+
+    def join
+      until @tasks.empty?
+        raise @failure if @failure
+
+        @all_ended = Thread::Queue.new
+        @all_ended.pop
+      end
+      raise @failure if @failure
+    end
+
+    def join_uninterrupted
+      until @tasks.empty?
+        begin
+          @all_ended = Thread::Queue.new
+          @all_ended.pop unless @tasks.empty?
+        rescue Cancelled
+          cancel_tasks
+        end
+      end
+    end
+
+    def cancel_tasks
+      @tasks.keys.each(&:cancel)
+    end
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module Heddle
+  # One concurrent piece of work: a fiber, its outcome, and those who wait for it. Made by Heddle.spawn.
+  #
+  # Waiting and cancelling work from any fiber and from any thread.
+  class Task
+    LOCK = Thread::Mutex.new
+    private_constant :LOCK
+
+    # @return [String, nil]
+    attr_reader :name
+
+    # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
+    attr_reader :error
+
+    # @private
+    attr_reader :scope
+
+    # @private The main task of Heddle.run: its scope is waited for inside of it, so its failure is the run's.
+    def self.main(&block)
+      new(nil, "main").tap { |task| task.send(:execute) { Scope.open(&block) } }
+    end
+
+    # @private
+    def initialize(scope, name)
+      @scope = scope
+      @name = name
+      @finished = false
+      @cancelled = false
+      @fiber = @value = @error = @waiters = nil
+      @scheduler = Fiber.scheduler
+    end
+
+    # Waits for the task.
+    #
+    # @return [Object] the value of its block
+    # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
+    def value
+      wait
+      raise @error if @error
+
+      @value
+    end
+
+    # Waits until the task has ended, however it ends.
+    #
+    # @param timeout [Numeric, nil] seconds
+    # @return [self, nil] nil if it is still running when the time is over
+    def wait(timeout = nil)
+      return self if @finished
+
+      waiters = LOCK.synchronize { @waiters ||= Thread::Queue.new }
+      waiters.pop(timeout:) unless @finished # closed, not filled, when the task ends
+      @finished ? self : nil
+    end
+
+    # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next. Does nothing if it has ended.
+    #
+    # @return [self]
+    def cancel
+      return self if @finished || @cancelled
+
+      @cancelled = true
+      error = Cancelled.new("the task was cancelled")
+      raise error if Fiber.current.equal?(@fiber)
+
+      @scheduler.interrupt(@fiber, error)
+      self
+    end
+
+    # @return [Boolean] has the task ended?
+    def finished?
+      @finished
+    end
+
+    # @return [Boolean]
+    def alive?
+      !@finished
+    end
+
+    # @return [Boolean] was it cancelled (and not too late)?
+    def cancelled?
+      @error.is_a?(Cancelled)
+    end
+
+    # @return [String]
+    def inspect
+      state = if alive? then "running"
+              elsif cancelled? then "cancelled"
+              else @error ? "failed" : "finished"
+              end
+      "#<Heddle::Task #{"#{@name} " if @name}#{state}>"
+    end
+
+    # @private
+    def start(&block)
+      @scheduler.fiber { execute(&block) }
+      self
+    end
+
+    private
+
+    def execute
+      @fiber = Fiber.current
+      Fiber[:heddle_scope] = @scope
+      @value = yield
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
+      @error = e
+    ensure
+      @error ||= Cancelled.new("the task's fiber was killed") unless @value || $!.nil?
+      @finished = true
+      @waiters&.close
+      @scope&.task_ended(self)
+    end
+  end
+end
