@@ -40,14 +40,23 @@ module TestSupport
     # A TCP server on a free port of 127.0.0.1, closed after the test.
     def tcp_server = keep(TCPServer.new("127.0.0.1", 0))
 
+    # Keeps what a socket takes in below 1 MB, so that a test can fill it.
+    def small_buffers(socket)
+      socket.setsockopt(:SOCKET, :RCVBUF, 65_536)
+      socket.setsockopt(:SOCKET, :SNDBUF, 65_536)
+      socket
+    end
+
     def tcp_pair
-      server = tcp_server
+      server = small_buffers(tcp_server)
       client = keep(TCPSocket.new("127.0.0.1", server.addr[1]))
-      [keep(server.accept), client]
+      [keep(server.accept), small_buffers(client)]
     ensure
       server&.close
     end
 
+    # The client is the reader: an end that is closed before it has read the other's session tickets would reset
+    # the connection.
     def ssl_pair
       plain_server, plain_client = tcp_pair
       server = keep(OpenSSL::SSL::SSLSocket.new(plain_server, Certificate.server_context))
@@ -56,7 +65,7 @@ module TestSupport
       shake = go { server.accept }
       client.connect
       shake.value
-      [server, client]
+      [client, server]
     end
 
     # Writes without waiting until nothing more fits; the number of bytes.
@@ -64,9 +73,10 @@ module TestSupport
       total = 0
       loop do
         count = writer.write_nonblock(chunk, exception: false)
-        return total if count == :wait_writable
+        next total += count unless count == :wait_writable
 
-        total += count
+        # TCP moves bytes on to the reader's buffer a moment later.
+        return total unless writer.to_io.wait_writable(0.05)
       end
     end
 

@@ -14,7 +14,9 @@ class HeddleTest < Minitest::Test
   end
 
   def run
-    TestSupport::Watchdog.watch("#{self.class}##{name}", self.class.time_limit) { super }
+    TestSupport::Watchdog.watch("#{self.class}##{name}", self.class.time_limit) do
+      super.tap { |result| TestSupport::Watchdog.failed(result) unless result.passed? || result.skipped? }
+    end
   end
 
   def before_setup

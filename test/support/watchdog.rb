@@ -10,7 +10,14 @@ module TestSupport
     # Seconds that the thread gets before the process outside acts.
     MARGIN = 10
 
+    @failed = []
+
     class << self
+      # Minitest reports failures at the end, which a process that is ended does not reach.
+      def failed(result)
+        @failed << result
+      end
+
       def watch(name, limit)
         start
         @current = [name, now + limit, limit]
@@ -77,6 +84,7 @@ module TestSupport
       end
 
       def report(name, limit)
+        @failed.each { |result| $stderr.write("\n#{result}\n") }
         $stderr.write("\n\n#{name} took longer than #{limit} s: the test process ends here.\n")
         Thread.list.each { |thread| $stderr.write("\n#{thread.inspect}\n  #{frames(thread)}\n") }
         ObjectSpace.each_object(Fiber).first(50).each { |fiber| report_fiber(fiber) }
@@ -84,7 +92,7 @@ module TestSupport
       end
 
       def report_fiber(fiber)
-        return unless fiber.alive?
+        return if !fiber.alive? || fiber.inspect.include?("(resumed)") # that one's thread is in the list
 
         $stderr.write("\n#{fiber.inspect}\n  #{quietly { frames(fiber) }}\n")
       end
