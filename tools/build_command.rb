@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "setup"
+
+module Tools
+  # bin/build
+  class BuildCommand
+    def initialize(arguments)
+      @ruby = nil
+      @variant = "release"
+      @pedantic = ENV["HEDDLE_PEDANTIC"] == "1"
+      parser.parse!(arguments)
+      raise Problem, "what is #{arguments.join(" ")}? See bin/build --help" unless arguments.empty?
+    rescue OptionParser::ParseError => e
+      raise Problem, "#{e.message}. See bin/build --help"
+    end
+
+    def run
+      console = Console.new
+      info = @ruby ? Rubies.named(@ruby) : State.new(Rubies.request).ruby || Rubies.choose(console)
+      raise Problem, "there is no Ruby to build for: run bin/setup, or bin/build --ruby /path/to/ruby" unless info
+
+      extension = Extension.new(info, console: console, variant: @variant, pedantic: @pedantic)
+      done = extension.build
+      console.say("#{extension.target.delete_prefix("#{ROOT}/")} #{done ? "is made" : "is up to date"}")
+      0
+    end
+
+    private
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "Compiles the extension, if the sources have changed, into lib/heddle/<ABI>/ or build/<variant>/."
+        options.on("--ruby PATH", "the Ruby to compile for (default: the project's)") { |path| @ruby = path }
+        options.on("--variant NAME", "release (default), assert, asan, ubsan ...") { |name| @variant = name }
+        options.on("--pedantic", "every warning is an error; as HEDDLE_PEDANTIC=1") { @pedantic = true }
+        options.on("-h", "--help") do
+          puts options
+          exit
+        end
+      end
+    end
+  end
+end

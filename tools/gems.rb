@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "command"
+
+module Tools
+  # The Gemfile's gems for one Ruby, in a folder of ours. The lock file is there too.
+  class Gems
+    # What bench/ compares with where it can: each is tried by itself, since some
+    # need a newer Ruby and some do not compile everywhere.
+    RIVALS = %w[carbon_fiber itsi-scheduler uringmachine].freeze
+
+    def initialize(info, console:)
+      @info = info
+      @console = console
+      @folder = File.join(Tools.cache, "gems", info.key)
+      @log = File.join(Tools.cache, "log", "gems-#{info.version}.log")
+    end
+
+    # @return [String] what belongs in GEM_PATH
+    def path
+      File.join(@folder, "ruby", @info.abi)
+    end
+
+    def current?
+      File.exist?(stamp) && File.read(stamp) == gemfile
+    end
+
+    def install
+      return if current?
+
+      @console.step("installing the development gems for Ruby #{@info.version}", takes: "up to 1 minute") do |show|
+        FileUtils.mkdir_p(@folder)
+        FileUtils.rm_f([@log, File.join(@folder, "Gemfile.lock")])
+        File.write(File.join(@folder, "Gemfile"), gemfile)
+        bundle_install(show)
+        Tools.write_whole(stamp, gemfile)
+      end
+    end
+
+    # @return [Array<String>] one line for each rival: what happened
+    def install_rivals
+      RIVALS.map do |name|
+        @console.step("trying #{name} on Ruby #{@info.version}") do |show|
+          Command.run(@info.exe, "-S", "gem", "install", "--no-document", "--conservative", "--install-dir", path, name,
+                      log: @log, env: { "GEM_PATH" => "#{path}:" }, on_line: show)
+        end
+        "#{name}: installed"
+      rescue Problem
+        "#{name}: not for Ruby #{@info.version} (#{@log})"
+      end
+    end
+
+    def remedies
+      return [] if current?
+
+      ["missing: development gems (#{gemfile.scan(/^\s*gem "([^"]+)"/).flatten.join(", ")}): " \
+       "run bin/setup again with the network up"]
+    end
+
+    private
+
+    def stamp
+      File.join(@folder, "installed")
+    end
+
+    def gemfile
+      @gemfile ||= File.read(File.join(ROOT, "Gemfile"))
+    end
+
+    def bundle_install(show)
+      settings = {
+        "BUNDLE_GEMFILE" => File.join(@folder, "Gemfile"), "BUNDLE_PATH" => @folder, "BUNDLE_APP_CONFIG" => @folder,
+        "BUNDLE_JOBS" => Tools.processors.to_s, "BUNDLE_RETRY" => "3", "BUNDLE_SILENCE_ROOT_WARNING" => "1",
+        "BUNDLE_IGNORE_MESSAGES" => "1", "BUNDLE_DISABLE_VERSION_CHECK" => "1"
+      }
+      Command.run(@info.exe, "-e", 'load Gem.bin_path("bundler", "bundle")', "install",
+                  log: @log, env: settings, chdir: @folder, on_line: show, failure: "the gems could not be installed")
+    rescue Problem => e
+      raise Problem.new("#{e.message} (no network?)", remedies: remedies, log: @log)
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# shellcheck shell=sh
+# Starts tools/main.rb on any Ruby that is at hand. Sourced by the commands in bin/.
+
+# Prints the first Ruby that is new enough for the tools.
+host_ruby() {
+  for ruby in ruby /usr/bin/ruby "${HEDDLE_RUBY:-}" "${XDG_CACHE_HOME:-$HOME/.cache}"/heddle/rubies/*/bin/ruby; do
+    if [ -n "$ruby" ] && RUBYOPT='' "$ruby" --disable-gems -e 'exit RUBY_VERSION >= "3.0"' 2>/dev/null; then
+      printf '%s' "$ruby"
+      return
+    fi
+  done
+  echo 'heddle: no Ruby >= 3.0 to run the set-up with: apt-get install ruby (as root)' >&2
+  return 1
+}
+
+# What the user's RUBYOPT says is for the program, not for the tools.
+launch() {
+  root=$(CDPATH='' cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd -P) || exit
+  host=$(host_ruby) || exit
+  export HEDDLE_USER_RUBYOPT="${RUBYOPT-}"
+  unset RUBYOPT RUBYLIB
+  exec "$host" --disable-gems "$root/tools/main.rb" "$@"
+}

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "ruby_info"
+
+module Tools
+  # Finds the Rubies that Heddle can work with.
+  module Rubies
+    module_function
+
+    # The one that the project uses: HEDDLE_RUBY, else the first on PATH that is
+    # new enough, else one that bin/setup built.
+    # @return [RubyInfo, nil]
+    def choose(console)
+      return named(request) if request
+
+      on_path(console) || cached.find { |info| info.series == "3.3" } || cached.last
+    end
+
+    # @return [String, nil] what HEDDLE_RUBY says, as a path
+    def request
+      name = ENV.fetch("HEDDLE_RUBY", "")
+      return if name.empty?
+
+      name.start_with?("/") ? name : Tools.which(name) || name
+    end
+
+    # @param name [String] a path, or a command on PATH
+    # @raise [Problem] when that is no Ruby for Heddle
+    def named(name)
+      path = name.include?("/") ? File.expand_path(name) : Tools.which(name) || name
+      info = RubyInfo.at(path) or raise Problem, "#{path} is not a Ruby that runs"
+      raise Problem, "#{path} (Ruby #{info.version}) #{info.unfit}" if info.unfit
+
+      info
+    end
+
+    # @return [Array<RubyInfo>] those that bin/setup built, oldest first
+    def cached
+      Dir.glob(File.join(Tools.cache, "rubies/*/bin/ruby")).filter_map { |path| RubyInfo.at(path) }
+         .reject(&:unfit).sort_by { |info| info.version.scan(/\d+/).map(&:to_i) }
+    end
+
+    # All that the tests run on: HEDDLE_RUBIES, else HEDDLE_RUBY, else the project's and the built ones.
+    def for_tests(current)
+      names = ENV.fetch("HEDDLE_RUBIES", "").split
+      return names.map { |name| named(name) } unless names.empty?
+      return [current] if request
+
+      [current, *cached].uniq(&:exe)
+    end
+
+    def on_path(console)
+      paths = ENV.fetch("PATH", "").split(":").uniq.map { |folder| File.join(folder, "ruby") }
+      infos = paths.filter_map { |path| RubyInfo.at(path) }.uniq(&:exe)
+      fit, unfit = infos.partition { |info| info.unfit.nil? }
+      unfit.each do |info|
+        console.say("not using #{info}: it #{info.unfit}") unless Tools.newer?(OLDEST_RUBY, info.version)
+      end
+      fit.first
+    end
+  end
+end
