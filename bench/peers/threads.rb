@@ -1,0 +1,3 @@
+# frozen_string_literal: true
+
+Bench.peer("threads", share: 0.25) { Bench::ThreadAdapter.new }

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Bench
+  # What the figures depend on: Ruby, backend, kernel, machine, versions of the peers.
+  module Environment
+    module_function
+
+    def describe(cells)
+      { "Ruby" => "#{RUBY_DESCRIPTION}#{", in the children with YJIT" if Runner::YJIT}",
+        "kernel" => "#{Etc.uname[:sysname]} #{Etc.uname[:release]}",
+        "machine" => "#{Etc.nprocessors} x #{processor}",
+        "load" => File.exist?("/proc/loadavg") ? File.read("/proc/loadavg").split.first(3).join(" ") : "unknown",
+        "peers" => peers(cells).join(", ") }
+    end
+
+    def processor
+      File.exist?("/proc/cpuinfo") ? File.read("/proc/cpuinfo")[/^model name\s*: (.*)/, 1].to_s.strip : RUBY_PLATFORM
+    end
+
+    # "async 2.46.0 (URing)"
+    def peers(cells)
+      cells.group_by { |cell| cell.peer.name }.map do |name, own|
+        sample = own.flat_map(&:samples).first || {}
+        [name, sample["version"], *("(#{sample["backend"]})" if sample["backend"])].compact.join(" ")
+      end
+    end
+  end
+end
