@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+require_relative "../../bench/support/registry"
+
+Bench.row("fine", "a row that works", unit: "turn", operations: 10, expect: ->(n) { n }) do |peer, n|
+  peer.run { 100_000.times { nil } }
+  n
+end
+
+Bench.row("wrong", "a row whose result is wrong", unit: "turn", operations: 6, expect: ->(n) { n + 1 }) { |_, n| n }
+
+Bench.row("crashes", "a row that raises", unit: "turn", operations: 1, expect: ->(n) { n }) { raise("no good") }
+
+Bench.row("hangs", "a row that never ends", unit: "turn", operations: 1, expect: ->(n) { n }) do |peer, _|
+  peer.run { Queue.new.pop(timeout: 60) }
+end
