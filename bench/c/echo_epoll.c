@@ -148,7 +148,7 @@ main(int argc, char **argv)
     long done = run(wanted);
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = seconds(CLOCK_MONOTONIC) - wall;
-    printf("{\"status\":\"%s\",\"cpu\":%.9f,\"wall\":%.9f,\"operations\":%ld,\"backend\":\"epoll\",\"result\":%ld}\n",
+    printf("{\"status\":\"%s\",\"cpu\":%.9f,\"wall\":%.9f,\"operations\":%ld,\"backend\":\"epoll\",\"result\":\"%ld\"}\n",
            done == wanted ? "ok" : "wrong result", cpu, wall, wanted, done);
     return 0;
 }
