@@ -63,8 +63,8 @@ int64_t hd_reactor_timeout(hd_reactor *reactor)
 {
     if (!hd_list_empty(&reactor->ready)) return 0;
     int64_t next_ns = hd_timers_next(&reactor->timers);
-    if (next_ns == HD_NO_DEADLINE) return HD_NO_DEADLINE;
     reactor->now_ns = hd_clock_now();
+    if (next_ns == HD_NO_DEADLINE) return HD_NO_DEADLINE;
     return next_ns > reactor->now_ns ? next_ns - reactor->now_ns : 0;
 }
 
@@ -77,7 +77,9 @@ void hd_reactor_reap(hd_reactor *reactor)
 {
     reactor->polls++;
     reactor->switches = 0;
+    int64_t before_ns = reactor->now_ns;
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
+    reactor->slept = reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);
     hd_timers_fire(&reactor->timers, reactor->now_ns);
 }
@@ -103,6 +105,8 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->fd = fd;
     interest->events = events;
     interest->revents = 0;
+    interest->at_once = false;
+    interest->armed_poll = (uint32_t)reactor->polls;
     interest->token = 0;
     hd_node_init(&interest->fd_node);
     hd_node_init(&interest->io_node.node);
@@ -126,8 +130,10 @@ void hd_interest_disarm(hd_interest *interest)
 void hd_interest_deliver(hd_interest *interest, short revents)
 {
     HD_ASSERT(interest->token != 0);
+    hd_reactor *reactor = interest->wait->reactor;
     interest->token = 0;
-    interest->wait->reactor->armed--;
+    interest->at_once = interest->armed_poll + 1 == (uint32_t)reactor->polls && !reactor->slept;
+    reactor->armed--;
     interest->revents |= hd_events_ready(interest->events, revents);
     hd_wait_settle(interest->wait, HD_WOKEN_BY_EVENT);
 }

@@ -30,9 +30,13 @@ typedef struct hd_reactor {
     int64_t polled_ns; /* time of the last look at the kernel */
     unsigned switches; /* since that look */
     size_t armed;      /* interests that the backend holds */
+    bool slept;        /* the last poll kept us for a while */
     bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
     uint64_t polls, wakes; /* counters for reports */
 } hd_reactor;
+
+/* A poll that took longer than this has waited for something. */
+#define HD_NS_SLEPT INT64_C(20000)
 
 int hd_reactor_init(hd_reactor *reactor, hd_map *ios);
 int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned);

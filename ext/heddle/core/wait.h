@@ -61,6 +61,8 @@ typedef struct hd_interest {
     hd_node fd_node;     /* the backend's */
     uint64_t token;      /* the backend's; 0 = the backend does not hold this interest */
     int fd;
+    uint32_t armed_poll; /* reactor->polls when it was armed */
+    bool at_once;        /* the answer: it was ready when the kernel was first asked */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 } hd_interest;
 

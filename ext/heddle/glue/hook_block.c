@@ -38,11 +38,10 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     VALUE duration = argc ? argv[0] : Qnil;
-    int64_t deadline_ns = hd_deadline_from(duration);
-    if (duration == INT2FIX(0) || (deadline_ns != HD_NO_DEADLINE && deadline_ns <= scheduler->reactor.now_ns))
+    if (duration == INT2FIX(0))
         hd_park_turn(scheduler);
     else
-        hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, deadline_ns);
+        hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, hd_deadline_from(duration));
     return Qtrue;
 }
 

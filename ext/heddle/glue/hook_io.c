@@ -59,11 +59,11 @@ static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
 }
 
 /* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
-static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
                     ? wait_in_this_thread(fd, events, deadline_ns)
-                    : hd_park_io(scheduler, io, fd, events, deadline_ns);
+                    : hd_park_io(scheduler, io, fd, events, deadline_ns, at_once);
     if (ready == -EPERM) return events; /* a regular file is always ready */
     if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     return ready;
@@ -90,7 +90,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
         if (ready < 0) ready = 0;
     }
     else {
-        ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout));
+        ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
     if (ready) return INT2FIX(ready);
     if (own_timeout) rb_raise(eTimeoutError, "Blocking operation timed out!");
@@ -151,35 +151,66 @@ static void *bytes_of(transfer *call, size_t *size)
     return (char *)base + call->offset;
 }
 
-static bool would_wait(transfer *call)
+static bool must_not_wait(transfer *call)
 {
     return HD_OFFSET_BEFORE_LENGTH || hd_would_block_active(call->scheduler);
 }
 
-/* Waits until the IO is ready for this transfer; 0 or -errno. */
-static int wait_ready(transfer *call, int64_t *deadline_ns)
+/* A guess, by descriptor, that saves the system call that would find nothing. The peer of a request and response
+ * protocol waits at every read: once a read has found nothing, the next one asks the kernel to wait at once, with
+ * all the other requests of this turn. When such a wait is answered immediately, the data is a stream, and reads
+ * are tried first again. A wrong guess costs a look at the kernel, never more. */
+static bool reads_empty(const hd_scheduler *scheduler, int fd)
 {
+    return fd < scheduler->reads_empty_count && scheduler->reads_empty[fd];
+}
+
+static void remember_empty(hd_scheduler *scheduler, int fd, bool empty)
+{
+    if (fd >= scheduler->reads_empty_count) {
+        int count = (fd + 64) * 2;
+        uint8_t *guesses = realloc(scheduler->reads_empty, count);
+        if (!guesses) return;
+        memset(guesses + scheduler->reads_empty_count, 0, count - scheduler->reads_empty_count);
+        scheduler->reads_empty = guesses;
+        scheduler->reads_empty_count = count;
+    }
+    scheduler->reads_empty[fd] = empty;
+}
+
+/* Waits until the IO is ready for this transfer. */
+static void wait_ready(transfer *call, int64_t *deadline_ns)
+{
+    bool at_once = false;
     if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
     int ready = wait_io(call->scheduler, call->io, call->fd, call->direction == HD_READ ? POLLIN : POLLOUT,
-                        *deadline_ns);
+                        *deadline_ns, &at_once);
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
-    return 0;
+    if (call->direction == HD_READ && !hd_scheduler_foreign(call->scheduler))
+        remember_empty(call->scheduler, call->fd, !at_once);
 }
 
 /* One transfer of whatever size is possible; waits when none is. */
 static ssize_t transfer_some(transfer *call)
 {
     int64_t deadline_ns = 0;
+    bool guess = call->direction == HD_READ && call->is_socket && !must_not_wait(call);
     for (;;) {
         size_t size;
         void *bytes = bytes_of(call, &size);
         if (size == 0) return 0;
+        bool wait_first = guess && reads_empty(call->scheduler, call->fd);
+        guess = false;
+        if (wait_first) {
+            wait_ready(call, &deadline_ns);
+            continue;
+        }
         ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->is_socket);
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
-        if (moved != -EAGAIN || would_wait(call)) return moved;
+        if (moved != -EAGAIN || must_not_wait(call)) return moved;
         wait_ready(call, &deadline_ns);
     }
 }

@@ -25,7 +25,7 @@ typedef struct {
 static VALUE wait_readable(VALUE pointer)
 {
     pidfd_wait *wait = (void *)pointer;
-    return INT2FIX(hd_park_io(wait->scheduler, Qnil, wait->fd, POLLIN, HD_NO_DEADLINE));
+    return INT2FIX(hd_park_io(wait->scheduler, Qnil, wait->fd, POLLIN, HD_NO_DEADLINE, NULL));
 }
 
 /* Waits until the child has ended. False where there is no pidfd (before Linux 5.3, seccomp, no descriptor left). */

@@ -217,11 +217,12 @@ int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, i
     return finish(&parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
 }
 
-int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
     hd_interest interest = {.fd = fd, .events = (short)events, .io_node.key = (hd_word)io};
     int result = hd_park_ios(scheduler, &interest, 1, deadline_ns);
     RB_GC_GUARD(io);
+    if (at_once) *at_once = interest.at_once;
     return result > 0 ? interest.revents : result;
 }
 

@@ -19,8 +19,9 @@ int64_t hd_deadline_from(VALUE timeout);
  * Raises what it was woken with. */
 hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64_t deadline_ns);
 
-/* Parks on a descriptor. The events that are ready; 0: timed out; -EPERM: cannot be polled; other -errno. */
-int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns);
+/* Parks on a descriptor. The events that are ready; 0: timed out; -EPERM: cannot be polled; other -errno.
+ * at_once (may be NULL): it was ready when the kernel was first asked. */
+int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once);
 
 /* Parks on `count` descriptors; interests[i].fd, .events and .io_node.key (the IO object) are given, .revents is
  * the answer. 1: something is ready; 0: timed out; or -errno. */

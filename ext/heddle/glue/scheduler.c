@@ -79,6 +79,7 @@ static void scheduler_free(void *pointer)
     hd_scheduler *scheduler = pointer;
     hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != fork_generation);
     hd_reactor_free(&scheduler->reactor);
+    free(scheduler->reads_empty);
     ruby_xfree(scheduler);
 }
 

@@ -21,6 +21,8 @@ typedef struct hd_scheduler {
     bool check_interrupts; /* the thread has an interrupt for home to look at */
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     bool closed;
+    uint8_t *reads_empty;    /* by descriptor: the last read found nothing; a guess, see hook_io.c */
+    int reads_empty_count;
     VALUE would_block_fiber; /* the fiber that is in a *_nonblock method: its io_read must not wait; or nil */
 } hd_scheduler;
 
