@@ -52,30 +52,6 @@ contract "BlockingMode" do
     end
   end
 
-  def test_recv_on_a_blocking_socket
-    reactor do
-      one, other = socket_pair
-      blocking_mode(one)
-      value = assert_others_run do
-        go { sleep(0.12) && other.write("hello") }
-        one.recv(10)
-      end
-
-      assert_equal("hello", value)
-    end
-  end
-
-  def test_accept_on_a_blocking_server
-    reactor do
-      server = blocking_mode(tcp_server)
-      assert_others_run do
-        go { sleep(0.12) && keep(TCPSocket.new("127.0.0.1", server.addr[1])) }
-
-        assert_instance_of(TCPSocket, keep(server.accept))
-      end
-    end
-  end
-
   # The mode is shared with whoever else has the descriptor (the shell): it stays as it was.
   def test_reading_leaves_the_mode_alone
     reactor do
