@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "version"
+require_relative "cli/usage_error"
+
+module Heddle
+  # The command `heddle`. Each of its commands is a class in cli/, loaded when it is called for.
+  module CLI
+    COMMANDS = {
+      "run" => "run a Ruby script with Heddle, unchanged",
+      "demo" => "measure 1,000 slow HTTP requests: blocking, threads, Heddle",
+      "doctor" => "say what this machine and this Ruby can do",
+      "help" => "say more about a command"
+    }.freeze
+
+    class << self
+      # Runs a command.
+      #
+      # @param args [Array<String>] the command line
+      # @return [Integer] the exit status
+      def start(args)
+        name, *rest = args
+        case name
+        when nil then usage($stderr, 2)
+        when "--help", "-h" then usage($stdout, 0)
+        when "--version", "-v" then version
+        when "help" then help(rest)
+        else command(name).new.call(rest)
+        end
+      rescue UsageError => e
+        warn(e.message)
+        2
+      end
+
+      private
+
+      def version
+        puts("heddle #{VERSION}")
+        0
+      end
+
+      def help(names)
+        return usage($stdout, 0) if names.empty? || names == ["help"]
+
+        puts(command(names.first).new.help)
+        0
+      end
+
+      def command(name)
+        case name
+        when "run" then load_command("run", :Run)
+        when "demo" then load_command("demo", :Demo)
+        when "doctor" then load_command("doctor", :Doctor)
+        else raise UsageError, "heddle: unknown command: #{name} (heddle --help lists them)"
+        end
+      end
+
+      def load_command(file, constant)
+        require_relative "cli/#{file}"
+        const_get(constant)
+      end
+
+      def usage(out, status)
+        width = COMMANDS.keys.map(&:size).max
+        commands = COMMANDS.map { |name, text| "  heddle #{name.ljust(width)}  #{text}" }
+        out.puts("usage: heddle COMMAND", "", *commands, "", "heddle help COMMAND says more; heddle --version")
+        status
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # What to do about the facts that `heddle doctor` found, in plain words, with the next command to try.
+    class Advice
+      # Fewer open files than this are few for a server.
+      FILES_WANTED = 10_000
+
+      # Fewer fibers than this are few for Heddle.
+      FIBERS_WANTED = 30_000
+
+      RUBY_WANTED = "3.3.2"
+
+      # What the smallest ring may take of the limit on locked memory.
+      RING_BYTES = 64 * 1024
+
+      # @param facts [Hash] those of Examination, the advice excepted
+      def initialize(facts)
+        @facts = facts
+        @limits = facts[:limits]
+      end
+
+      # @return [Array<String>]
+      def to_a
+        [ruby, failure, io_uring, locked_memory, yjit, soft_files, hard_files, fibers].compact
+      end
+
+      private
+
+      def ruby
+        version = @facts[:ruby][:version]
+        return if Gem::Version.new(version) >= Gem::Version.new(RUBY_WANTED)
+
+        "Ruby #{version} is too old: Heddle needs #{RUBY_WANTED} or newer; in its repository `bin/setup` builds one"
+      end
+
+      def failure
+        return unless @facts[:failure]
+        return "HEDDLE_BACKEND=#{@facts[:wanted]} cannot be had: unset HEDDLE_BACKEND" if @facts[:backends].any?
+
+        "Heddle cannot be loaded: `gem pristine heddle` compiles it again; in its repository `bin/build --ruby " \
+          "#{RbConfig.ruby}` does"
+      end
+
+      def io_uring
+        uring = @facts[:backends].find { |backend| backend[:name].to_s == "uring" }
+        return if uring.nil? || uring[:available]
+        return "io_uring is switched off: `sysctl -w kernel.io_uring_disabled=0` as root" if switched_off?
+
+        seccomp = " A seccomp filter is active here: if this is a container, let its profile allow io_uring_setup, " \
+                  "io_uring_enter and io_uring_register."
+        "io_uring cannot be had (#{uring[:reason]}); epoll does the same, a little slower." \
+          "#{seccomp if @facts[:kernel][:seccomp]}"
+      end
+
+      def switched_off?
+        @facts[:kernel][:io_uring_disabled].to_i > (@limits[:root] ? 1 : 0)
+      end
+
+      def locked_memory
+        soft = @limits[:locked_memory][:soft]
+        return if @limits[:root] || soft == :unlimited || soft >= RING_BYTES
+
+        "io_uring may need more locked memory: `ulimit -l #{RING_BYTES / 1024}`, or LimitMEMLOCK= in a systemd unit"
+      end
+
+      def yjit
+        case @facts[:ruby][:yjit]
+        when "off" then "YJIT is off: `RUBY_YJIT_ENABLE=1 heddle run ...` switches it on"
+        when "not built" then "this Ruby was built without YJIT: with it Ruby's own part of the work is faster"
+        end
+      end
+
+      def soft_files
+        soft, hard = @limits[:open_files].values_at(:soft, :hard)
+        return if soft == hard
+
+        "only #{soft} files may be open at once: `ulimit -n #{hard}` before a program raises it as far as it goes"
+      end
+
+      def hard_files
+        hard = @limits[:open_files][:hard]
+        return if hard == :unlimited || hard >= FILES_WANTED
+
+        "no more than #{hard} files may be open: raise it in /etc/security/limits.conf (nofile), or with LimitNOFILE= " \
+          "in a systemd unit"
+      end
+
+      def fibers
+        fibers = @limits[:fibers]
+        return if fibers.nil? || fibers >= FIBERS_WANTED
+
+        "about #{fibers} fibers fit: `sysctl -w vm.max_map_count=1048576` as root makes room for half a million"
+      end
+    end
+  end
+end

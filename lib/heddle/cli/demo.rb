@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "open_files"
+require_relative "usage_error"
+require_relative "../demo"
+
+module Heddle
+  module CLI
+    # `heddle demo`
+    class Demo
+      # How long the server may be asked to wait: less than Net::HTTP waits for an answer.
+      DELAY_MAX_MS = 30_000
+
+      # Descriptors that a client needs besides its connections.
+      OTHER_FILES = 32
+
+      ABOUT = <<~TEXT
+        usage: heddle demo [OPTIONS]
+
+        Makes 1,000 requests with Net::HTTP, each on a new connection, to a server that takes its time to answer: one
+        after another, with a thread each, and with a fiber each under Heddle. Shows the requests per second. The server
+        runs in a process of its own, and so does each measurement. The exit status is 0 if every answer was right.
+
+      TEXT
+
+      def initialize
+        @options = {}
+        @json = false
+        @parser = parser
+      end
+
+      # @param args [Array<String>]
+      # @return [Integer] the exit status
+      def call(args)
+        settings = parse(args)
+        return show_help if @help
+
+        OpenFiles.raise_limit
+        warn_of_limit(settings)
+        report(Heddle::Demo.run(settings))
+      rescue Heddle::Demo::Child::Failed => e
+        warn("heddle demo: #{e.message}")
+        1
+      rescue Interrupt
+        130
+      end
+
+      # @return [String]
+      def help
+        ABOUT + @parser.summarize.join
+      end
+
+      private
+
+      def parser
+        OptionParser.new do |parser|
+          parser.require_exact = true
+          defaults = Heddle::Demo::Settings.new
+          number(parser, :requests, "how many requests (#{defaults.requests})")
+          parser.on("--delays LIST", "the server's delays in ms (#{defaults.delays.join(",")})") do |text|
+            @options[:delays] = delays(text)
+          end
+          number(parser, :processes, "also share the requests among N processes (1)")
+          parser.on("--url URL", "ask a server of your own instead; it must bear the load") { |url| @options[:url] = url }
+          parser.on("--json", "print one line of JSON and nothing else") { @json = true }
+          parser.on("-h", "--help", "print this") { @help = true }
+        end
+      end
+
+      def number(parser, name, text)
+        parser.on("--#{name} N", OptionParser::DecimalInteger, text) do |number|
+          raise OptionParser::InvalidArgument, "must be at least 1" if number < 1
+
+          @options[name] = number
+        end
+      end
+
+      def delays(text)
+        raise OptionParser::InvalidArgument, "#{text} (give numbers of ms: 0,10,50)" unless /\A\d+(,\d+)*\z/.match?(text)
+
+        delays = text.split(",").map(&:to_i)
+        return delays if delays.max <= DELAY_MAX_MS
+
+        raise OptionParser::InvalidArgument, "#{delays.max} (at most #{DELAY_MAX_MS} ms)"
+      end
+
+      def parse(args)
+        rest = @parser.parse(args)
+        raise UsageError, "heddle demo: unexpected argument: #{rest.first}" unless rest.empty?
+
+        settings = Heddle::Demo::Settings.new(**@options)
+        validate(settings)
+        settings
+      rescue OptionParser::ParseError => e
+        raise UsageError, "heddle demo: #{e.message}"
+      end
+
+      def validate(settings)
+        raise UsageError, "heddle demo: --url and --delays exclude each other" if settings.url && @options[:delays]
+        raise UsageError, "heddle demo: invalid argument: --url #{settings.url} (give http://...)" unless valid?(settings.url)
+        return if settings.processes <= settings.requests
+
+        raise UsageError, "heddle demo: invalid argument: --processes #{settings.processes} (more than there are requests)"
+      end
+
+      def valid?(url)
+        url.nil? || (URI(url).is_a?(URI::HTTP) && !URI(url).hostname.to_s.empty?)
+      rescue URI::InvalidURIError
+        false
+      end
+
+      def warn_of_limit(settings)
+        limit = OpenFiles.limit
+        return if limit >= settings.requests + OTHER_FILES
+
+        warn("heddle demo: only #{limit} files may be open at once (ulimit -n): some of the requests will fail")
+      end
+
+      def show_help
+        puts(help)
+        0
+      end
+
+      def report(result)
+        puts((@json ? Heddle::Demo::JSONReport : Heddle::Demo::TextReport).new(result).to_s)
+        result.right? ? 0 : 1
+      end
+    end
+  end
+end

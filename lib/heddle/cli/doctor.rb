@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "examination"
+require_relative "usage_error"
+
+module Heddle
+  module CLI
+    # `heddle doctor`
+    class Doctor
+      HELP = <<~TEXT
+        usage: heddle doctor [--json]
+
+        Says what this machine and this Ruby can do: which backend Heddle takes and why not another, what the kernel and
+        Ruby offer, which limits apply, and what to do about them. The exit status is 0 if Heddle can run here.
+      TEXT
+
+      # @param args [Array<String>]
+      # @return [Integer] the exit status
+      def call(args)
+        return show_help if args.intersect?(%w[-h --help])
+
+        wrong = args.find { |arg| arg != "--json" }
+        raise UsageError, "heddle doctor: unexpected argument: #{wrong}" if wrong
+
+        examination = Examination.new
+        args.include?("--json") ? print_json(examination.facts) : print_text(examination.facts)
+        examination.healthy? ? 0 : 1
+      end
+
+      # @return [String]
+      def help
+        HELP
+      end
+
+      private
+
+      def show_help
+        puts(help)
+        0
+      end
+
+      def print_json(facts)
+        require "json"
+        puts(JSON.generate(facts))
+      end
+
+      def print_text(facts)
+        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *limits(facts[:limits]),
+              *advice(facts[:advice])])
+      end
+
+      def ruby(facts)
+        ruby = facts[:ruby]
+        ["Heddle     #{facts[:heddle]}",
+         "Ruby       #{ruby[:description]}",
+         "           YJIT #{ruby[:yjit]}, M:N threads #{ruby[:mn_threads] ? "on" : "off"}"]
+      end
+
+      def backends(facts)
+        wanted = facts[:wanted] ? " (HEDDLE_BACKEND=#{facts[:wanted]})" : ""
+        lines = ["Backend    #{facts[:backend] || "none: #{facts[:failure]}"}#{wanted}"]
+        lines + facts[:backends].map do |backend|
+          "           #{backend[:name]}: #{backend[:available] ? "available" : "not available: #{backend[:reason]}"}"
+        end
+      end
+
+      def kernel(kernel)
+        lines = ["Kernel     #{kernel[:name]} #{kernel[:release]}, #{kernel[:cores]} cores"]
+        lines << "           a seccomp filter restricts the system calls" if kernel[:seccomp]
+        lines + kernel[:features].map do |name, there|
+          since, use = KernelFacts::FEATURES.fetch(name)
+          "           #{mark(there)} #{name}: #{use} (Linux #{since})"
+        end
+      end
+
+      def hooks(hooks)
+        offered, later = hooks.partition { |hook| hook[:offered] }
+        lacking = offered.reject { |hook| hook[:defined] }
+        lines = ["Hooks      this Ruby calls #{offered.size}, Heddle serves #{offered.size - lacking.size} of them"]
+        lines << "           not served: #{names(lacking)}" if lacking.any?
+        lines + later.group_by { |hook| hook[:since] }.map { |since, some| "           since #{since}: #{names(some)}" }
+      end
+
+      def names(hooks)
+        hooks.map { |hook| hook[:name] }.join(", ")
+      end
+
+      def limits(limits)
+        files, memory = limits.values_at(:open_files, :locked_memory)
+        lines = ["Limits     open files #{files[:soft]}, at most #{files[:hard]}; demo and doctor raise it to " \
+                 "#{limits[:open_files_raised_to]}",
+                 "           locked memory #{size(memory[:soft])}#{" (no limit for root)" if limits[:root]}"]
+        return lines unless limits[:fibers]
+
+        lines << "           vm.max_map_count #{limits[:max_map_count]}: about #{limits[:fibers]} fibers at once"
+      end
+
+      def size(bytes)
+        bytes == :unlimited ? "unlimited" : "#{bytes / 1024} KB"
+      end
+
+      def advice(advice)
+        return ["Advice     none: all is well; `heddle demo` measures it"] if advice.empty?
+
+        advice.each_with_index.map { |line, index| "#{index.zero? ? "Advice    " : "          "} - #{line}" }
+      end
+
+      def mark(there)
+        there ? "+" : "-"
+      end
+    end
+  end
+end

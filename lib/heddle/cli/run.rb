@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "backtrace"
+require_relative "script"
+require_relative "usage_error"
+
+module Heddle
+  module CLI
+    # `heddle run`: a script's main program as a task. What the script sees of the process is what it sees under plain
+    # Ruby: this loads no more than Heddle itself, so no OptionParser either.
+    class Run
+      HELP = <<~TEXT
+        usage: heddle run [--backend uring|epoll] SCRIPT [ARGUMENTS]
+
+        Runs a Ruby script, unchanged, with its main program as a task: whatever waits in a fiber (Fiber.schedule,
+        Heddle.spawn) lets the others run. The exit status, signals, standard input, ARGV and $0 are as without Heddle.
+        At the end of the main program the fibers that still run are waited for; `exit` or an error ends at once.
+        What stands after the script's name belongs to the script. A script named - is read from standard input.
+      TEXT
+
+      # @param args [Array<String>]
+      # @return [Integer] the exit status, if the script ends without an exception
+      def call(args)
+        args, backend = options(args)
+        return show_help if args == :help
+
+        name, *rest = args
+        raise UsageError, "heddle run: name a script" unless name
+
+        ARGV.replace(rest)
+        execute(Script.find(name), backend)
+      rescue Script::Missing => e
+        warn("heddle run: #{e.message}")
+        1
+      end
+
+      # @return [String]
+      def help
+        HELP
+      end
+
+      private
+
+      # Takes the options that stand before the script's name.
+      def options(args)
+        backend = nil
+        while args.first&.start_with?("-") && args.first != "-"
+          option, *args = args
+          case option
+          when "--" then break
+          when "-h", "--help" then return [:help]
+          when "--backend" then backend = args.shift
+          when /\A--backend=(.+)\z/ then backend = $1
+          else raise UsageError, "heddle run: invalid option: #{option}"
+          end
+        end
+        [args, backend]
+      end
+
+      def execute(script, backend)
+        require "heddle"
+        started = false
+        Heddle.run(backend:) do
+          started = true
+          script.call
+        end
+        0
+      rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby reports it, and takes the exit status from it
+        return refuse(e) if !started && (e.is_a?(Error) || e.is_a?(ArgumentError))
+
+        Backtrace.clean(e)
+        raise
+      end
+
+      def refuse(error)
+        warn("heddle run: #{error.message}")
+        1
+      end
+
+      def show_help
+        puts(help)
+        0
+      end
+    end
+  end
+end

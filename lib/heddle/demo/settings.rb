@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Demo
+    # What the demo is to do.
+    # requests:: how many to make in each measurement
+    # delays:: after how many milliseconds the server answers, a list
+    # processes:: how many client processes share the requests in one more measurement, 1 for none
+    # url:: a server of the user's in place of the demo's own, or nil; the delays do not apply then
+    Settings = Data.define(:requests, :delays, :processes, :url) do
+      def initialize(requests: 1000, delays: [0, 10, 50, 100, 500], processes: 1, url: nil)
+        super
+      end
+
+      # @return [Array<Integer, nil>] the columns of the table
+      def columns
+        url ? [nil] : delays
+      end
+    end
+  end
+end
