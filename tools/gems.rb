@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "lock"
 
 module Tools
   # The Gemfile's gems for one Ruby, in a folder of ours. The lock file is there too.
@@ -28,13 +29,7 @@ module Tools
     def install
       return if current?
 
-      @console.step("installing the development gems for Ruby #{@info.version}", takes: "up to 1 minute") do |show|
-        FileUtils.mkdir_p(@folder)
-        FileUtils.rm_f([@log, File.join(@folder, "Gemfile.lock")])
-        File.write(File.join(@folder, "Gemfile"), gemfile)
-        bundle_install(show)
-        Tools.write_whole(stamp, gemfile)
-      end
+      Lock.hold("#{@folder}.lock", console: @console) { install_all unless current? }
     end
 
     # @return [Array<String>] one line for each rival: what happened
@@ -65,6 +60,16 @@ module Tools
 
     def gemfile
       @gemfile ||= File.read(File.join(ROOT, "Gemfile"))
+    end
+
+    def install_all
+      @console.step("installing the development gems for Ruby #{@info.version}", takes: "up to 1 minute") do |show|
+        FileUtils.mkdir_p(@folder)
+        FileUtils.rm_f([@log, File.join(@folder, "Gemfile.lock")])
+        File.write(File.join(@folder, "Gemfile"), gemfile)
+        bundle_install(show)
+        Tools.write_whole(stamp, gemfile)
+      end
     end
 
     def bundle_install(show)

@@ -13,8 +13,7 @@ module Tools
       FileUtils.mkdir_p(File.dirname(path))
       File.open(path, File::RDWR | File::CREAT, 0o644) do |file|
         unless file.flock(File::LOCK_EX | File::LOCK_NB)
-          console.say("waiting for another run that holds #{path} (process #{file.read.strip})")
-          file.flock(File::LOCK_EX)
+          console.step("waiting for another run (process #{file.read.strip})") { file.flock(File::LOCK_EX) }
         end
         file.rewind
         file.truncate(0)

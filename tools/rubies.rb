@@ -10,7 +10,7 @@ module Tools
     # The one that the project uses: HEDDLE_RUBY, else the first on PATH that is
     # new enough, else one that bin/setup built.
     # @return [RubyInfo, nil]
-    def choose(console)
+    def choose(console, request = self.request)
       return named(request) if request
 
       on_path(console) || cached.find { |info| info.series == "3.3" } || cached.last

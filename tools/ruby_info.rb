@@ -11,7 +11,8 @@ module Tools
     def self.at(exe)
       return unless exe && File.executable?(exe)
 
-      text = Tools::Command.output(exe, "--disable-gems", "-e", Tools::RUBY_PROBE, env: { "RUBY_YJIT_ENABLE" => "1" })
+      environment = { "RUBY_YJIT_ENABLE" => "1", "HEDDLE_LOOKING" => "1" } # the latter stops bin/ruby
+      text = Tools::Command.output(exe, "--disable-gems", "-e", Tools::RUBY_PROBE, env: environment)
       fields = JSON.parse(text.to_s.lines.last.to_s)
       new(**fields.transform_keys(&:to_sym), mtime: File.mtime(fields.fetch("exe")).to_f)
     rescue JSON::ParserError, KeyError, SystemCallError

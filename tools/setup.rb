@@ -11,9 +11,13 @@ module Tools
   class Setup
     attr_reader :console
 
-    def initialize(console: Console.new)
+    # @param request [String, nil] path of the Ruby to use
+    # @param lenient [Boolean] whether missing gems are only told of: Heddle itself needs none
+    def initialize(request: Rubies.request, console: Console.new, lenient: false)
+      @request = request
       @console = console
-      @state = State.new(Rubies.request)
+      @lenient = lenient
+      @state = State.new(request)
     end
 
     # Sets up the project's own Ruby.
@@ -22,32 +26,31 @@ module Tools
       info = @state.ruby
       return info if info && @state.known? && complete?(info)
 
-      console.say("setting up what this project needs; later runs skip what is done")
-      locked do
-        info = @state.ruby || Rubies.choose(console) || build("3.3")
-        @state.write(*parts(info)) if equip(info)
-        info
-      end
+      console.say("setting up what this project needs, once") unless info
+      info ||= Rubies.choose(console, @request) || build("3.3")
+      equip(info) { @state.write(*parts(info)) }
+      info
     end
 
     # Adds a Ruby of another series, beside the project's own.
     # @return [RubyInfo]
     def add(series)
-      locked do
-        info = Rubies.cached.find { |ruby| ruby.series == series } || build(series)
-        equip(info)
-        info
-      end
+      info = built(series) || build(series)
+      equip(info)
+      info
     end
 
-    # Gems and extension for a Ruby that is there.
+    # Makes gems and extension for a Ruby that is there. The block is called when
+    # that Ruby can be used, be it without the gems.
     def equip(info)
       gems, extension = parts(info).drop(1)
-      attempt { gems.install }
+      trouble = trouble_with { gems.install }
       extension.build
-      raise @postponed if @postponed
+      yield if block_given?
+      return unless trouble
+      raise trouble unless @lenient
 
-      true
+      trouble.report.each { |line| console.say(line) }
     end
 
     def complete?(info)
@@ -60,33 +63,39 @@ module Tools
       [info, Gems.new(info, console: console), Extension.new(info, console: console)]
     end
 
-    # Missing gems keep nobody from compiling; they are told of at the end.
-    def attempt
-      @postponed = nil
+    # Missing gems keep nobody from compiling.
+    def trouble_with
       yield
+      nil
     rescue Problem => e
-      @postponed = e
+      e
+    end
+
+    def built(series)
+      Rubies.cached.reverse.find { |info| info.series == series }
     end
 
     def build(series)
-      builder = RubyBuild.new(series, console: console)
-      raise Problem, "there is no Ruby >= #{OLDEST_RUBY}, and no apt to build one with: " \
-                     "install one and name it, HEDDLE_RUBY=/path/to/ruby" unless Apt.here?
+      unless Apt.here?
+        raise Problem, "there is no Ruby >= #{OLDEST_RUBY}, and no apt to fetch one's source with: " \
+                       "install one and name it, HEDDLE_RUBY=/path/to/ruby"
+      end
 
+      Lock.hold(File.join(Tools.cache, "lock"), console: console) { built(series) || build_now(series) }
+    end
+
+    def build_now(series)
+      builder = RubyBuild.new(series, console: console)
       console.say("no Ruby #{series} here: building one from Debian's source (2 to 5 minutes, once)")
       builder.build
     rescue Problem => e
-      raise Problem.new(e.message, log: e.log, remedies: e.remedies | (builder&.remedies || []) | later_steps)
+      raise Problem.new(e.message, log: e.log, remedies: e.remedies | builder.remedies | later_steps)
     end
 
     def later_steps
       names = File.read(File.join(ROOT, "Gemfile")).scan(/^\s*gem "([^"]+)"/).flatten
       ["missing: development gems (#{names.join(", ")}): installed by bin/setup once Ruby is there",
        "missing: the compiled extension: made by bin/setup once Ruby is there"]
-    end
-
-    def locked(&block)
-      Lock.hold(File.join(Tools.cache, "lock"), console: console, &block)
     end
   end
 end

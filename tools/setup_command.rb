@@ -11,7 +11,7 @@ module Tools
       bin/setup --ruby 3.4      adds a Ruby of that series for the tests, where Debian has its source
       bin/setup --rivals        also installs, where possible, the other schedulers that bench/ compares with
       bin/setup --uninstall     lists and removes what it made
-      bin/setup --quiet         says nothing when there is nothing to do
+      bin/setup --program       enough to run Heddle: missing gems are told of, and are no failure
 
       It takes the Ruby that HEDDLE_RUBY names, or the first on PATH that is #{OLDEST_RUBY} or newer, or builds
       Ruby 3.3 from Debian's source package. What it makes is in #{Tools.cache}
@@ -24,7 +24,8 @@ module Tools
 
     def run
       case @arguments
-      in [] | ["--quiet"] then set_up(quiet: !@arguments.empty?)
+      in [] then ready(Setup.new.run)
+      in ["--program"] then Setup.new(lenient: true).run
       in ["--ruby", /\A\d+\.\d+\z/ => series] then ready(Setup.new.add(series))
       in ["--rivals"] then rivals
       in ["--uninstall"] then Uninstall.new.run
@@ -37,11 +38,6 @@ module Tools
     end
 
     private
-
-    def set_up(quiet:)
-      info = Setup.new.run
-      ready(info) unless quiet
-    end
 
     def ready(info)
       warn "heddle: ready: #{info}"
