@@ -39,21 +39,29 @@ module Heddle
     def initialize(backend: nil)
       wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
       choose_backend(wanted.empty? ? nil : wanted)
+      @lock = Thread::Mutex.new
     end
 
-    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until nothing is left.
-    # When the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the tasks are cancelled first.
+    # @private Guards what several threads may do to the tasks of this scheduler.
+    attr_reader :lock
+
+    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended.
+    # When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the other fibers are
+    # killed: their ensure blocks run.
     #
     # @return [Object] the value of the block
     def run_main(&)
-      main = nil
-      fiber { main = Task.main(&) }
-      finished = false
+      main = Task.new(nil, "main")
+      fiber do
+        main.execute { Scope.open(&) }
+        stop
+      end
       run
-      finished = true
-      main.value
+      value = main.value
+      succeeded = true
+      value
     ensure
-      kill_all unless finished
+      kill_all unless succeeded
     end
 
     # Runs a blocking operation on a pool thread while the fiber is parked (3.4: a Proc, 4.0: a BlockingOperation).
@@ -61,6 +69,7 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
+      open
       BlockingPool.run(work)
     end
 
@@ -68,6 +77,8 @@ module Heddle
     #
     # @return [void]
     def kill_all
+      return if closed?
+
       killed = {}.compare_by_identity
       until (rest = fibers.reject { |fiber| killed[fiber] }).empty?
         rest.each do |fiber|

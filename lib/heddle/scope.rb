@@ -57,6 +57,8 @@ module Heddle
       join
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
+      raise if forked?
+
       cancel_tasks
       join_uninterrupted
       raise @failure if @failure && e.is_a?(Cancelled)
@@ -83,8 +85,13 @@ module Heddle
 
     private
 
+    # The tasks of a parent process never run in the child of a fork.
+    def forked?
+      !@scheduler.equal?(Fiber.scheduler)
+    end
+
     def join
-      until @tasks.empty?
+      until @tasks.empty? || forked?
         raise @failure if @failure
 
         @all_ended = Thread::Queue.new

@@ -5,9 +5,6 @@ module Heddle
   #
   # Waiting and cancelling work from any fiber and from any thread.
   class Task
-    LOCK = Thread::Mutex.new
-    private_constant :LOCK
-
     # @return [String, nil]
     attr_reader :name
 
@@ -16,11 +13,6 @@ module Heddle
 
     # @private
     attr_reader :scope
-
-    # @private The main task of Heddle.run: its scope is waited for inside of it, so its failure is the run's.
-    def self.main(&block)
-      new(nil, "main").tap { |task| task.send(:execute) { Scope.open(&block) } }
-    end
 
     # @private
     def initialize(scope, name)
@@ -50,7 +42,7 @@ module Heddle
     def wait(timeout = nil)
       return self if @finished
 
-      waiters = LOCK.synchronize { @waiters ||= Thread::Queue.new }
+      waiters = @scheduler.lock.synchronize { @waiters ||= Thread::Queue.new }
       waiters.pop(timeout:) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end
@@ -99,14 +91,14 @@ module Heddle
       self
     end
 
-    private
-
+    # @private
     def execute
       @fiber = Fiber.current
       Fiber[:heddle_scope] = @scope
       @value = yield
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       @error = e
+      raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
       @error ||= Cancelled.new("the task's fiber was killed") unless @value || $!.nil?
       @finished = true

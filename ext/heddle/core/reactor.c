@@ -39,6 +39,7 @@ void hd_reactor_forget(hd_reactor *reactor)
     hd_map_forget(&reactor->waits);
     reactor->armed = 0;
     reactor->asleep = false;
+    reactor->generation++;
 }
 
 hd_wait *hd_reactor_next(hd_reactor *reactor)
@@ -120,6 +121,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
 void hd_interest_disarm(hd_interest *interest)
 {
     hd_reactor *reactor = interest->wait->reactor;
+    if (hd_wait_void(interest->wait)) return;
     if (hd_map_node_linked(&interest->io_node)) hd_map_remove(reactor->ios, &interest->io_node);
     if (!interest->token || !reactor->backend) return;
     reactor->ops->disarm(reactor->backend, interest);

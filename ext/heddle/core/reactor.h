@@ -30,6 +30,7 @@ typedef struct hd_reactor {
     int64_t polled_ns; /* time of the last look at the kernel */
     unsigned switches; /* since that look */
     size_t armed;      /* interests that the backend holds */
+    unsigned generation; /* counts hd_reactor_forget */
     bool slept;        /* the last poll kept us for a while */
     bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
     uint64_t polls, wakes; /* counters for reports */

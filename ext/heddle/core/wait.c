@@ -18,6 +18,7 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->wake = HD_WOKEN_NOT;
     wait->exception = 0;
     wait->since_ns = reactor->now_ns;
+    wait->generation = reactor->generation;
     wait->timer.position = 0;
     wait->timer.fire = wait_timed_out;
     hd_node_init(&wait->ready_node);
@@ -71,8 +72,17 @@ void hd_wait_take(hd_wait *wait)
     wait->state = HD_WAIT_DONE;
 }
 
+bool hd_wait_void(const hd_wait *wait)
+{
+    return wait->generation != wait->reactor->generation;
+}
+
 void hd_wait_end(hd_wait *wait)
 {
+    if (hd_wait_void(wait)) {
+        wait->state = HD_WAIT_DONE;
+        return;
+    }
     if (hd_node_linked(&wait->ready_node)) hd_node_remove(&wait->ready_node);
     if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
     if (hd_map_node_linked(&wait->fiber_node)) hd_map_remove(&wait->reactor->waits, &wait->fiber_node);

@@ -51,6 +51,7 @@ typedef struct hd_wait {
     hd_word exception;      /* valid when woken by an exception; marked by the glue */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
     int64_t since_ns;       /* the loop's time when it was parked */
+    unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
 } hd_wait;
 
@@ -70,6 +71,9 @@ static inline hd_word hd_wait_fiber(const hd_wait *wait)
 {
     return wait->fiber_node.key;
 }
+
+/* Was the wait begun in the parent of a fork? Then the child's reactor knows nothing of it: it is linked nowhere. */
+bool hd_wait_void(const hd_wait *wait);
 
 /* Parks a wait. 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
 int hd_wait_begin(hd_wait *wait, struct hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);

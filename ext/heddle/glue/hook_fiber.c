@@ -25,10 +25,12 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, block))
 {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     int state = 0;
+    unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
     if (!state) return Qnil;
     VALUE error = rb_errinfo();
     if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
+    if (generation != hd_fork_generation) rb_jump_tag(state); /* in the child this is the root fiber: Ruby exits */
     rb_set_errinfo(Qnil);
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (scheduler && must_reach_thread(error))

@@ -9,6 +9,7 @@ typedef struct {
     hd_node expired_node; /* in scheduler->expired once due and not yet raised */
     hd_scheduler *scheduler;
     VALUE fiber, duration, exception, message;
+    unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
 /* Runs while the loop reaps: only marks. The fiber raises when it wakes, or, when it is not parked (its wake is
@@ -41,6 +42,8 @@ static VALUE call_block(VALUE pointer)
 static VALUE remove_timeout(VALUE pointer)
 {
     timeout *timeout = (void *)pointer;
+    hd_scheduler_check_fork(timeout->scheduler);
+    if (timeout->generation != timeout->scheduler->reactor.generation) return Qnil;
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->scheduler->reactor.timers, &timeout->timer);
     if (hd_node_linked(&timeout->expired_node)) hd_node_remove(&timeout->expired_node);
     return Qnil;
@@ -61,6 +64,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     timeout timeout = {
         .timer.fire = timeout_fired,
         .scheduler = scheduler,
+        .generation = scheduler->reactor.generation,
         .fiber = rb_fiber_current(),
         .duration = argv[0],
         .exception = argc > 1 && !NIL_P(argv[1]) ? argv[1] : rb_path2class("Timeout::Error"),

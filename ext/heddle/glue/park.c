@@ -137,7 +137,10 @@ static void switch_or_turn(hd_scheduler *scheduler, hd_wait *own)
 static VALUE until_woken(VALUE pointer)
 {
     parking *parking = (void *)pointer;
-    while (parking->wait.state != HD_WAIT_DONE) switch_or_turn(parking->scheduler, &parking->wait);
+    while (parking->wait.state != HD_WAIT_DONE && !hd_wait_void(&parking->wait)) {
+        switch_or_turn(parking->scheduler, &parking->wait);
+        hd_scheduler_check_fork(parking->scheduler);
+    }
     return Qnil;
 }
 
@@ -145,6 +148,7 @@ static VALUE away_until_woken(VALUE pointer)
 {
     parking *parking = (void *)pointer;
     VALUE result = parking->switch_away(parking->argument);
+    hd_scheduler_check_fork(parking->scheduler);
     until_woken(pointer);
     return result;
 }
@@ -152,6 +156,7 @@ static VALUE away_until_woken(VALUE pointer)
 static VALUE unpark(VALUE pointer)
 {
     parking *parking = (void *)pointer;
+    hd_scheduler_check_fork(parking->scheduler);
     for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
     hd_wait_end(&parking->wait);
     return Qnil;
@@ -263,12 +268,13 @@ static VALUE home_loop(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
     hd_reactor *reactor = &scheduler->reactor;
-    unsigned generation = scheduler->fork_generation;
-    while (reactor->waits.count > 0) {
+    unsigned generation = reactor->generation;
+    scheduler->stopped = false;
+    while (reactor->waits.count > 0 && !scheduler->stopped) {
         if (!NIL_P(scheduler->fatal)) raise_fatal(scheduler);
         switch_or_turn(scheduler, NULL);
-        hd_scheduler_get(scheduler->self);
-        if (scheduler->fork_generation != generation) break; /* the child of a fork has nothing to wait for */
+        hd_scheduler_check_fork(scheduler);
+        if (reactor->generation != generation) break; /* the child of a fork has nothing to wait for */
     }
     if (!NIL_P(scheduler->fatal)) raise_fatal(scheduler);
     return Qnil;

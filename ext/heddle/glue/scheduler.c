@@ -8,12 +8,11 @@
 
 VALUE hd_cScheduler;
 
-/* Counts the forks between this process and the one that loaded the extension. */
-static unsigned fork_generation;
+unsigned hd_fork_generation;
 
 static void after_fork_in_child(void)
 {
-    fork_generation++;
+    hd_fork_generation++;
 }
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
@@ -39,12 +38,12 @@ hd_map *hd_io_table(void)
     if (!table) {
         table = calloc(1, sizeof(*table));
         if (!table || hd_map_init(&table->map) < 0) rb_memerror();
-        table->fork_generation = fork_generation;
+        table->fork_generation = hd_fork_generation;
         rb_ractor_local_storage_ptr_set(io_table_key, table);
     }
-    if (table->fork_generation != fork_generation) { /* its records were on the stacks of the parent's fibers */
+    if (table->fork_generation != hd_fork_generation) { /* its records were on the stacks of the parent's fibers */
         hd_map_forget(&table->map);
-        table->fork_generation = fork_generation;
+        table->fork_generation = hd_fork_generation;
     }
     return &table->map;
 }
@@ -69,7 +68,7 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->pending);
     rb_gc_mark(scheduler->would_block_fiber);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
-    if (scheduler->reactor.waits.buckets && scheduler->fork_generation == fork_generation)
+    if (scheduler->reactor.waits.buckets && scheduler->fork_generation == hd_fork_generation)
         hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
 }
 
@@ -77,7 +76,7 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
-    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != fork_generation);
+    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
     hd_reactor_free(&scheduler->reactor);
     free(scheduler->reads_empty);
     ruby_xfree(scheduler);
@@ -105,7 +104,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->self = self;
     scheduler->thread = scheduler->home = scheduler->fatal = scheduler->pending = Qnil;
     scheduler->would_block_fiber = Qnil;
-    scheduler->fork_generation = fork_generation;
+    scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
@@ -122,13 +121,18 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_list_init(&scheduler->expired);
     scheduler->pending = scheduler->fatal = scheduler->home = Qnil;
     scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
-    scheduler->fork_generation = fork_generation;
+    scheduler->fork_generation = hd_fork_generation;
+}
+
+void hd_scheduler_check_fork(hd_scheduler *scheduler)
+{
+    if (RB_UNLIKELY(scheduler->fork_generation != hd_fork_generation)) forget_parent(scheduler);
 }
 
 hd_scheduler *hd_scheduler_get(VALUE self)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
-    if (RB_UNLIKELY(scheduler->fork_generation != fork_generation)) forget_parent(scheduler);
+    hd_scheduler_check_fork(scheduler);
     return scheduler;
 }
 
@@ -244,6 +248,20 @@ static VALUE scheduler_run(VALUE self)
     return self;
 }
 
+/* Ends `run` though fibers are left. Called in one of the fibers. */
+static VALUE scheduler_stop(VALUE self)
+{
+    hd_scheduler_get(self)->stopped = true;
+    return Qnil;
+}
+
+/* Opens the backend on this thread, the one that runs the scheduler. */
+static VALUE scheduler_open(VALUE self)
+{
+    hd_scheduler_ready(self);
+    return Qnil;
+}
+
 /* What a kill or an interrupt leaves behind: every parked fiber is killed (its ensure blocks run), and so are
  * those that park again while they unwind. */
 static VALUE kill_fibers(VALUE self)
@@ -347,6 +365,8 @@ void hd_init_scheduler(void)
     rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
     rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
+    rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
+    rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);
     rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);
     rb_define_method(hd_cScheduler, "close", scheduler_close, 0);
     rb_define_method(hd_cScheduler, "closed?", scheduler_closed_p, 0);

@@ -21,12 +21,19 @@ typedef struct hd_scheduler {
     bool check_interrupts; /* the thread has an interrupt for home to look at */
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     bool closed;
+    bool stopped; /* the home loop ends at its next step */
     uint8_t *reads_empty;    /* by descriptor: the last read found nothing; a guess, see hook_io.c */
     int reads_empty_count;
     VALUE would_block_fiber; /* the fiber that is in a *_nonblock method: its io_read must not wait; or nil */
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
+
+/* How often this process has been forked off since the extension was loaded. */
+extern unsigned hd_fork_generation;
+
+/* Notices that this process is the child of a fork, and cleans the scheduler for it. */
+void hd_scheduler_check_fork(hd_scheduler *scheduler);
 
 /* The struct of a Heddle::Scheduler; after a fork, cleaned for the child. */
 hd_scheduler *hd_scheduler_get(VALUE self);
