@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# The command as a whole: version, help, what it refuses.
+class CommandTest < HeddleTest
+  EXE = File.expand_path("../../exe/heddle", __dir__)
+
+  def heddle(*args, **options)
+    run_command(*ruby_command, EXE, *args, **options)
+  end
+
+  def test_prints_its_version
+    outcome = heddle("--version")
+
+    assert_equal(["heddle #{Heddle::VERSION}\n", "", 0], [outcome.out, outcome.err, outcome.status.exitstatus])
+  end
+
+  def test_help_names_every_command
+    outcome = heddle("--help")
+
+    assert_equal(0, outcome.status.exitstatus)
+    %w[run demo doctor help].each { |name| assert_match(/^  heddle #{name} /, outcome.out) }
+  end
+
+  def test_help_of_each_command
+    %w[run demo doctor].each do |name|
+      asked = [heddle("help", name), heddle(name, "--help")]
+
+      asked.each { |outcome| assert_equal(["", 0], [outcome.err, outcome.status.exitstatus]) }
+      assert_equal(*asked.map(&:out))
+      assert_match(/\Ausage: heddle #{name}/, asked.first.out)
+    end
+  end
+
+  def test_without_a_command
+    outcome = heddle
+
+    assert_equal(["", 2], [outcome.out, outcome.status.exitstatus])
+    assert_match(/\Ausage: heddle COMMAND/, outcome.err)
+  end
+
+  def test_refuses_in_one_line_that_names_the_mistake
+    {
+      %w[weave] => "weave", %w[help weave] => "weave", %w[--weave] => "--weave",
+      %w[doctor --weave] => "--weave", %w[run --weave x.rb] => "--weave", %w[run] => "name a script",
+      %w[demo --weave] => "--weave", %w[demo weave] => "weave",
+      %w[demo --requests x] => "--requests x", %w[demo --requests 0] => "--requests",
+      %w[demo --delays 1,x] => "--delays 1,x", %w[demo --delays 40000] => "--delays 40000",
+      %w[demo --processes 0] => "--processes", %w[demo --processes 2 --requests 1] => "--processes 2",
+      %w[demo --url ftp://localhost/] => "--url ftp://localhost/", %w[demo --url http://] => "--url http://",
+      %w[demo --url http://localhost/ --delays 0] => "--delays"
+    }.each { |args, mistake| assert_refused(args, mistake) }
+  end
+
+  def assert_refused(args, mistake)
+    outcome = heddle(*args)
+
+    assert_equal(["", 2, 1], [outcome.out, outcome.status.exitstatus, outcome.err.lines.size], args.join(" "))
+    assert_includes(outcome.err, mistake)
+    assert_operator(outcome.err, :start_with?, "heddle")
+  end
+
+  # From a folder of its own, without bin/ruby's load path: as RubyGems starts it.
+  def test_finds_its_library
+    outcome = run_command(RbConfig.ruby, EXE, "--version", chdir: tempdir)
+
+    assert_equal("heddle #{Heddle::VERSION}\n", outcome.out)
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../test_helper"
+
+# heddle doctor: what it says and what it says it of.
+class DoctorTest < HeddleTest
+  EXE = File.expand_path("../../exe/heddle", __dir__)
+
+  def doctor(*args, **options)
+    run_command(*ruby_command, EXE, "doctor", *args, **options)
+  end
+
+  def facts(**)
+    JSON.parse(doctor("--json", **).out, symbolize_names: true)
+  end
+
+  def test_text
+    outcome = doctor
+
+    assert_equal(["", 0], [outcome.err, outcome.status.exitstatus])
+    %w[Heddle Ruby Backend Kernel Hooks Limits Advice].each { |part| assert_match(/^#{part} +\S/, outcome.out) }
+    assert_includes(outcome.out, RUBY_DESCRIPTION[/ruby \S+/])
+  end
+
+  def test_json_is_one_line
+    outcome = doctor("--json")
+
+    assert_equal(["", 0, 1], [outcome.err, outcome.status.exitstatus, outcome.out.lines.size])
+    assert_kind_of(Hash, JSON.parse(outcome.out))
+  end
+
+  def test_facts
+    facts = facts()
+
+    assert_equal([Heddle::VERSION, RUBY_VERSION], [facts[:heddle], facts[:ruby][:version]])
+    assert_equal(Heddle.backends, facts[:backends].map { |backend| backend.merge(name: backend[:name]) })
+    assert_equal(Process.getrlimit(:NOFILE).last, facts[:limits][:open_files][:hard])
+    assert_equal(Integer(File.read("/proc/sys/vm/max_map_count")), facts[:limits][:max_map_count])
+    assert_includes(1000..(facts[:limits][:max_map_count] / 2), facts[:limits][:fibers])
+  end
+
+  def test_every_hook_that_this_ruby_calls_is_served
+    facts[:hooks].each do |hook|
+      assert_equal(ruby_at_least?(hook[:since]), hook[:offered], hook[:name])
+      assert(hook[:defined], hook[:name]) if hook[:offered]
+    end
+  end
+
+  def test_backend_that_was_asked_for
+    facts = facts(env: { "HEDDLE_BACKEND" => "epoll" })
+
+    assert_equal(%w[epoll epoll], facts.values_at(:wanted, :backend))
+  end
+
+  def test_unknown_backend
+    outcome = doctor(env: { "HEDDLE_BACKEND" => "select" })
+
+    assert_equal(1, outcome.status.exitstatus)
+    assert_match(/^Backend +none: .*select/, outcome.out)
+    assert_match(/unset HEDDLE_BACKEND/, outcome.out)
+  end
+
+  # A copy of lib/ without the extension.
+  def test_without_the_extension
+    lib = File.expand_path("../../lib", __dir__)
+    dir = tempdir
+    Dir.glob("**/*.rb", base: lib).each do |file|
+      FileUtils.mkdir_p(File.dirname(File.join(dir, file)))
+      FileUtils.cp(File.join(lib, file), File.join(dir, file))
+    end
+    outcome = run_command(RbConfig.ruby, "-I#{dir}", "-rheddle/cli", "-e", "exit Heddle::CLI.start(%w[doctor])")
+
+    assert_equal(["", 1], [outcome.err, outcome.status.exitstatus])
+    assert_match(/^Backend +none: .*heddle_native/, outcome.out)
+    assert_match(/gem pristine heddle/, outcome.out)
+  end
+
+  def test_low_soft_limit
+    skip("the hard limit is too low") if Process.getrlimit(:NOFILE).last < 1000
+    raised = Process.getrlimit(:NOFILE).last
+    outcome = run_command("sh", "-c", 'ulimit -Sn 512; exec "$@"', "sh", *ruby_command, EXE, "doctor", "--json")
+    facts = JSON.parse(outcome.out, symbolize_names: true)
+
+    assert_equal([512, raised], [facts[:limits][:open_files][:soft], facts[:limits][:open_files_raised_to]])
+    assert(facts[:advice].any? { |line| line.include?("ulimit -n #{raised}") })
+  end
+end

@@ -1,0 +1,197 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# heddle run: a script behaves as under plain Ruby. Most tests run it under both and compare everything that comes out.
+class RunTest < HeddleTest
+  EXE = File.expand_path("../../exe/heddle", __dir__)
+
+  def script(code, name: "script.rb")
+    @dir = tempdir
+    File.write(File.join(@dir, name), code)
+    name
+  end
+
+  def plain(*args, **, &)
+    run_command(*ruby_command, *args, chdir: @dir, **, &)
+  end
+
+  def heddle(*args, chdir: @dir, **, &)
+    run_command(*ruby_command, EXE, "run", *args, chdir: chdir, **, &)
+  end
+
+  # Runs the code under both and compares stdout, stderr and status. Returns stdout.
+  def assert_same(code, *args, **)
+    name = script(code)
+    expected, got = [plain(name, *args, **), heddle(name, *args, **)].map do |outcome|
+      [outcome.out, outcome.err, outcome.status.exitstatus, outcome.status.termsig]
+    end
+
+    assert_equal(expected, got)
+    got.first
+  end
+
+  def test_runs_as_a_task
+    script("p Fiber.current_scheduler.class, Fiber.current.blocking?, Thread.current == Thread.main")
+
+    assert_equal("Heddle::Scheduler\nfalse\ntrue\n", heddle("script.rb").out)
+  end
+
+  def test_what_the_script_sees_of_itself
+    out = assert_same(<<~RUBY, "a", "--help", "--", "-x", "")
+      p __FILE__, $0, $PROGRAM_NAME, __FILE__ == $0, __dir__, ARGV, self, __LINE__, __method__
+      p defined?(OptionParser), defined?(JSON), defined?(DATA)
+      def helper; end
+      p Object.private_method_defined?(:helper)
+    RUBY
+
+    assert_includes(out, %(["a", "--help", "--", "-x", ""]))
+  end
+
+  def test_require_relative_and_symlinks
+    script(%(require_relative "other"\np __FILE__, __dir__))
+    File.write(File.join(@dir, "other.rb"), "p [:other, $0]")
+    FileUtils.mkdir(File.join(@dir, "bin"))
+    File.symlink("../script.rb", File.join(@dir, "bin/link"))
+
+    %w[script.rb ./script.rb bin/link].push(File.join(@dir, "script.rb")).each do |name|
+      assert_equal(plain(name).out, heddle(name).out, name)
+    end
+  end
+
+  # A script may be named like a library.
+  def test_takes_the_file_not_the_library
+    script("puts :mine", name: "set.rb")
+
+    assert_equal("mine\n", heddle("set.rb").out)
+  end
+
+  def test_standard_input
+    assert_same("p gets, $stdin.read", input: "one\ntwo\nthree")
+    assert_same("p ARGF.read", "script.rb")
+    assert_same("puts $<.each_line.map(&:upcase)", input: "a\nb\n")
+  end
+
+  def test_data
+    assert_same("p DATA.gets, DATA.read, DATA.path, DATA.class\n__END__\none\ntwo\n")
+    assert_same("p DATA.read\n__END__\n")
+    assert_same("x = <<TEXT\n__END__\nTEXT\np x, defined?(DATA)\n")
+    assert_same("p DATA.read\nx = <<TEXT\n__END__\nTEXT\n=begin\n__END__\n=end\n__END__\nreal\n")
+  end
+
+  def test_exit_statuses
+    ["", "exit", "exit 3", "exit false", "exit! 4", "abort", "abort 'sorry'", "at_exit { exit 5 }", "raise 'oops'",
+     "throw :nothing", "nonsense", "raise SystemExit", "at_exit { p $!.class }; exit 6",
+     "return", "Thread.new { exit 7 }.join", "begin; exit 8; ensure; puts 9; end"].each { |code| assert_same(code) }
+  end
+
+  def test_the_report_of_an_error
+    assert_same(<<~RUBY)
+      def deeper = raise(ArgumentError, "deep")
+      def deep
+        deeper
+      rescue ArgumentError
+        raise KeyError, "with a cause"
+      end
+      deep
+    RUBY
+  end
+
+  def test_the_report_of_a_syntax_error
+    outcome = heddle(script("puts 1\ndef (\n"))
+
+    assert_equal(["", 1], [outcome.out, outcome.status.exitstatus])
+    assert_match(/script\.rb.*syntax error|script\.rb:\d+: /, outcome.err)
+    refute_includes(outcome.err, "lib/heddle")
+  end
+
+  def test_order_of_the_end
+    assert_same(<<~RUBY)
+      END { puts "END" }
+      BEGIN { puts "BEGIN" }
+      at_exit { puts "at_exit 1" }
+      at_exit { puts "at_exit 2"; p $! }
+      begin
+        exit 3
+      ensure
+        puts "ensure"
+      end
+    RUBY
+  end
+
+  def test_killed_by_a_signal
+    %w[INT TERM HUP KILL USR1 ALRM].each do |signal|
+      assert_same("at_exit { puts :at_exit }\n$stdout.flush\nProcess.kill(:#{signal}, $$)\nsleep 5")
+    end
+  end
+
+  def test_signals_from_outside
+    %i[INT TERM].each do |signal|
+      name = script("begin; puts :ready; $stdout.flush; sleep 10; ensure; puts :ensure; end")
+      outcomes = [method(:plain), method(:heddle)].map do |way|
+        way.call(name) do |pid|
+          sleep(0.5)
+          Process.kill(signal, pid)
+        end
+      end
+      expected, got = outcomes.map { |outcome| [outcome.out, outcome.status.exitstatus, outcome.status.termsig] }
+
+      assert_equal(expected, got)
+    end
+  end
+
+  def test_trap
+    assert_same(%(trap("TERM") { puts :trapped }\nProcess.kill(:TERM, $$)\nsleep 0.1\nputs :on))
+  end
+
+  def test_waits_for_the_remaining_fibers
+    script("Fiber.schedule { sleep 0.1; puts :scheduled }\nHeddle.spawn { sleep 0.2; puts :spawned }\nputs :main")
+
+    assert_equal("main\nscheduled\nspawned\n", heddle("script.rb").out)
+  end
+
+  def test_exit_and_errors_end_at_once
+    { "exit 3" => 3, "raise 'oops'" => 1, "abort" => 1, "Fiber.schedule { exit 4 }; sleep" => 4 }.each do |last, status|
+      script("at_exit { puts :at_exit }\nFiber.schedule { begin; sleep 10; ensure; puts :ensure; end }\n#{last}")
+      outcome = nil
+      took = elapsed { outcome = heddle("script.rb") }
+
+      assert_equal(["ensure\nat_exit\n", status], [outcome.out, outcome.status.exitstatus], last)
+      assert_operator(took, :<, 5, last)
+    end
+  end
+
+  def test_missing_script
+    outcome = heddle("nowhere.rb", chdir: tempdir)
+
+    assert_equal(["", "heddle run: No such file or directory -- nowhere.rb\n", 1],
+                 [outcome.out, outcome.err, outcome.status.exitstatus])
+  end
+
+  def test_a_folder_is_no_script
+    outcome = heddle(".", chdir: tempdir)
+
+    assert_equal(["heddle run: Is a directory -- .\n", 1], [outcome.err, outcome.status.exitstatus])
+  end
+
+  def test_program_on_standard_input
+    program = "p $0, __FILE__, ARGV, DATA.read\n__END__\nthe rest\n"
+    @dir = tempdir
+    expected, got = [plain("-", "a", input: program), heddle("-", "a", input: program)].map(&:out)
+
+    assert_equal(expected, got)
+    assert_includes(got, "the rest")
+  end
+
+  def test_backend
+    script("puts Fiber.current_scheduler.backend")
+
+    assert_equal("epoll\n", heddle("--backend", "epoll", "script.rb").out)
+    assert_equal("epoll\n", heddle("--backend=epoll", "script.rb").out)
+    assert_equal("epoll\n", heddle("script.rb", env: { "HEDDLE_BACKEND" => "epoll" }).out)
+    outcome = heddle("--backend", "select", "script.rb")
+
+    assert_equal(["", 1, 1], [outcome.out, outcome.err.lines.size, outcome.status.exitstatus])
+    assert_includes(outcome.err, "select")
+  end
+end
