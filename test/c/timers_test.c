@@ -1,5 +1,6 @@
 /* core/timers.h and core/clock.h: random and exhaustive runs of the heap against a plain array. A timer fires
  * never early, exactly once, in the order of (deadline, arrival). */
+#include "core/check.h"
 #include "core/clock.h"
 #include "core/timers.h"
 #include "test.h"
@@ -230,7 +231,7 @@ static int64_t frozen(void)
     return 1234;
 }
 
-TEST(clock)
+TEST(the_clock)
 {
     int64_t first = hd_clock_now();
     CHECK_AT_LEAST(first, hd_clock_now());
@@ -256,6 +257,6 @@ int main(int argc, char **argv)
     RUN(memory_follows_use);
     RUN(extreme_deadlines);
     RUN(double_set_and_remove_are_caught);
-    RUN(clock);
+    RUN(the_clock);
     return test_finish();
 }

@@ -127,10 +127,11 @@ class RunTest < HeddleTest
 
   def test_signals_from_outside
     %i[INT TERM].each do |signal|
-      name = script("begin; puts :ready; $stdout.flush; sleep 10; ensure; puts :ensure; end")
       outcomes = [method(:plain), method(:heddle)].map do |way|
+        name = script("begin; Dir.mkdir('ready'); sleep 10; ensure; puts :ensure; end")
         way.call(name) do |pid|
-          sleep(0.5)
+          wait_until { File.exist?(File.join(@dir, "ready")) }
+          sleep(0.05)
           Process.kill(signal, pid)
         end
       end

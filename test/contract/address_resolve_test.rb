@@ -16,12 +16,21 @@ contract "AddressResolve" do
   end
 
   def test_the_same_answer_as_without_a_scheduler
-    [["localhost", 80], ["localhost", "http"], ["localhost", nil], ["127.0.0.1", 80], ["::1", 80],
+    [["localhost", 80], ["localhost", "80"], ["localhost", nil], ["127.0.0.1", 80], ["::1", 80],
      [Socket.gethostname, 80]].each do |name, service|
       plain = lookup(name, service)
 
       assert_equal(plain, reactor { lookup(name, service) }, "#{name} #{service}")
     end
+  end
+
+  # CRuby resolves the service itself, and only numbers, once a scheduler has resolved the host.
+  def test_a_service_by_name
+    plain = lookup("localhost", "http")
+    skip("this machine does not know the service http") unless plain.is_a?(Array)
+
+    assert_equal(plain, reactor { lookup("localhost", "http") })
+    reactor { assert_equal(80, Addrinfo.tcp("localhost", "http").ip_port) }
   end
 
   def test_numeric_addresses
