@@ -29,7 +29,6 @@ module Heddle
     # error is raised here. Fibers made with Fiber.schedule are waited for, too (by the outermost run).
     #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
-    # @yieldparam scope [Heddle::Scope]
     # @return [Object] the value of the block
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
     # @raise [ArgumentError] without a block, or if the backend is unknown

@@ -20,7 +20,7 @@ module Heddle
       outer = Fiber[:heddle_scope]
       scope = new
       Fiber[:heddle_scope] = scope
-      scope.supervise { yield scope }
+      scope.supervise { yield }
     ensure
       Fiber[:heddle_scope] = outer
     end

@@ -253,10 +253,10 @@ void hd_park_turn(hd_scheduler *scheduler)
     finish(&parking);
 }
 
-VALUE hd_park_in_front(hd_scheduler *scheduler, VALUE (*switch_away)(VALUE), VALUE argument)
+VALUE hd_park_ready(hd_scheduler *scheduler, bool front, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     parking parking = {.scheduler = scheduler, .switch_away = switch_away, .argument = argument};
-    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), true);
+    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), front);
     VALUE result = rb_ensure(away_until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
     if (RB_UNLIKELY(parking.wait.wake == HD_WOKEN_BY_EXCEPTION)) raise_delivered(scheduler, &parking.wait);
     return result;

@@ -33,9 +33,9 @@ int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
 /* Lets every other ready fiber run first. */
 void hd_park_turn(hd_scheduler *scheduler);
 
-/* Runs switch_away(argument) with the current fiber in front of the ready queue, so that it goes on as soon as
- * whoever runs instead parks or ends. */
-VALUE hd_park_in_front(hd_scheduler *scheduler, VALUE (*switch_away)(VALUE), VALUE argument);
+/* Runs switch_away(argument) with the current fiber in the ready queue: in front, so that it goes on as soon as
+ * whoever runs instead parks or ends, or at the back. */
+VALUE hd_park_ready(hd_scheduler *scheduler, bool front, VALUE (*switch_away)(VALUE), VALUE argument);
 
 /* Turns the loop on this fiber, the home, until no fiber is parked or ready. Raises interrupts and fatal
  * exceptions of fibers; may be called again after that. */

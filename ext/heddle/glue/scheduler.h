@@ -17,6 +17,7 @@ typedef struct hd_scheduler {
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
     unsigned fork_generation;
+    unsigned starts;       /* fibers started so far */
     bool home_waits;       /* home is in its loop: switching to it is safe */
     bool check_interrupts; /* the thread has an interrupt for home to look at */
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
