@@ -17,7 +17,8 @@ module Tools
     def self.missing(packages)
       return [] if packages.empty? || !here?
 
-      text = Command.output("sh", "-c", 'dpkg-query -W -f "\${Package} \${db:Status-Status}\n" "$@" || :', "sh", *packages)
+      text = Command.output("sh", "-c", 'dpkg-query -W -f "\${Package} \${db:Status-Status}\n" "$@" || :', "sh",
+                            *packages)
       packages - text.to_s.scan(/^(\S+) installed$/).flatten
     end
 
@@ -37,10 +38,13 @@ module Tools
       return if missing.empty?
 
       unless Tools.root_user?
-        raise Problem.new("packages are missing, and only root can install them", remedies: self.class.remedies(missing))
+        raise Problem.new("packages are missing, and only root can install them",
+                          remedies: self.class.remedies(missing))
       end
 
-      @console.step("installing #{missing.join(" ")}", takes: "up to 1 minute") { |show| install_quietly(missing, show) }
+      @console.step("installing #{missing.join(" ")}", takes: "up to 1 minute") do |show|
+        install_quietly(missing, show)
+      end
     end
 
     # One line for each missing package.
@@ -51,7 +55,7 @@ module Tools
     private
 
     def install_quietly(missing, show)
-      File.delete(@log) if File.exist?(@log)
+      FileUtils.rm_f(@log)
       finish_interrupted(show)
       before = installed
       # A third party's broken source must not stop us: what matters is whether the install works.
@@ -87,7 +91,7 @@ module Tools
 
     def installed
       Command.output("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").to_s
-             .scan(/^(\S+) installed$/).flatten
+        .scan(/^(\S+) installed$/).flatten
     end
 
     def note(added)

@@ -31,7 +31,7 @@ module Tools
 
     def parser
       OptionParser.new do |options|
-        options.banner = "Compiles the extension, if the sources have changed, into lib/heddle/<ABI>/ or build/<variant>/."
+        options.banner = "Compiles the extension into lib/heddle/<ABI>/ or build/<variant>/, if the sources changed."
         options.on("--ruby PATH", "the Ruby to compile for (default: the project's)") { |path| @ruby = path }
         options.on("--variant NAME", "release (default), assert, asan, ubsan ...") { |name| @variant = name }
         options.on("--pedantic", "every warning is an error; as HEDDLE_PEDANTIC=1") { @pedantic = true }

@@ -8,7 +8,8 @@ module Tools
   module Command
     # Settings of the user's Ruby and Bundler, which are not for the tools' own work.
     FOREIGN = %w[
-      BUNDLE_BIN_PATH BUNDLE_DEPLOYMENT BUNDLE_FROZEN BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_WITH BUNDLE_WITHOUT BUNDLER_SETUP
+      BUNDLE_BIN_PATH BUNDLE_DEPLOYMENT BUNDLE_FROZEN BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_WITH BUNDLE_WITHOUT
+      BUNDLER_SETUP
       DESTDIR GEM_HOME GEM_PATH MAKEFLAGS MFLAGS RUBYLIB RUBYOPT
     ].freeze
 
@@ -48,11 +49,11 @@ module Tools
       outlive || !Tools.which("setpriv") ? command : ["setpriv", "--pdeathsig", "TERM", "--", *command]
     end
 
-    def follow(command, env, chdir)
+    def follow(command, env, chdir, &block)
       options = { err: %i[child out], in: File::NULL, pgroup: true }
       options[:chdir] = chdir if chdir
       pipe = IO.popen([FOREIGN.to_h { |name| [name, nil] }.merge(env), *command, options])
-      pipe.each_line { |line| yield line }
+      pipe.each_line(&block)
       pipe.close
       $CHILD_STATUS
     rescue Errno::ENOENT

@@ -26,7 +26,7 @@ module Tools
       result = yield(->(line) { last_line.replace(line) })
       finish(ticker, "#{title}: done in #{clock(started)}")
       result
-    rescue Exception # the line must end well whatever ends the step
+    rescue Exception # rubocop:disable Lint/RescueException -- the line must end well whatever ends the step
       finish(ticker, "#{title}: stopped after #{clock(started)}")
       raise
     end

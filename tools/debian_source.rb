@@ -118,8 +118,8 @@ module Tools
     def versions(config)
       text = Command.output("apt-cache", "-c", config, "showsrc", "--only-source", @package).to_s
       text.scan(/^Version: (\S+)$/).flatten.uniq
-          .select { |version| version.start_with?("#{@series}.") }
-          .sort { |a, b| Tools.newer?(a, b) ? -1 : 1 }
+        .select { |version| version.start_with?("#{@series}.") }
+        .sort { |a, b| Tools.newer?(a, b) ? -1 : 1 }
     end
 
     def apt(program, config, show, *arguments, chdir: nil)

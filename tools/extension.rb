@@ -31,7 +31,11 @@ module Tools
 
     # A build without warnings is as good as any other.
     def current?
-      File.exist?(target) && File.exist?(stamp) && [digest, "#{digest} pedantic"].drop(@pedantic ? 1 : 0).include?(File.read(stamp))
+      return false unless File.exist?(target) && File.exist?(stamp)
+
+      good = ["#{digest} pedantic"]
+      good << digest unless @pedantic
+      good.include?(File.read(stamp))
     end
 
     # @return [Boolean] whether there was something to do
@@ -55,7 +59,8 @@ module Tools
     end
 
     def sources
-      @sources ||= Dir.glob("**/*.{rb,c,h}", base: SOURCE).sort.to_h { |name| [name, File.read(File.join(SOURCE, name))] }
+      @sources ||= Dir.glob("**/*.{rb,c,h}", base: SOURCE).sort
+        .to_h { |name| [name, File.read(File.join(SOURCE, name))] }
     end
 
     def digest
@@ -98,7 +103,8 @@ module Tools
 
       FileUtils.rm_rf(@objects)
       FileUtils.mkdir_p(@objects)
-      Command.run(@info.exe, File.join(SOURCE, "extconf.rb"), log: @log, env: environment, chdir: @objects, on_line: show)
+      script = File.join(SOURCE, "extconf.rb")
+      Command.run(@info.exe, script, log: @log, env: environment, chdir: @objects, on_line: show)
     end
 
     def make(show)
@@ -130,7 +136,7 @@ module Tools
 
     def missing_tools
       %w[gcc make].reject { |name| Tools.which(name) }
-                  .map { |name| "missing: #{name}: as root, apt-get install #{name}" }
+        .map { |name| "missing: #{name}: as root, apt-get install #{name}" }
     end
   end
 end

@@ -1,10 +1,13 @@
 # shellcheck shell=sh
 # Starts tools/main.rb on any Ruby that is at hand. Sourced by the commands in bin/.
 
-# Prints the first Ruby that is new enough for the tools. HEDDLE_LOOKING: it may be bin/ruby itself, on PATH.
+# Prints the first Ruby that is new enough for the tools. HEDDLE_LOOKING tells
+# bin/ruby, should it be the one on PATH, that it is not meant.
 host_ruby() {
-  for ruby in ruby /usr/bin/ruby "${HEDDLE_RUBY:-}" "${XDG_CACHE_HOME:-$HOME/.cache}"/heddle/rubies/*/bin/ruby; do
-    if [ -n "$ruby" ] && RUBYOPT='' HEDDLE_LOOKING=1 "$ruby" --disable-gems -e 'exit RUBY_VERSION >= "3.0"' 2>/dev/null; then
+  cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}/heddle
+  test='exit RUBY_VERSION >= "3.0"'
+  for ruby in ruby /usr/bin/ruby "${HEDDLE_RUBY:-}" "$cache"/rubies/*/bin/ruby; do
+    if [ -n "$ruby" ] && RUBYOPT='' HEDDLE_LOOKING=1 "$ruby" --disable-gems -e "$test" 2>/dev/null; then
       printf '%s' "$ruby"
       return
     fi

@@ -21,7 +21,7 @@ rescue Tools::Problem => e
   warn "\n#{e.log_tail}" if e.log_tail
   e.report.each { |line| warn "heddle: #{line}" }
   exit 1
-rescue Interrupt, SignalException => e
+rescue SignalException => e
   warn "heddle: interrupted; the next run goes on from here"
   exit 128 + e.signo
 rescue Errno::EACCES, Errno::EROFS, Errno::ENOSPC => e

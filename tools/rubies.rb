@@ -37,7 +37,7 @@ module Tools
     # @return [Array<RubyInfo>] those that bin/setup built, oldest first
     def cached
       Dir.glob(File.join(Tools.cache, "rubies/*/bin/ruby")).filter_map { |path| RubyInfo.at(path) }
-         .reject(&:unfit).sort_by { |info| info.version.scan(/\d+/).map(&:to_i) }
+        .reject(&:unfit).sort_by { |info| info.version.scan(/\d+/).map(&:to_i) }
     end
 
     # All that the tests run on: HEDDLE_RUBIES, else HEDDLE_RUBY, else the project's and the built ones.

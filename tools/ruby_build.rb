@@ -74,8 +74,12 @@ module Tools
       build = File.join(work, "build")
       stage = File.join(work, "stage")
       FileUtils.mkdir_p(build)
-      @console.step("configuring Ruby #{version}", takes: "about 1 minute") { |show| configure(source, version, build, show) }
-      @console.step("compiling Ruby #{version}", takes: "2 to 4 minutes") { |show| make(build, show, "-j#{Tools.processors}") }
+      @console.step("configuring Ruby #{version}", takes: "about 1 minute") do |show|
+        configure(source, version, build, show)
+      end
+      @console.step("compiling Ruby #{version}", takes: "2 to 4 minutes") do |show|
+        make(build, show, "-j#{Tools.processors}")
+      end
       @console.step("installing Ruby #{version} in #{prefix(version)}") do |show|
         make(build, show, "install", "DESTDIR=#{stage}")
         # One rename, so that half an installation never looks whole.

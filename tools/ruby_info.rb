@@ -6,7 +6,7 @@ require_relative "command"
 
 module Tools
   # What there is to know about one Ruby of this machine.
-  RubyInfo = Struct.new(:exe, :version, :abi, :platform, :yjit, :header, :compiler, :bindir, :mtime, keyword_init: true) do
+  RubyInfo = Struct.new(:exe, :version, :abi, :platform, :yjit, :header, :compiler, :mtime, keyword_init: true) do
     # @return [RubyInfo, nil] nil when there is no Ruby that runs
     def self.at(exe)
       return unless exe && File.executable?(exe)
@@ -14,14 +14,14 @@ module Tools
       environment = { "RUBY_YJIT_ENABLE" => "1", "HEDDLE_LOOKING" => "1" } # the latter stops bin/ruby
       text = Tools::Command.output(exe, "--disable-gems", "-e", Tools::RUBY_PROBE, env: environment)
       fields = JSON.parse(text.to_s.lines.last.to_s)
-      new(**fields.transform_keys(&:to_sym), mtime: File.mtime(fields.fetch("exe")).to_f)
+      new(**fields.transform_keys(&:to_sym), mtime: File.mtime(fields.fetch("exe")).to_i)
     rescue JSON::ParserError, KeyError, SystemCallError
       nil
     end
 
     # @return [Boolean] whether it is still the Ruby that was looked at
     def same?
-      File.executable?(exe) && File.mtime(exe).to_f == mtime
+      File.executable?(exe) && File.mtime(exe).to_i == mtime
     end
 
     # @return [String, nil] what keeps Heddle from using it
@@ -51,12 +51,12 @@ module Tools
   end
 
   # Printed by the Ruby in question. The last line counts, should a wrapper say something first.
-  RUBY_PROBE = <<~'RUBY'
+  RUBY_PROBE = <<~RUBY
     require "rbconfig"
     require "json"
     config = RbConfig::CONFIG
+    yjit = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enabled?) && RubyVM::YJIT.enabled?
     puts JSON.generate(exe: RbConfig.ruby, version: RUBY_VERSION, abi: config["ruby_version"], platform: RUBY_PLATFORM,
-                       yjit: defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enabled?) && RubyVM::YJIT.enabled? || false,
-                       header: File.join(config["rubyhdrdir"], "ruby.h"), compiler: config["CC"], bindir: config["bindir"])
+                       yjit: yjit ? true : false, header: File.join(config["rubyhdrdir"], "ruby.h"), compiler: config["CC"])
   RUBY
 end

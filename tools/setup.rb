@@ -60,7 +60,7 @@ module Tools
     private
 
     def parts(info)
-      [info, Gems.new(info, console: console), Extension.new(info, console: console)]
+      [info, GemFolder.new(info, console: console), Extension.new(info, console: console)]
     end
 
     # Missing gems keep nobody from compiling.

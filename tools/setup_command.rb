@@ -6,7 +6,7 @@ require_relative "uninstall"
 module Tools
   # bin/setup
   class SetupCommand
-    HELP = <<~TEXT
+    HELP = <<~TEXT.freeze
       bin/setup                 sets up what this project needs; quick when there is nothing to do
       bin/setup --ruby 3.4      adds a Ruby of that series for the tests, where Debian has its source
       bin/setup --rivals        also installs, where possible, the other schedulers that bench/ compares with
@@ -46,7 +46,7 @@ module Tools
     def rivals
       setup = Setup.new
       info = setup.run
-      Gems.new(info, console: setup.console).install_rivals.each { |line| setup.console.say(line) }
+      GemFolder.new(info, console: setup.console).install_rivals.each { |line| setup.console.say(line) }
     end
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "rubies"
-require_relative "gems"
+require_relative "gem_folder"
 require_relative "extension"
 
 module Tools

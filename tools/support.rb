@@ -55,7 +55,7 @@ module Tools
   # @return [String, nil] the path of a command
   def which(command)
     ENV.fetch("PATH", "").split(":").map { |folder| File.join(folder, command) }
-       .find { |path| File.file?(path) && File.executable?(path) }
+      .find { |path| File.file?(path) && File.executable?(path) }
   end
 
   # Writes a file so that no reader ever sees half of it.

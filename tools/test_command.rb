@@ -98,7 +98,7 @@ module Tools
     def environment(info = nil)
       options = ENV.fetch("HEDDLE_USER_RUBYOPT", "")
       { "RUBYOPT" => options.empty? ? nil : options, "HEDDLE_USER_RUBYOPT" => nil,
-        "HEDDLE_RUBY" => info ? info.exe : ENV["HEDDLE_RUBY"] }
+        "HEDDLE_RUBY" => info ? info.exe : ENV.fetch("HEDDLE_RUBY", nil) }
     end
 
     # Not once per Ruby: the C tests, and the checkers of the sources.
@@ -134,7 +134,7 @@ module Tools
       results = Queue.new
       workers = Array.new([@workers, jobs.size].min) { Thread.new { work(queue, results) } }
       sum = jobs.map { results.pop.tap { |job, result| tell(job, result, jobs.size == 1) }.last.counts }
-                .reduce { |a, b| a.merge(b) { |_, x, y| x + y } }
+        .reduce { |a, b| a.merge(b) { |_, x, y| x + y } }
       workers.each(&:join)
       sum
     ensure

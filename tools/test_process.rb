@@ -20,7 +20,8 @@ class CountsReporter < Minitest::StatisticsReporter
 
   def report
     super
-    File.write(@path, JSON.generate(runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips))
+    counts = { runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips }
+    File.write(@path, JSON.generate(counts))
   end
 end
 

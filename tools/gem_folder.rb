@@ -5,7 +5,7 @@ require_relative "lock"
 
 module Tools
   # The Gemfile's gems for one Ruby, in a folder of ours. The lock file is there too.
-  class Gems
+  class GemFolder
     # What bench/ compares with where it can: each is tried by itself, since some
     # need a newer Ruby and some do not compile everywhere.
     RIVALS = %w[carbon_fiber itsi-scheduler uringmachine].freeze

@@ -1,0 +1,257 @@
+# frozen_string_literal: true
+
+require "minitest/autorun"
+require "rbconfig"
+
+# The rules that no linter knows: sizes, layers, names, and what must not be in the repository.
+class StyleTest < Minitest::Test
+  ROOT = File.expand_path("..", __dir__)
+  # Made by tools, ignored by git.
+  FOREIGN = %r{\A(tmp|build|doc|pkg|vendor|coverage)/}
+  TEXT = %w[.rb .c .h .sh .md .yml .txt .gemspec].freeze
+  LINES = 600
+  README_LINES = 250
+  WIDTH = 120
+  FUNCTION_LINES = 70
+  # What each layer of the extension may include. Only glue/ knows Ruby, so the compiler proves that nothing
+  # below it calls Ruby without the GVL, and plain C programs can test it.
+  LAYERS = { "core" => %w[core], "os" => %w[core os], "glue" => %w[core os glue] }.freeze
+
+  def test_files_are_short
+    long = sources.reject { |name| name == "CHANGELOG.md" }
+      .filter_map { |name| "#{name}: #{lines(name).size}" if lines(name).size > LINES }
+
+    assert_empty(long, "split by subject what is longer than #{LINES} lines")
+  end
+
+  def test_readme_is_short
+    skip("no README yet") unless file?("README.md")
+
+    assert_operator(lines("README.md").size, :<=, README_LINES, "move parts of the README to guides/")
+  end
+
+  def test_lines_are_narrow_and_clean
+    bad = sources.reject { |name| name.end_with?(".md") }.flat_map do |name|
+      lines(name).filter_map.with_index(1) do |line, number|
+        "#{name}:#{number}" if line.chomp.size > WIDTH || line.match?(/[ \t]+$|\t.*\S/) || line.end_with?("\r\n")
+      end
+    end
+
+    assert_empty(bad, "wider than #{WIDTH}, a tab, or space at the end")
+  end
+
+  def test_files_end_with_a_newline
+    assert_empty(sources.reject { |name| read(name).empty? || read(name).end_with?("\n") })
+  end
+
+  def test_strings_are_frozen
+    ruby = sources.select { |name| ruby?(name) }
+    bad = ruby.reject { |name| lines(name).first(3).include?("# frozen_string_literal: true\n") }
+
+    assert_empty(bad)
+    assert_operator(ruby.size, :>, 20, "the search for Ruby files does not work")
+  end
+
+  # RuboCop does not know all of the compiler's warnings.
+  def test_ruby_compiles_without_warnings
+    heard = []
+    collector = Module.new { define_method(:warn) { |message, **| heard << message } }
+    Warning.singleton_class.prepend(collector)
+    verbose = $VERBOSE
+    $VERBOSE = true
+    sources.select { |name| ruby?(name) }.each { |name| RubyVM::InstructionSequence.compile_file(path(name)) }
+
+    assert_empty(heard)
+  ensure
+    $VERBOSE = verbose
+    collector.remove_method(:warn)
+  end
+
+  def test_c_files_say_what_they_are_for
+    assert_empty(c_files.reject { |name| lines(name).first.start_with?("/*") }, "no comment at the top")
+  end
+
+  def test_c_functions_fit_on_a_screen
+    long = c_files.flat_map do |name|
+      starts = nil
+      lines(name).filter_map.with_index(1) do |line, number|
+        starts = number if line.start_with?("{") || line.match?(/\A\w.*\)\s*\{$/)
+        size = number - starts if starts && line.start_with?("}")
+        "#{name}:#{starts} (#{size} lines)" if size && size > FUNCTION_LINES
+      end
+    end
+
+    assert_empty(long, "longer than #{FUNCTION_LINES} lines")
+  end
+
+  def test_layers_of_the_extension
+    homes = c_files.to_h { |name| [File.basename(name), layer(name)] }
+    bad = c_files.flat_map do |name|
+      allowed = LAYERS.fetch(layer(name))
+      read(name).scan(/^\s*#\s*include\s+(?:<(ruby[^>]*)>|"([^"]+)")/).filter_map do |system, own|
+        included = system || ruby_header(own) ? "glue" : homes[File.basename(own)]
+        "#{name} includes #{system || own}" unless allowed.include?(included)
+      end
+    end
+
+    assert_empty(bad)
+    assert_empty(LAYERS.keys - homes.values, "the search for C files does not work")
+  end
+
+  # mkmf puts all objects into one folder.
+  def test_c_files_differ_in_name
+    names = c_files.grep(/\.c\z/).map { |name| File.basename(name) }
+
+    assert_equal(names.uniq, names)
+  end
+
+  # Time is read in one place, so that tests can replace it.
+  def test_one_clock
+    stray = c_files.reject { |name| File.basename(name, ".*") == "clock" }
+      .select { |name| read(name).match?(/\b(clock_gettime|gettimeofday|time)\s*\(/) }
+
+    assert_empty(stray)
+  end
+
+  # bin/test runs test/**/*_test.rb; a test elsewhere would never run.
+  def test_every_test_is_run
+    ruby = sources.grep(%r{\Atest/.*\.rb\z})
+    stray = ruby.grep_v(%r{_test\.rb\z|\Atest/support/|\Atest/test_helper\.rb\z})
+      .select { |name| read(name).match?(/^\s*def test_\w/) }
+      .reject { |name| loaded_by_a_test?(name, ruby) }
+
+    assert_empty(stray)
+    assert_empty(sources.grep(/_test\.(rb|c)\z/).grep_v(%r{\Atest/}), "a test outside of test/")
+  end
+
+  def test_no_machine_is_named
+    bad = sources.flat_map do |name|
+      lines(name).filter_map.with_index(1) do |line, number|
+        "#{name}:#{number}: #{line.strip}" if line.match?(machine_names) && name != "test/style_test.rb"
+      end
+    end
+
+    assert_empty(bad, "a path of one machine, or a registry's host")
+  end
+
+  def test_nothing_is_left_to_do
+    marks = /\b(#{%w[TO FIX X].zip(%w[DO ME XX]).map(&:join).join("|")})\b/
+    bad = sources.reject { |name| name == "test/style_test.rb" }.select { |name| read(name).match?(marks) }
+
+    assert_empty(bad)
+  end
+
+  def test_commands_can_be_started
+    commands = Dir.glob("{bin,exe}/*", base: ROOT) + [".ci/run"]
+
+    assert_empty(commands.reject { |name| File.executable?(path(name)) })
+    assert_empty(commands.reject { |name| lines(name).first.start_with?("#!") })
+  end
+
+  def test_shell_scripts_pass_shellcheck
+    folders = ENV.fetch("PATH").split(":")
+    skip("shellcheck is not installed") if folders.none? { |folder| File.executable?(File.join(folder, "shellcheck")) }
+    scripts = [*Dir.glob("bin/*", base: ROOT), ".ci/run", *sources.grep(/\.sh\z/)]
+      .select { |name| name.end_with?(".sh") || lines(name).first.match?(/\bsh$|\bbash$/) }
+    output = IO.popen(["shellcheck", "-x", *scripts, { chdir: ROOT, err: %i[child out] }], &:read)
+
+    assert_empty(output)
+    assert_operator(scripts.size, :>=, 5)
+  end
+
+  def test_changelog
+    skip("no changelog yet") unless file?("CHANGELOG.md")
+    titles = lines("CHANGELOG.md").grep(/\A## /)
+
+    assert_equal("# Changelog\n", lines("CHANGELOG.md").first)
+    assert_empty(titles.grep_v(/\A## \[(Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d)$/))
+    refute_empty(titles)
+    assert_includes(["Unreleased", version], titles.first[/\A## \[([^\]]+)/, 1],
+                    "the topmost entry is not this version's")
+    dates = titles.filter_map { |title| title[/\d{4}-\d\d-\d\d/] }
+
+    assert_equal(dates.sort.reverse, dates, "newest first")
+  end
+
+  def test_gem_is_complete
+    spec = Dir.chdir(ROOT) { Gem::Specification.load("heddle.gemspec") }
+
+    assert_equal(version, spec.version.to_s)
+    assert_equal("true", spec.metadata["rubygems_mfa_required"])
+    assert_empty(spec.runtime_dependencies, "what ships uses Ruby's default gems alone")
+    shipped = sources.grep(%r{\A(lib|ext)/.*\.(rb|c|h)\z}) + Dir.glob("exe/*", base: ROOT) + ["LICENSE"]
+
+    assert_empty(shipped - spec.files)
+    assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools/))
+  end
+
+  def test_public_methods_are_documented
+    require "yard"
+    YARD::Logger.instance.level = YARD::Logger::ERROR
+    YARD::Registry.clear
+    YARD.parse(File.join(ROOT, "lib/**/*.rb"))
+    bare = YARD::Registry.all(:class, :module, :method).select do |object|
+      object.visibility == :public && object.docstring.blank?(false) && !private?(object)
+    end
+
+    assert_empty(bare.map { |object| "#{object.path} (#{object.file&.delete_prefix("#{ROOT}/")}:#{object.line})" })
+  end
+
+  private
+
+  def path(name) = File.join(ROOT, name)
+
+  def file?(name) = File.file?(path(name))
+
+  def read(name) = contents[name] ||= File.read(path(name), encoding: "UTF-8")
+
+  def lines(name) = read(name).lines
+
+  def contents = @contents ||= {}
+
+  # Every text file of the project, without asking git: an unpacked archive has none.
+  def sources
+    @sources ||= Dir.glob("**/*", File::FNM_DOTMATCH, base: ROOT).grep_v(FOREIGN)
+      .reject { |name| name.start_with?(".git/") || name == "Gemfile.lock" }.select { |name| text?(name) }.sort
+  end
+
+  def text?(name)
+    return false unless file?(name)
+
+    TEXT.include?(File.extname(name)) || name.match?(%r{\A(bin|exe|\.ci)/[^/]+\z|\A(Gemfile|LICENSE|\.gitignore)\z})
+  end
+
+  def ruby?(name)
+    name.end_with?(".rb", ".gemspec") || (text?(name) && lines(name).first.to_s.match?(/\A#!.*\bruby$/))
+  end
+
+  def c_files = sources.grep(%r{\Aext/.*\.[ch]\z})
+
+  def layer(name) = name[%r{\Aext/heddle/(\w+)/}, 1]
+
+  def ruby_header(name) = name&.match?(%r{\Aruby(\.h|/)})
+
+  def version = read("lib/heddle/version.rb")[/VERSION = "([^"]+)"/, 1]
+
+  def loaded_by_a_test?(name, files)
+    base = File.basename(name, ".rb")
+    files.grep(/_test\.rb\z/).any? { |test| read(test).match?(/require(_relative)? "[^"]*\b#{base}"/) }
+  end
+
+  # Put together here so that this file does not name them.
+  def machine_names
+    folders = %w[root home work].map { |name| "#{name}/" }.join("|")
+    hosts = [%w[deb debian org], %w[rubygems org], %w[security debian org]].map { |parts| parts.join('\.') }.join("|")
+    Regexp.new("(?<![\\w.~*})>-])/(?:#{folders})|\\b(?:#{hosts})\\b")
+  end
+
+  # Inside of what is not public by itself, or marked so.
+  def private?(object)
+    until object.root?
+      return true if object.visibility != :public || object.has_tag?(:private) || object.has_tag?(:api)
+
+      object = object.namespace
+    end
+    false
+  end
+end
