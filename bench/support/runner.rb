@@ -58,8 +58,10 @@ module Bench
       # A child that hangs has to be stopped, one that has answered is on its way out.
       stop(pid) if line == :timeout
       _, status = Process.wait2(pid)
+      pid = nil
       answer_from(line, status, errors)
     ensure
+      pid&.then { |running| stop(running) } # Ctrl-C leaves nothing behind
       [reader, writer, errors].each { |io| io&.close unless io&.closed? }
     end
 
