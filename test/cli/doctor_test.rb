@@ -43,7 +43,7 @@ class DoctorTest < HeddleTest
   def test_every_hook_that_this_ruby_calls_is_served
     facts[:hooks].each do |hook|
       assert_equal(ruby_at_least?(hook[:since]), hook[:offered], hook[:name])
-      assert(hook[:defined], hook[:name]) if hook[:offered]
+      assert_operator(hook, :[], :defined, hook[:name]) if hook[:offered]
     end
   end
 

@@ -49,6 +49,7 @@ class DemoServerTest < HeddleTest
   def test_delays_overlap
     took = elapsed do
       sockets = Array.new(100) { |number| ask("/delay/#{number.even? ? 300 : 200}/#{number}") }
+
       sockets.each_with_index do |socket, number|
         assert_operator(socket.read, :end_with?, Server.body(number.even? ? 300 : 200, number))
       end
