@@ -70,7 +70,7 @@ module Heddle
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
       open
-      BlockingPool.run(work)
+      BlockingPool.current.run(work)
     end
 
     # Kills every fiber that is parked or ready: their ensure blocks run.

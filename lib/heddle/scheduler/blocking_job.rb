@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Scheduler
+    # One blocking operation: it runs on a thread of the pool while a fiber waits for it.
+    class BlockingJob
+      # Raised in the pool's thread to end an operation that is no longer wanted (its system call gets EINTR).
+      class Stop < Exception; end # rubocop:disable Lint/InheritException
+
+      def initialize(work)
+        @work = work
+        @done = Thread::Queue.new
+        @lock = Thread::Mutex.new
+        @thread = @result = @error = @interruption = nil
+        @stopped = false
+      end
+
+      # On the pool's thread.
+      def run
+        return unless @lock.synchronize { @thread = Thread.current unless @stopped }
+
+        @result = Thread.handle_interrupt(Stop => :immediate) { @work.call }
+      rescue Exception => e # rubocop:disable Lint/RescueException -- handed to the fiber that waits
+        @error = e
+      ensure
+        @lock.synchronize { @thread = nil }
+        @done.close
+      end
+
+      # On the fiber. Never returns before the operation has ended, also when an exception arrives: the operation
+      # works on memory of the caller.
+      def wait
+        wait_until_done
+        outcome
+      ensure
+        unless @done.closed? # the fiber is being killed
+          stop
+          wait_until_done
+        end
+      end
+
+      private
+
+      def wait_until_done
+        @done.pop until @done.closed?
+      rescue Exception => e # rubocop:disable Lint/RescueException -- raised when the operation has ended
+        @interruption ||= e
+        stop
+        retry
+      end
+
+      def stop
+        @lock.synchronize do
+          @stopped = true
+          @thread&.raise(Stop)
+        end
+      end
+
+      # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
+      # result is returned, and the exception is raised when the fiber waits next.
+      def outcome
+        raise @interruption if @interruption && (@error || @result.nil?)
+        raise @error if @error
+
+        Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption
+        @result
+      end
+    end
+    private_constant :BlockingJob
+  end
+end
