@@ -177,6 +177,22 @@ contract "Select" do
     end
   end
 
+  # Without a timeout, nil is no answer.
+  def test_a_reader_takes_what_a_select_has_seen
+    reactor do
+      one, other = socket_pair
+      reading = go { one.readpartial(10) }
+      selecting = go { IO.select([one]) }
+      settle
+      other.write("x")
+      reading.value
+      settle
+      other.write("y")
+
+      assert_equal([[one], [], []], selecting.value)
+    end
+  end
+
   def test_select_in_turn_leaves_nothing_registered
     reactor do
       reader, writer = pipe
