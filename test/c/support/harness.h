@@ -175,7 +175,7 @@ static int park_for(waiter *waiter, int fd, short events, int64_t timeout_ns)
     return error;
 }
 
-static void park(waiter *waiter, int fd, short events)
+__attribute__((unused)) static void park(waiter *waiter, int fd, short events)
 {
     CHECK_EQ(0, park_for(waiter, fd, events, HD_NO_DEADLINE));
 }

@@ -1,0 +1,238 @@
+/* core/reactor.h over the simulated backend: the turn, fairness, timeouts, wakes, and what a fork forgets. */
+#include "harness.h"
+
+static void open_sim(sim_faults faults)
+{
+    static setting sim;
+    sim = (setting){.name = "sim", .ops = &hd_backend_sim, .world = &sim_world, .faults = faults};
+    open_setting(&sim);
+}
+
+/* Fibers that yield all the time must not keep the kernel from being looked at: after 64 switches ... */
+TEST(a_poll_is_due_after_64_switches)
+{
+    open_sim((sim_faults){0});
+    hd_reactor_poll_now(&reactor);
+    for (int round = 0; round < 3; round++) {
+        int switches = 0;
+        do switches++;
+        while (!hd_reactor_poll_due(&reactor));
+        CHECK_EQ(HD_SWITCHES_PER_POLL, switches);
+        CHECK(hd_reactor_poll_due(&reactor)); /* it stays due until it is done */
+        hd_reactor_poll_now(&reactor);
+    }
+    close_setting();
+}
+
+/* ... or after a millisecond, within four switches. */
+TEST(a_poll_is_due_after_a_millisecond)
+{
+    open_sim((sim_faults){0});
+    hd_reactor_poll_now(&reactor);
+    for (int i = 0; i < 8; i++) CHECK(!hd_reactor_poll_due(&reactor));
+    sim_advance(HD_NS_PER_POLL - 1);
+    for (int i = 0; i < 8; i++) CHECK(!hd_reactor_poll_due(&reactor));
+    sim_advance(1);
+    int switches = 0;
+    do switches++;
+    while (!hd_reactor_poll_due(&reactor));
+    CHECK_AT_LEAST(switches, 4);
+    hd_reactor_poll_now(&reactor);
+    CHECK(!hd_reactor_poll_due(&reactor));
+    close_setting();
+}
+
+/* A timer and an event reach their fibers although others are always ready. */
+TEST(nobody_starves)
+{
+    int fds[2];
+    waiter sleeper = {0}, reader, yielder = {0};
+    open_sim((sim_faults){0});
+    sim_pair(fds);
+    park(&reader, fds[0], POLLIN);
+    CHECK_EQ(0, hd_wait_begin(&sleeper.wait, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&sleeper,
+                              sim_now() + HD_NS_PER_MS));
+    sim_write(fds[1], 1);
+    int switches = 0;
+    while (!reader.woken || !sleeper.woken) {
+        hd_wait_begin_ready(&yielder.wait, &reactor, (hd_word)&yielder, false);
+        for (hd_wait *wait = NULL; wait != &yielder.wait;) {
+            if (hd_reactor_poll_due(&reactor)) hd_reactor_poll_now(&reactor);
+            wait = hd_reactor_next(&reactor);
+            CHECK(wait);
+            HD_CONTAINER_OF(wait, waiter, wait)->woken++;
+        }
+        hd_wait_end(&yielder.wait);
+        sim_advance(5000);
+        CHECK_AT_LEAST(++switches, 1000);
+    }
+    CHECK_AT_LEAST(switches, HD_NS_PER_MS / 5000 + HD_SWITCHES_PER_POLL + 4);
+    unpark(&reader);
+    hd_wait_end(&sleeper.wait);
+    sim_close(fds[0]), sim_close(fds[1]);
+    close_setting();
+}
+
+TEST(the_timeout_of_a_turn)
+{
+    waiter first = {0}, second = {0}, ready = {0};
+    open_sim((sim_faults){0});
+    CHECK_EQ(HD_NO_DEADLINE, hd_reactor_timeout(&reactor));
+    CHECK_EQ(0, hd_wait_begin(&second.wait, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&second, sim_now() + 500));
+    CHECK_EQ(0, hd_wait_begin(&first.wait, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&first, sim_now() + 300));
+    CHECK_EQ(300, hd_reactor_timeout(&reactor));
+    sim_advance(100);
+    CHECK_EQ(200, hd_reactor_timeout(&reactor));
+    hd_wait_begin_ready(&ready.wait, &reactor, (hd_word)&ready, false);
+    CHECK_EQ(0, hd_reactor_timeout(&reactor));
+    CHECK(hd_reactor_next(&reactor) == &ready.wait);
+    sim_advance(250);
+    CHECK_EQ(0, hd_reactor_timeout(&reactor)); /* overdue, never negative */
+    hd_reactor_poll_now(&reactor);
+    CHECK(hd_reactor_next(&reactor) == &first.wait);
+    CHECK_EQ(150, hd_reactor_timeout(&reactor));
+    hd_wait_end(&first.wait), hd_wait_end(&second.wait), hd_wait_end(&ready.wait);
+    close_setting();
+}
+
+/* Both are there when the turn looks: the event wins, for the data would be lost to a timeout. */
+TEST(an_event_beats_a_timeout_of_the_same_turn)
+{
+    int fds[2];
+    waiter waiter;
+    open_sim((sim_faults){0});
+    sim_pair(fds);
+    CHECK_EQ(0, park_for(&waiter, fds[0], POLLIN, 10));
+    sim_write(fds[1], 1);
+    sim_advance(20);
+    CHECK_EQ(1, turn(HD_NO_DEADLINE));
+    CHECK_EQ(POLLIN, await_event(&waiter));
+    CHECK_EQ(0, reactor.timers.count);
+    sim_close(fds[0]), sim_close(fds[1]);
+    close_setting();
+}
+
+/* Reap first, run later: nothing runs from within a completion, so the order of one turn is events, then timers. */
+TEST(events_come_before_timers)
+{
+    enum { PAIRS = 5 };
+    int fds[PAIRS][2];
+    waiter readers[PAIRS], sleepers[3] = {0};
+    open_sim((sim_faults){0});
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(0, hd_wait_begin(&sleepers[i].wait, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&sleepers[i],
+                                  sim_now() + 3 - i));
+    for (int i = 0; i < PAIRS; i++) {
+        sim_pair(fds[i]);
+        park(&readers[i], fds[i][0], POLLIN);
+        sim_write(fds[i][1], 1);
+    }
+    sim_advance(10);
+    hd_reactor_poll_now(&reactor);
+    for (int i = 0; i < PAIRS; i++) CHECK_EQ(HD_WOKEN_BY_EVENT, hd_reactor_next(&reactor)->wake);
+    for (int i = 2; i >= 0; i--) CHECK(hd_reactor_next(&reactor) == &sleepers[i].wait);
+    for (int i = 0; i < 3; i++) hd_wait_end(&sleepers[i].wait);
+    for (int i = 0; i < PAIRS; i++) unpark(&readers[i]), sim_close(fds[i][0]), sim_close(fds[i][1]);
+    close_setting();
+}
+
+static void settle_from_outside(void *argument)
+{
+    CHECK(hd_wait_settle(argument, HD_WOKEN_BY_UNBLOCK));
+    hd_reactor_wake_if_asleep(&reactor);
+    hd_reactor_wake_if_asleep(&reactor);
+}
+
+/* Another thread settles a wait while the owner sleeps; one wake a sleep is enough, and none when it is awake. */
+TEST(a_sleeping_owner_is_woken_once)
+{
+    waiter blocked = {0};
+    open_sim((sim_faults){0});
+    hd_reactor_wake_if_asleep(&reactor);
+    CHECK_EQ(0, reactor.wakes);
+    for (unsigned round = 1; round <= 3; round++) {
+        CHECK_EQ(0, hd_wait_begin(&blocked.wait, &reactor, HD_WAIT_FOR_BLOCK, (hd_word)&blocked, HD_NO_DEADLINE));
+        blocked.woken = 0;
+        sim_at(sim_now() + 700, settle_from_outside, &blocked.wait);
+        reactor.asleep = true;
+        int64_t start_ns = sim_now();
+        hd_reactor_poll_nogvl(&reactor, hd_reactor_timeout(&reactor));
+        reactor.asleep = false;
+        CHECK_EQ(700, sim_now() - start_ns);
+        hd_reactor_reap(&reactor);
+        CHECK_EQ(1, run_ready());
+        CHECK_EQ(round, reactor.wakes);
+        hd_wait_end(&blocked.wait);
+    }
+    hd_reactor_close(&reactor, false);
+    reactor.asleep = true;
+    hd_reactor_wake_if_asleep(&reactor); /* nobody there */
+    reactor.asleep = false;
+    close_setting();
+}
+
+/* An interest that could not be armed leaves nothing, and its wait can try again. */
+TEST(arming_fails)
+{
+    int fds[2];
+    waiter waiter;
+    open_sim((sim_faults){.arm_error_percent = 100});
+    sim_pair(fds);
+    int error = park_for(&waiter, fds[0], POLLIN, 100);
+    CHECK(error == -ENOMEM || error == -EAGAIN);
+    check_idle();
+    CHECK_EQ(0, waiter.interest.token);
+    hd_interest_disarm(&waiter.interest); /* no harm */
+    sim_close(fds[0]), sim_close(fds[1]);
+    close_setting();
+}
+
+/* The stacks with the waits may be unmapped in the child: here they are freed, and the sanitizer watches. */
+TEST(a_fork_forgets_without_touching)
+{
+    enum { WAITS = 50 };
+    hd_wait *waits = calloc(WAITS, sizeof(*waits)), after;
+    open_sim((sim_faults){0});
+    for (int i = 0; i < WAITS; i++) {
+        CHECK_EQ(0, hd_wait_begin(&waits[i], &reactor, HD_WAIT_FOR_BLOCK, (hd_word)&waits[i],
+                                  i % 2 ? HD_NO_DEADLINE : sim_now() + i));
+        if (i % 3 == 0) CHECK(hd_wait_settle(&waits[i], HD_WOKEN_BY_UNBLOCK));
+    }
+    free(waits);
+    hd_reactor_close(&reactor, true);
+    hd_reactor_forget(&reactor);
+    CHECK_EQ(0, hd_reactor_open(&reactor, &hd_backend_sim, false));
+    check_idle();
+    CHECK(!hd_reactor_next(&reactor));
+    CHECK_EQ(HD_NO_DEADLINE, hd_reactor_timeout(&reactor));
+    CHECK_EQ(0, hd_wait_begin(&after, &reactor, HD_WAIT_FOR_SLEEP, 8, sim_now() + 10));
+    sim_advance(10);
+    hd_reactor_poll_now(&reactor);
+    CHECK(hd_reactor_next(&reactor) == &after);
+    hd_wait_end(&after);
+    close_setting();
+}
+
+TEST(names_of_backends)
+{
+    CHECK(hd_backend_named("epoll") == &hd_backend_epoll);
+    CHECK(hd_backend_named("uring") == &hd_backend_uring);
+    CHECK(!hd_backend_named("kqueue"));
+    CHECK(!hd_backend_named(""));
+}
+
+int main(int argc, char **argv)
+{
+    test_start(argc, argv);
+    RUN(a_poll_is_due_after_64_switches);
+    RUN(a_poll_is_due_after_a_millisecond);
+    RUN(nobody_starves);
+    RUN(the_timeout_of_a_turn);
+    RUN(an_event_beats_a_timeout_of_the_same_turn);
+    RUN(events_come_before_timers);
+    RUN(a_sleeping_owner_is_woken_once);
+    RUN(arming_fails);
+    RUN(a_fork_forgets_without_touching);
+    RUN(names_of_backends);
+    return test_finish();
+}

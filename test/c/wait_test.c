@@ -1,0 +1,224 @@
+/* core/wait.h: a wait is woken exactly once, whatever arrives late, twice or together, and hd_wait_end leaves it
+ * in no structure, in whatever state it is. */
+#include <poll.h>
+
+#include "core/reactor.h"
+#include "test.h"
+
+static hd_reactor reactor;
+static hd_map ios;
+static int64_t now_ns;
+
+static int64_t fake_now(void)
+{
+    return now_ns;
+}
+
+static void open_reactor(void)
+{
+    now_ns = 1000;
+    hd_clock_replace(fake_now);
+    CHECK_EQ(0, hd_map_init(&ios));
+    CHECK_EQ(0, hd_reactor_init(&reactor, &ios));
+}
+
+static void close_reactor(void)
+{
+    CHECK_EQ(0, reactor.waits.count);
+    CHECK_EQ(0, reactor.timers.count);
+    CHECK(hd_list_empty(&reactor.ready));
+    hd_reactor_free(&reactor);
+    hd_map_free(&ios);
+    hd_clock_replace(NULL);
+}
+
+static void begin(hd_wait *wait, int64_t deadline_ns)
+{
+    CHECK_EQ(0, hd_wait_begin(wait, &reactor, HD_WAIT_FOR_BLOCK, (hd_word)wait, deadline_ns));
+}
+
+static void check_unlinked(const hd_wait *wait)
+{
+    CHECK(!hd_node_linked(&wait->ready_node));
+    CHECK(!hd_timer_set(&wait->timer));
+    CHECK(!hd_map_node_linked(&wait->fiber_node));
+    CHECK_EQ(HD_WAIT_DONE, wait->state);
+}
+
+TEST(one_life)
+{
+    hd_wait wait;
+    open_reactor();
+    begin(&wait, 2000);
+    CHECK_EQ(HD_WAIT_PARKED, wait.state);
+    CHECK_EQ(HD_WOKEN_NOT, wait.wake);
+    CHECK_EQ(1000, wait.since_ns);
+    CHECK_EQ((hd_word)&wait, hd_wait_fiber(&wait));
+    CHECK(hd_map_find(&reactor.waits, (hd_word)&wait) == &wait.fiber_node);
+    CHECK_EQ(2000, hd_timers_next(&reactor.timers));
+    CHECK(!hd_reactor_next(&reactor));
+    CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
+    CHECK_EQ(HD_WAIT_READY, wait.state);
+    CHECK_EQ(0, reactor.timers.count);
+    CHECK(hd_map_node_linked(&wait.fiber_node)); /* the GC still finds it */
+    CHECK(hd_reactor_next(&reactor) == &wait);
+    CHECK_EQ(HD_WAIT_DONE, wait.state);
+    CHECK_EQ(HD_WOKEN_BY_UNBLOCK, wait.wake);
+    CHECK(!hd_reactor_next(&reactor));
+    hd_wait_end(&wait);
+    check_unlinked(&wait);
+    close_reactor();
+}
+
+/* Every pair of causes: the first one counts, the second does nothing; before and after the fiber has run. */
+TEST(the_second_wake_does_nothing)
+{
+    const hd_wake causes[] = {HD_WOKEN_BY_EVENT, HD_WOKEN_BY_TIMEOUT, HD_WOKEN_BY_UNBLOCK, HD_WOKEN_BY_EXCEPTION};
+    for (int first = 0; first < 4; first++) {
+        for (int second = 0; second < 4; second++) {
+            for (int when = 0; when < 3; when++) {
+                hd_wait wait;
+                open_reactor();
+                begin(&wait, 2000);
+                if (causes[first] == HD_WOKEN_BY_TIMEOUT)
+                    CHECK_EQ(1, hd_timers_fire(&reactor.timers, 2000));
+                else if (causes[first] == HD_WOKEN_BY_EXCEPTION)
+                    CHECK(hd_wait_settle_exception(&wait, 42));
+                else
+                    CHECK(hd_wait_settle(&wait, causes[first]));
+                if (when > 0) CHECK(hd_reactor_next(&reactor) == &wait);
+                if (when > 1) hd_wait_end(&wait);
+                if (causes[second] == HD_WOKEN_BY_TIMEOUT)
+                    CHECK_EQ(0, hd_timers_fire(&reactor.timers, INT64_MAX));
+                else if (causes[second] == HD_WOKEN_BY_EXCEPTION)
+                    CHECK(!hd_wait_settle_exception(&wait, 43));
+                else
+                    CHECK(!hd_wait_settle(&wait, causes[second]));
+                CHECK_EQ(causes[first], wait.wake);
+                CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, wait.exception);
+                CHECK_EQ(when == 0, !hd_list_empty(&reactor.ready));
+                hd_wait_end(&wait);
+                hd_wait_end(&wait); /* an ensure may run after the normal end */
+                check_unlinked(&wait);
+                close_reactor();
+            }
+        }
+    }
+}
+
+/* A raise at the switch ends a wait that nobody has woken, or that is ready and has not run. */
+TEST(ended_in_every_state)
+{
+    for (int state = 0; state < 4; state++) {
+        hd_wait wait, others[2];
+        open_reactor();
+        begin(&others[0], 2000);
+        begin(&wait, 2000);
+        begin(&others[1], 2000);
+        if (state > 0) {
+            for (int i = 0; i < 2; i++) CHECK(hd_wait_settle(&others[i], HD_WOKEN_BY_EVENT));
+            CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_EVENT));
+        }
+        if (state > 1) CHECK(hd_reactor_next(&reactor) == &others[0]);
+        if (state > 2) {
+            CHECK(hd_reactor_next(&reactor) == &others[1]);
+            CHECK(hd_reactor_next(&reactor) == &wait);
+        }
+        hd_wait_end(&wait);
+        check_unlinked(&wait);
+        CHECK_EQ(state == 0 ? 2 : 0, hd_timers_fire(&reactor.timers, 2000));
+        for (int i = 0; i < 2; i++) hd_wait_end(&others[i]);
+        close_reactor();
+    }
+}
+
+TEST(the_record_is_used_again)
+{
+    hd_wait wait;
+    open_reactor();
+    for (int round = 0; round < 4; round++) {
+        begin(&wait, now_ns + 10);
+        if (round % 2)
+            CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns += 10));
+        else
+            CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
+        CHECK(hd_reactor_next(&reactor) == &wait);
+        CHECK_EQ(round % 2 ? HD_WOKEN_BY_TIMEOUT : HD_WOKEN_BY_UNBLOCK, wait.wake);
+        hd_wait_end(&wait);
+    }
+    close_reactor();
+}
+
+TEST(first_come_first_served_but_the_front)
+{
+    hd_wait waits[5];
+    open_reactor();
+    begin(&waits[0], HD_NO_DEADLINE);
+    begin(&waits[1], HD_NO_DEADLINE);
+    CHECK(hd_wait_settle(&waits[1], HD_WOKEN_BY_EVENT));
+    hd_wait_begin_ready(&waits[2], &reactor, (hd_word)&waits[2], false);
+    CHECK(hd_wait_settle(&waits[0], HD_WOKEN_BY_EVENT));
+    hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], true);
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], true);
+    const int order[] = {4, 3, 1, 2, 0};
+    for (int i = 0; i < 5; i++) CHECK(hd_reactor_next(&reactor) == &waits[order[i]]);
+    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_wait_settle(&waits[3], HD_WOKEN_BY_TIMEOUT));
+    for (int i = 0; i < 5; i++) hd_wait_end(&waits[i]);
+    close_reactor();
+}
+
+TEST(deadlines_past_far_and_none)
+{
+    hd_wait past, far, none;
+    open_reactor();
+    begin(&past, 0);
+    begin(&far, HD_NO_DEADLINE - 1);
+    begin(&none, HD_NO_DEADLINE);
+    CHECK_EQ(2, reactor.timers.count);
+    CHECK_EQ(0, hd_reactor_timeout(&reactor));
+    CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns));
+    CHECK(hd_reactor_next(&reactor) == &past);
+    CHECK_EQ(HD_NO_DEADLINE - 1 - now_ns, hd_reactor_timeout(&reactor));
+    hd_wait_end(&past);
+    hd_wait_end(&far);
+    CHECK_EQ(HD_NO_DEADLINE, hd_reactor_timeout(&reactor));
+    hd_wait_end(&none);
+    close_reactor();
+}
+
+TEST(misuse_is_caught)
+{
+    hd_wait wait, twin;
+    open_reactor();
+    begin(&wait, HD_NO_DEADLINE);
+    CHECK_ABORTS((void)hd_wait_begin(&twin, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&wait, HD_NO_DEADLINE));
+    CHECK_ABORTS(hd_wait_take(&wait)); /* not ready */
+    hd_wait_end(&wait);
+    close_reactor();
+}
+
+TEST(ready_events)
+{
+    for (short asked = 0; asked < 64; asked++) {
+        for (short seen = 0; seen < 64; seen++) {
+            short answer = hd_events_ready(asked, seen);
+            CHECK_EQ(0, answer & ~asked);
+            CHECK_EQ(seen & (POLLERR | POLLHUP | POLLNVAL) ? asked : asked & seen, answer);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    test_start(argc, argv);
+    RUN(one_life);
+    RUN(the_second_wake_does_nothing);
+    RUN(ended_in_every_state);
+    RUN(the_record_is_used_again);
+    RUN(first_come_first_served_but_the_front);
+    RUN(deadlines_past_far_and_none);
+    RUN(misuse_is_caught);
+    RUN(ready_events);
+    return test_finish();
+}

@@ -1,0 +1,15 @@
+/* Proof that this is the assertion build: HD_VERIFY is on, and two waits of one fiber are caught.
+ * Caught by: assertion failed */
+#include "core/reactor.h"
+#include <stdlib.h>
+
+int main(void)
+{
+    hd_reactor reactor;
+    hd_map ios;
+    hd_wait first, second;
+    hd_map_init(&ios);
+    hd_reactor_init(&reactor, &ios);
+    hd_wait_begin(&first, &reactor, HD_WAIT_FOR_SLEEP, 8, HD_NO_DEADLINE);
+    return hd_wait_begin(&second, &reactor, HD_WAIT_FOR_SLEEP, 8, HD_NO_DEADLINE);
+}
