@@ -1,0 +1,238 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# Closing an IO wakes the fibers that wait on it, once, with IOError, and no others.
+contract "Close" do
+  def setup
+    super
+    heddle_only("its threads start too late for this")
+  end
+
+  waits = {
+    "readpartial" => ->(io) { io.readpartial(1) },
+    "sysread" => ->(io) { io.sysread(1) },
+    "read" => ->(io) { io.read(1) },
+    "gets" => ->(io) { io.gets },
+    "wait_readable" => ->(io) { io.wait_readable },
+    "wait_with_timeout" => ->(io) { io.wait_readable(20) },
+    "select" => ->(io) { IO.select([io]) }
+  }
+  sockets = { "recv" => ->(io) { io.recv(1) }, "recvfrom" => ->(io) { io.recvfrom(1) },
+              "recvmsg" => ->(io) { io.recvmsg(1) } }
+
+  def assert_closed(job)
+    assert_instance_of(IOError, job.failure)
+    assert_match(/stream closed|closed stream/, job.failure.message)
+  end
+
+  TestSupport::Streams::PLAIN.each do |kind|
+    (kind == "pipe" ? waits : waits.merge(sockets)).each do |name, wait|
+      define_method("test_#{name}_on_#{kind}") do
+        reactor do
+          reader, = stream_pair(kind)
+          job = go { wait.call(reader) }
+          settle
+          reader.close
+
+          assert_closed(job)
+          assert_predicate(reader, :closed?)
+        end
+      end
+
+      define_method("test_#{name}_on_#{kind}_from_a_thread") do
+        reactor do
+          reader, = stream_pair(kind)
+          job = go { wait.call(reader) }
+          settle
+          Thread.new { reader.close }.join
+
+          assert_closed(job)
+        end
+      end
+    end
+  end
+
+  on_streams "a parked writer", TestSupport::Streams::PLAIN do |_reader, writer|
+    job = go { writer.write("x" * 5_000_000) }
+    settle
+    writer.close
+
+    assert_closed(job)
+  end
+
+  on_streams "a parked gets", ["ssl"] do |reader, _writer|
+    job = go { reader.gets }
+    settle
+    reader.to_io.close
+
+    refute_nil(job.failure)
+  end
+
+  def test_accept
+    reactor do
+      server = tcp_server
+      jobs = [go { server.accept }, go { server.wait_readable }]
+      settle
+      server.close
+      jobs.each { |job| assert_closed(job) }
+    end
+  end
+
+  def test_two_waiters_are_woken_and_the_closer_goes_on
+    reactor do
+      reader, writer = pipe
+      jobs = Array.new(2) { go { reader.readpartial(1) } }
+      settle
+      reader.close
+      queue = Thread::Queue.new
+      popped = go { queue.pop }
+      settle
+
+      refute_predicate(popped, :finished?)
+      queue.push(1)
+
+      assert_equal(1, popped.value)
+      jobs.each { |job| assert_closed(job) }
+      assert_raises(Errno::EPIPE) { writer.write("x") }
+    end
+  end
+
+  def test_the_peer_sees_the_end_at_once
+    reactor do
+      one, other = socket_pair
+      job = go { one.readpartial(1) }
+      settle
+      one.close
+
+      assert_equal("", other.read)
+      assert_closed(job)
+    end
+  end
+
+  # Hazard: the next IO with the same number gets the old waiter's wake, or the old waiter its bytes.
+  def test_the_number_is_used_again
+    reactor do
+      20.times do
+        reader, writer = pipe
+        number = reader.fileno
+        job = go { reader.readpartial(10) }
+        settle
+        reader.close
+        fresh_reader, fresh_writer = pipe
+        fresh_writer.write("fresh")
+
+        assert_equal(number, fresh_reader.fileno)
+        assert_closed(job)
+        assert_equal("fresh", fresh_reader.readpartial(10))
+        close_all(writer, fresh_reader, fresh_writer)
+      end
+    end
+  end
+
+  def test_only_the_waiters_of_the_closed_object
+    reactor do
+      reader, writer = pipe
+      twin = keep(reader.dup)
+      waiting = go { twin.readpartial(1) }
+      closed = go { reader.readpartial(1) }
+      settle
+      reader.close
+
+      assert_closed(closed)
+      settle
+
+      refute_predicate(waiting, :finished?)
+      writer.write("x")
+
+      assert_equal("x", waiting.value)
+    end
+  end
+
+  def test_close_write_and_close_read
+    reactor do
+      one, other = socket_pair
+      reading = go { one.read(1) }
+      settle
+      one.close_read
+
+      assert_closed(reading)
+      writing = go { other.write("x" * 5_000_000) }
+      settle
+      other.close_write
+
+      refute_nil(writing.failure)
+    end
+  end
+
+  def test_reopen
+    reactor do
+      reader, = pipe
+      fresh, fresh_writer = pipe
+      job = go { reader.readpartial(10) }
+      settle
+      reader.reopen(fresh)
+      fresh_writer.write("fresh")
+
+      assert_closed(job)
+      assert_equal("fresh", reader.readpartial(10))
+    end
+  end
+
+  # IO.popen("r+") hides a second IO for writing.
+  def test_popen
+    reactor do
+      io = keep(IO.popen("cat", "r+"))
+      reading = go { io.gets }
+      writing = go { io.write("x" * 5_000_000) }
+      settle
+      closing = go { io.close }
+      [reading, writing].each { |job| refute_nil(job.failure) }
+      closing.value
+    end
+  end
+
+  def test_select_on_many_of_which_one_is_closed
+    reactor do
+      pipes = Array.new(5) { pipe }
+      job = go { IO.select(pipes.map(&:first)) }
+      settle
+      pipes[2].first.close
+
+      assert_closed(job)
+      pipes[0].last.write("x")
+
+      assert_equal("x", pipes[0].first.readpartial(1))
+    end
+  end
+
+  # A close from outside of every fiber: from the root under set_scheduler.
+  def test_close_from_the_root_fiber
+    name = backend
+    reader, = pipe
+    error = nil
+    Thread.new do
+      Fiber.set_scheduler(Heddle::Scheduler.new(backend: name))
+      Fiber.schedule do
+        reader.readpartial(1)
+      rescue IOError => e
+        error = e
+      end
+      reader.close
+    end.join
+
+    assert_instance_of(IOError, error)
+  end
+
+  def test_close_from_the_fiber_of_another_scheduler
+    name = backend
+    reactor do
+      reader, = pipe
+      job = go { reader.readpartial(1) }
+      settle
+      Thread.new { Heddle.run(backend: name) { reader.close } }.join
+
+      assert_closed(job)
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/hooks"
+
+# io_wait and io_select, called as Ruby calls them.
+contract "HookIOWait" do
+  include TestSupport::Hooks
+
+  def setup
+    super
+    heddle_only("hooks")
+  end
+
+  # Hazard: true, nil or self in place of the events or false.
+  on_streams "io_wait returns the events", TestSupport::Streams::SOCKETS do |one, other|
+    both = IO::READABLE | IO::WRITABLE
+
+    assert_equal(IO::WRITABLE, scheduler.io_wait(one, both, nil))
+    assert_equal(IO::WRITABLE, scheduler.io_wait(one, IO::WRITABLE, 5))
+    other.write("x")
+
+    assert_equal(IO::READABLE, scheduler.io_wait(one, IO::READABLE, nil))
+    assert_equal(both, scheduler.io_wait(one, both, 5))
+    assert_equal(both, scheduler.io_wait(one, both, 0))
+  end
+
+  on_streams "io_wait returns false when the time is over", TestSupport::Streams::PLAIN do |reader, _writer|
+    assert_same(false, scheduler.io_wait(reader, IO::READABLE, 0))
+    assert_same(false, scheduler.io_wait(reader, IO::READABLE, 0.0))
+    assert_same(false, scheduler.io_wait(reader, IO::READABLE, 0.02))
+  end
+
+  on_streams "io_wait waits", TestSupport::Streams::PLAIN do |reader, writer|
+    job = go { scheduler.io_wait(reader, IO::READABLE, nil) }
+    settle
+
+    refute_predicate(job, :finished?)
+    writer.write("x")
+
+    assert_equal(IO::READABLE, job.value)
+  end
+
+  on_streams "io_wait at the end", TestSupport::Streams::PLAIN do |reader, writer|
+    writer.close
+
+    assert_equal(IO::READABLE, scheduler.io_wait(reader, IO::READABLE, 5))
+    assert_equal(IO::READABLE, scheduler.io_wait(reader, IO::READABLE, 0))
+  end
+
+  # Ruby passes nil and does not look at IO#timeout itself.
+  on_streams "io_wait minds the timeout of the IO", TestSupport::Streams::PLAIN do |reader, _writer|
+    reader.timeout = 0.03
+    assert_raises(IO::TimeoutError) { scheduler.io_wait(reader, IO::READABLE, nil) }
+
+    assert_same(false, scheduler.io_wait(reader, IO::READABLE, 0.001))
+  end
+
+  def test_io_wait_on_a_regular_file
+    reactor do
+      file = keep(File.open(__FILE__))
+
+      assert_equal(IO::READABLE, scheduler.io_wait(file, IO::READABLE, nil))
+    end
+  end
+
+  # IO.copy_stream on a worker thread calls it there.
+  def test_io_wait_from_another_thread
+    reactor do
+      reader, writer = pipe
+      one = scheduler
+      thread = Thread.new do
+        [one.io_wait(reader, IO::READABLE, 0.02), one.io_wait(reader, IO::READABLE, nil)]
+      end
+      sleep(0.1)
+      writer.write("x")
+
+      assert_equal([false, IO::READABLE], thread.value)
+    end
+  end
+
+  def test_io_wait_on_a_closed_io
+    reactor do
+      reader, = pipe
+      reader.close
+
+      assert_raises(IOError) { scheduler.io_wait(reader, IO::READABLE, 1) }
+    end
+  end
+
+  def test_io_select_takes_one_to_four_arguments
+    reactor do
+      reader, writer = pipe
+      writer.write("x")
+
+      assert_equal([[reader], [], []], scheduler.io_select([reader]))
+      assert_equal([[reader], [], []], scheduler.io_select([reader], nil))
+      assert_equal([[reader], [writer], []], scheduler.io_select([reader], [writer], nil))
+      assert_equal([[], [writer], []], scheduler.io_select(nil, [writer], [], 5))
+    end
+  end
+
+  def test_io_select_returns_nil_when_the_time_is_over
+    reactor do
+      reader, = pipe
+
+      assert_nil(scheduler.io_select([reader], nil, nil, 0))
+      assert_nil(scheduler.io_select([reader], nil, nil, 0.02))
+    end
+  end
+
+  # Hazard: one thread per call.
+  def test_io_select_uses_no_thread
+    reactor do
+      readers = Array.new(20) { pipe.first }
+      before = Thread.list.size
+      jobs = readers.map { |reader| go { scheduler.io_select([reader], nil, nil, 0.1) } }
+      settle
+
+      assert_equal(before, Thread.list.size)
+      assert_equal([nil], jobs.map(&:value).uniq)
+    end
+  end
+
+  def test_io_close
+    reactor do
+      number = IO.pipe.each { |io| io.autoclose = false }.map(&:fileno)
+
+      assert(number.map { |fd| scheduler.io_close(fd) }.all?)
+      assert_raises(Errno::EBADF) { IO.for_fd(number[0], autoclose: false) }
+    end
+  end
+end
