@@ -57,6 +57,7 @@ module Tools
     config = RbConfig::CONFIG
     yjit = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enabled?) && RubyVM::YJIT.enabled?
     puts JSON.generate(exe: RbConfig.ruby, version: RUBY_VERSION, abi: config["ruby_version"], platform: RUBY_PLATFORM,
-                       yjit: yjit ? true : false, header: File.join(config["rubyhdrdir"], "ruby.h"), compiler: config["CC"])
+                       yjit: yjit ? true : false, compiler: config["CC"],
+                       header: File.join(config["rubyhdrdir"], "ruby.h"))
   RUBY
 end

@@ -29,11 +29,9 @@ module Tools
     def run
       return puts(HELP) || 0 if @help
 
+      files = test_files
       rubies = set_up
       choose_seed
-      files = test_files
-      raise Problem, "there is no test file in #{@paths.empty? ? "test/" : @paths.join(", ")}" if files.empty?
-
       totals = rubies.map { |info| run_ruby(info, files) }
       totals << run_checks if @everything
       close(totals)
@@ -71,6 +69,10 @@ module Tools
     def test_files
       paths = @paths.empty? ? [File.join(ROOT, "test")] : @paths.map { |path| File.expand_path(path) }
       files = paths.flat_map { |path| File.directory?(path) ? Dir.glob(File.join(path, "**/*_test.rb")) : [path] }
+      absent = @options.grep(/\.rb\z|\Atest\//)
+      raise Problem, "there is no #{absent.join(", ")}" unless absent.empty?
+      raise Problem, "there is no test file in #{@paths.empty? ? "test/" : @paths.join(", ")}" if files.empty?
+
       files.map { |path| path.delete_prefix("#{ROOT}/") }.uniq.sort
     end
 
