@@ -69,7 +69,7 @@ module Tools
     def test_files
       paths = @paths.empty? ? [File.join(ROOT, "test")] : @paths.map { |path| File.expand_path(path) }
       files = paths.flat_map { |path| File.directory?(path) ? Dir.glob(File.join(path, "**/*_test.rb")) : [path] }
-      absent = @options.grep(/\.rb\z|\Atest\//)
+      absent = @options.grep(%r{\.rb\z|\Atest/})
       raise Problem, "there is no #{absent.join(", ")}" unless absent.empty?
       raise Problem, "there is no test file in #{@paths.empty? ? "test/" : @paths.join(", ")}" if files.empty?
 

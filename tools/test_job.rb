@@ -49,10 +49,11 @@ module Tools
 
     # Ends the process and all that it started.
     def kill
-      pid, @pid = @pid, nil
-      Process.kill("KILL", -pid) if pid
+      Process.kill("KILL", -@pid) if @pid
     rescue Errno::ESRCH, Errno::EPERM
       nil
+    ensure
+      @pid = nil # the number may soon be another process's
     end
 
     private
