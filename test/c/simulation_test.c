@@ -86,6 +86,26 @@ static void model_remove(fiber *f)
     f->state = IDLE;
 }
 
+/* What is linked is what the model says: a fiber in the table from begin to end, a timer while it is parked. */
+static void check_links(void)
+{
+    size_t waits = 0, timers = 0, armed = 0, in_ios = 0;
+    for (fiber *f = fibers; f < fibers + FIBERS; f++) {
+        if (f->state == IDLE) continue;
+        waits++;
+        timers += f->state == PARKED && f->deadline_ns != HD_NO_DEADLINE;
+        CHECK_EQ(f->state == READY, hd_node_linked(&f->record->wait.ready_node));
+        for (int i = 0; i < f->interests; i++) {
+            armed += f->record->interests[i].token != 0;
+            in_ios += hd_map_node_linked(&f->record->interests[i].io_node);
+        }
+    }
+    CHECK_EQ(waits, reactor.waits.count);
+    CHECK_EQ(timers, reactor.timers.count);
+    CHECK_EQ(armed, reactor.armed);
+    CHECK_EQ(in_ios, ios.count);
+}
+
 /* -- what fibers do ------------------------------------------------------------------------------------------- */
 
 static void end_wait(fiber *f)
@@ -310,6 +330,7 @@ static void step(void)
         break;
     }
     note_events();
+    check_links();
 }
 
 /* Only what has no other way out is unblocked; all the rest must come by itself. */

@@ -1,0 +1,497 @@
+/* os/worker.h: jobs of several reactors on the pool; released while queued, while running, when finished and when
+ * drained; the limit of threads; a fork while jobs run; workers that go when there is nothing to do.
+ * Runs under: address, thread. */
+#include <pthread.h>
+
+#include "harness.h"
+#include "os/resolve.h"
+#include "os/transfer.h"
+#include "os/worker.h"
+
+typedef struct {
+    hd_job job;
+    waiter waiter;
+    int number, result;
+    pthread_mutex_t *gate; /* the job waits until it can take this */
+} test_job;
+
+static int alive, running, running_most; /* atomic */
+static hd_inbox inbox;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static int load(int *value)
+{
+    return __atomic_load_n(value, __ATOMIC_ACQUIRE);
+}
+
+static void run_job(hd_job *job)
+{
+    test_job *test = (test_job *)job;
+    int now = __atomic_add_fetch(&running, 1, __ATOMIC_ACQ_REL), most = load(&running_most);
+    while (now > most && !__atomic_compare_exchange_n(&running_most, &most, now, false, __ATOMIC_ACQ_REL,
+                                                      __ATOMIC_ACQUIRE))
+        continue;
+    if (test->gate) {
+        pthread_mutex_lock(test->gate);
+        pthread_mutex_unlock(test->gate);
+    }
+    test->result = test->number * 2;
+    __atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL);
+}
+
+static void free_job(hd_job *job)
+{
+    __atomic_sub_fetch(&alive, 1, __ATOMIC_ACQ_REL);
+    memset(job, 0xEE, sizeof(test_job));
+    free(job);
+}
+
+static test_job *new_job(int number)
+{
+    test_job *test = calloc(1, sizeof(*test));
+    CHECK(test);
+    test->number = number;
+    test->job.run = run_job;
+    test->job.free = free_job;
+    __atomic_add_fetch(&alive, 1, __ATOMIC_ACQ_REL);
+    return test;
+}
+
+static void submit(test_job *test)
+{
+    CHECK_EQ(0, hd_wait_begin(&test->waiter.wait, &reactor, HD_WAIT_FOR_WORKER, (hd_word)test, HD_NO_DEADLINE));
+    CHECK_EQ(0, hd_worker_submit(&test->job, &inbox, &test->waiter.wait));
+}
+
+static void finish_job(test_job *test)
+{
+    CHECK_EQ(1, test->waiter.woken);
+    CHECK_EQ(HD_WOKEN_BY_EVENT, test->waiter.wait.wake);
+    CHECK_EQ(test->number * 2, test->result);
+    hd_wait_end(&test->waiter.wait);
+    hd_worker_release(&test->job);
+}
+
+static void give_up(test_job *test)
+{
+    hd_wait_end(&test->waiter.wait);
+    hd_worker_release(&test->job);
+}
+
+static int turn_with_inbox(void)
+{
+    hd_reactor_poll_nogvl(&reactor, hd_reactor_timeout(&reactor) < 50 * HD_NS_PER_MS ? 0 : 50 * HD_NS_PER_MS);
+    hd_reactor_reap(&reactor);
+    hd_inbox_drain(&inbox);
+    return run_ready();
+}
+
+static void await_count(int *value, int expected)
+{
+    for (int i = 0; i < 5000 && load(value) != expected; i++) usleep(1000);
+    CHECK_EQ(expected, load(value));
+}
+
+static void await_jobs(test_job **jobs, int count)
+{
+    for (int i = 0; i < count; i++)
+        while (jobs[i] && !jobs[i]->waiter.woken) turn_with_inbox();
+}
+
+static void open_inbox(void)
+{
+    CHECK_EQ(0, load(&alive));
+    open_setting(&settings[2]); /* epoll: it is everywhere */
+    hd_inbox_init(&inbox, &reactor);
+    __atomic_store_n(&running_most, 0, __ATOMIC_RELEASE);
+}
+
+static void close_inbox(void)
+{
+    await_count(&alive, 0);
+    CHECK(hd_list_empty(&inbox.finished));
+    CHECK_EQ(0, load(&inbox.pending));
+    close_setting();
+}
+
+static void check_queue_empty(void)
+{
+    int threads, queued;
+    hd_worker_stats(&threads, &queued);
+    CHECK_EQ(0, queued);
+    CHECK_AT_LEAST(threads, HD_WORKERS_MAX);
+}
+
+TEST(one_job)
+{
+    open_inbox();
+    for (int i = 0; i < 3; i++) {
+        test_job *job = new_job(21 + i);
+        submit(job);
+        await_jobs(&job, 1);
+        finish_job(job);
+    }
+    check_queue_empty();
+    close_inbox();
+}
+
+TEST(many_jobs)
+{
+    enum { JOBS = 2000 };
+    static test_job *jobs[JOBS];
+    open_inbox();
+    for (int i = 0; i < JOBS; i++) submit(jobs[i] = new_job(i));
+    await_jobs(jobs, JOBS);
+    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    check_queue_empty();
+    close_inbox();
+}
+
+/* Jobs that block take a thread each, up to the limit; the rest wait their turn and are not lost. */
+TEST(the_pool_grows_to_its_limit)
+{
+    enum { JOBS = HD_WORKERS_MAX + 10 };
+    test_job *jobs[JOBS];
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = new_job(i);
+        jobs[i]->gate = &gate;
+        submit(jobs[i]);
+    }
+    await_count(&running, HD_WORKERS_MAX);
+    int threads, queued;
+    hd_worker_stats(&threads, &queued);
+    CHECK_EQ(HD_WORKERS_MAX, threads);
+    CHECK_EQ(JOBS - HD_WORKERS_MAX, queued);
+    pthread_mutex_unlock(&gate);
+    await_jobs(jobs, JOBS);
+    CHECK_EQ(HD_WORKERS_MAX, load(&running_most));
+    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    check_queue_empty();
+    close_inbox();
+}
+
+TEST(released_while_queued)
+{
+    enum { JOBS = HD_WORKERS_MAX + 10 };
+    test_job *jobs[JOBS];
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = new_job(i);
+        jobs[i]->gate = &gate;
+        submit(jobs[i]);
+    }
+    await_count(&running, HD_WORKERS_MAX);
+    for (int i = JOBS - 1; i >= HD_WORKERS_MAX; i -= 2) { /* every other one of those in the queue */
+        give_up(jobs[i]);
+        jobs[i] = NULL;
+    }
+    CHECK_EQ(JOBS - 5, load(&alive)); /* freed at once */
+    pthread_mutex_unlock(&gate);
+    await_jobs(jobs, JOBS);
+    for (int i = 0; i < JOBS; i++)
+        if (jobs[i]) finish_job(jobs[i]);
+    check_queue_empty();
+    close_inbox();
+}
+
+/* The reactor, its inbox and the wait may be gone when the worker is done. */
+TEST(released_while_running)
+{
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < 5; i++) {
+        test_job *job = new_job(i);
+        job->gate = &gate;
+        submit(job);
+        await_count(&running, i + 1);
+        give_up(job);
+    }
+    CHECK_EQ(5, load(&alive));
+    close_setting();
+    memset(&inbox, 0xEE, sizeof(inbox));
+    memset(&reactor, 0xEE, sizeof(reactor));
+    pthread_mutex_unlock(&gate);
+    await_count(&alive, 0);
+}
+
+TEST(released_when_finished_but_not_drained)
+{
+    open_inbox();
+    test_job *jobs[3];
+    for (int i = 0; i < 3; i++) submit(jobs[i] = new_job(i));
+    await_count(&inbox.pending, 3);
+    give_up(jobs[1]);
+    CHECK_EQ(2, load(&inbox.pending));
+    jobs[1] = NULL;
+    await_jobs(jobs, 3);
+    finish_job(jobs[0]), finish_job(jobs[2]);
+    close_inbox();
+}
+
+/* A fiber that got an exception in the meantime: the job's end does not wake it again. */
+TEST(settled_by_another_cause)
+{
+    open_inbox();
+    test_job *job = new_job(1);
+    submit(job);
+    CHECK(hd_wait_settle_exception(&job->waiter.wait, 7));
+    await_count(&inbox.pending, 1);
+    hd_inbox_drain(&inbox);
+    CHECK_EQ(1, run_ready());
+    CHECK_EQ(HD_WOKEN_BY_EXCEPTION, job->waiter.wait.wake);
+    give_up(job);
+    close_inbox();
+}
+
+TEST(random_releases)
+{
+    enum { JOBS = 3000, AT_ONCE = 60 };
+    static test_job *jobs[AT_ONCE];
+    open_inbox();
+    for (int i = 0; i < JOBS; i++) {
+        test_job **slot = &jobs[rnd(AT_ONCE)];
+        if (!*slot) {
+            submit(*slot = new_job(i));
+        } else if (chance(30)) {
+            give_up(*slot);
+            *slot = NULL;
+        }
+        if (chance(10)) turn_with_inbox();
+        for (int k = 0; k < AT_ONCE; k++)
+            if (jobs[k] && jobs[k]->waiter.woken) {
+                finish_job(jobs[k]);
+                jobs[k] = NULL;
+            }
+    }
+    await_jobs(jobs, AT_ONCE);
+    for (int k = 0; k < AT_ONCE; k++)
+        if (jobs[k]) finish_job(jobs[k]);
+    check_queue_empty();
+    close_inbox();
+}
+
+/* Several threads with a reactor and an inbox each use the one pool. */
+typedef struct {
+    hd_reactor reactor;
+    hd_map ios;
+    hd_inbox inbox;
+    uint64_t random;
+} owner;
+
+static void *use_pool(void *pointer)
+{
+    enum { JOBS = 400 };
+    owner *own = pointer;
+    CHECK_EQ(0, hd_map_init(&own->ios));
+    CHECK_EQ(0, hd_reactor_init(&own->reactor, &own->ios));
+    CHECK_EQ(0, hd_reactor_open(&own->reactor, &hd_backend_epoll, false));
+    hd_inbox_init(&own->inbox, &own->reactor);
+    for (int i = 0; i < JOBS; i++) {
+        test_job *job = new_job(i);
+        CHECK_EQ(0, hd_wait_begin(&job->waiter.wait, &own->reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
+        CHECK_EQ(0, hd_worker_submit(&job->job, &own->inbox, &job->waiter.wait));
+        if ((own->random = own->random * 6364136223846793005u + 1) >> 62 == 0) {
+            give_up(job);
+            continue;
+        }
+        hd_wait *woken;
+        while (!(woken = hd_reactor_next(&own->reactor))) {
+            hd_reactor_poll_nogvl(&own->reactor, HD_NO_DEADLINE); /* a lost wake would hang here */
+            hd_reactor_reap(&own->reactor);
+            hd_inbox_drain(&own->inbox);
+        }
+        CHECK(woken == &job->waiter.wait);
+        job->waiter.woken = 1;
+        finish_job(job);
+    }
+    hd_reactor_close(&own->reactor, false);
+    hd_reactor_free(&own->reactor);
+    hd_map_free(&own->ios);
+    return NULL;
+}
+
+TEST(several_threads_share_the_pool)
+{
+    enum { OWNERS = 4 };
+    pthread_t threads[OWNERS];
+    owner *owners = calloc(OWNERS, sizeof(*owners));
+    for (int i = 0; i < OWNERS; i++) {
+        owners[i].random = rnd64();
+        CHECK_EQ(0, pthread_create(&threads[i], NULL, use_pool, &owners[i]));
+    }
+    for (int i = 0; i < OWNERS; i++) pthread_join(threads[i], NULL);
+    free(owners); /* an inbox that a worker still touches is seen here */
+    await_count(&alive, 0);
+}
+
+/* The child has no workers and none of the parent's jobs, and starts its own pool; the parent notices nothing. */
+static int in_child(void)
+{
+    int threads, queued;
+    hd_worker_stats(&threads, &queued);
+    if (threads != 0 || queued != 0) return 2;
+    hd_reactor_close(&reactor, true);
+    hd_reactor_forget(&reactor);
+    if (hd_reactor_open(&reactor, &hd_backend_epoll, false)) return 3;
+    hd_inbox_init(&inbox, &reactor);
+    for (int i = 0; i < 20; i++) {
+        test_job *job = new_job(i);
+        submit(job);
+        await_jobs(&job, 1);
+        if (job->result != 2 * i) return 4;
+        finish_job(job);
+    }
+    return 0;
+}
+
+TEST(a_fork_while_jobs_run)
+{
+    enum { JOBS = HD_WORKERS_MAX + 5 };
+    test_job *jobs[JOBS];
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = new_job(i);
+        jobs[i]->gate = &gate;
+        submit(jobs[i]);
+    }
+    await_count(&running, HD_WORKERS_MAX);
+    for (int i = 0; i < 3; i++) {
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) _exit(in_child());
+        int status;
+        CHECK_EQ(child, waitpid(child, &status, 0));
+        CHECK_EQ(0, status);
+    }
+    pthread_mutex_unlock(&gate);
+    await_jobs(jobs, JOBS);
+    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    check_queue_empty();
+    close_inbox();
+}
+
+TEST(forks_at_any_moment)
+{
+    enum { JOBS = 200 };
+    static test_job *jobs[JOBS];
+    open_inbox();
+    for (int i = 0; i < JOBS; i++) {
+        submit(jobs[i] = new_job(i));
+        if (i % 20) continue;
+        pid_t child = fork();
+        if (child == 0) _exit(in_child());
+        int status;
+        CHECK_EQ(child, waitpid(child, &status, 0));
+        CHECK_EQ(0, status);
+    }
+    await_jobs(jobs, JOBS);
+    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    close_inbox();
+}
+
+/* Signals are for Ruby's threads. */
+static void look_at_signals(hd_job *job)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    ((test_job *)job)->result = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) ? 0 : 1;
+}
+
+TEST(workers_take_no_signals)
+{
+    open_inbox();
+    test_job *job = new_job(0);
+    job->job.run = look_at_signals;
+    submit(job);
+    await_jobs(&job, 1);
+    finish_job(job);
+    sigset_t mine;
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    CHECK_EQ(0, sigismember(&mine, SIGINT));
+    close_inbox();
+}
+
+TEST(names_are_resolved)
+{
+    static const char *const names[] = {"127.0.0.1", "::1", "localhost"};
+    open_inbox();
+    for (int i = 0; i < 3; i++) {
+        waiter waiter = {0};
+        hd_resolve_job *resolve = hd_resolve_job_new(names[i]);
+        CHECK(resolve);
+        CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
+        CHECK_EQ(0, hd_worker_submit(&resolve->job, &inbox, &waiter.wait));
+        while (!waiter.woken) turn_with_inbox();
+        if (resolve->error)
+            printf("note: %s: %s\n", names[i], gai_strerror(resolve->error));
+        else
+            CHECK(resolve->addresses);
+        hd_wait_end(&waiter.wait);
+        hd_worker_release(&resolve->job);
+    }
+    hd_resolve_job *unused = hd_resolve_job_new("127.0.0.1");
+    unused->job.free(&unused->job);
+    close_setting();
+}
+
+TEST(a_file_is_read_on_a_worker)
+{
+    open_inbox();
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), error = 0;
+    waiter waiter = {0};
+    hd_transfer_job *transfer = hd_transfer_job_new(HD_READ, fd, NULL, 100000, 0, &error);
+    CHECK(transfer);
+    close(fd); /* the job has a duplicate */
+    CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
+    CHECK_EQ(0, hd_worker_submit(&transfer->job, &inbox, &waiter.wait));
+    while (!waiter.woken) turn_with_inbox();
+    CHECK_EQ(100000, transfer->result);
+    CHECK_EQ(0, memcmp(transfer->bytes, "\177ELF", 4));
+    hd_wait_end(&waiter.wait);
+    hd_worker_release(&transfer->job);
+    CHECK(!hd_transfer_job_new(HD_READ, -1, NULL, 10, 0, &error));
+    CHECK_EQ(-EBADF, error);
+    close_setting();
+}
+
+/* Comes last: it waits for the workers to find nothing to do. */
+TEST(idle_workers_end)
+{
+    int threads = 1, queued;
+    for (int i = 0; i < 10 * (HD_WORKER_IDLE_SECONDS + 3) && threads > 0; i++) {
+        hd_worker_stats(&threads, &queued);
+        usleep(100000);
+    }
+    CHECK_EQ(0, threads);
+    open_inbox();
+    test_job *job = new_job(1);
+    submit(job);
+    await_jobs(&job, 1);
+    finish_job(job);
+    close_inbox();
+}
+
+int main(int argc, char **argv)
+{
+    test_start(argc, argv);
+    RUN(one_job);
+    RUN(many_jobs);
+    RUN(the_pool_grows_to_its_limit);
+    RUN(released_while_queued);
+    RUN(released_while_running);
+    RUN(released_when_finished_but_not_drained);
+    RUN(settled_by_another_cause);
+    RUN(random_releases);
+    RUN(several_threads_share_the_pool);
+    RUN(a_fork_while_jobs_run);
+    RUN(forks_at_any_moment);
+    RUN(workers_take_no_signals);
+    RUN(names_are_resolved);
+    RUN(a_file_is_read_on_a_worker);
+    RUN(idle_workers_end);
+    return test_finish();
+}
