@@ -47,7 +47,7 @@ module Heddle
 
     # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended.
     # When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the other fibers are
-    # killed: their ensure blocks run.
+    # cancelled: their ensure blocks run.
     #
     # @return [Object] the value of the block
     def run_main(&)
@@ -61,7 +61,7 @@ module Heddle
       succeeded = true
       value
     ensure
-      kill_all unless succeeded
+      cancel_all unless succeeded
     end
 
     # Runs a blocking operation on a pool thread while the fiber is parked (3.4: a Proc, 4.0: a BlockingOperation).
@@ -73,19 +73,14 @@ module Heddle
       BlockingPool.current.run(work)
     end
 
-    # Kills every fiber that is parked or ready: their ensure blocks run.
+    # Raises Heddle::Cancelled in every fiber that is parked or ready, once, and runs them to their ends: their ensure
+    # blocks run, and may wait. (Fiber#kill would strike again at each of those waits.)
     #
     # @return [void]
-    def kill_all
+    def cancel_all
       return if closed?
 
-      killed = {}.compare_by_identity
-      until (rest = fibers.reject { |fiber| killed[fiber] }).empty?
-        rest.each do |fiber|
-          killed[fiber] = true
-          fiber.kill if fiber.alive?
-        end
-      end
+      fibers.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
       run
     end
 

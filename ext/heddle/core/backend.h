@@ -26,7 +26,8 @@
 
 typedef struct {
     const char *name;
-    /* 0 if this machine offers it; else -errno, with the reason for people in `reason`. Makes and drops a trial object. */
+    /* 0 if this machine offers it; else -errno, with the reason for people in `reason`. Makes and drops a trial
+     * object. */
     int (*probe)(char *reason, int reason_size);
     /* pinned: this Ruby thread never moves to another native thread. */
     int (*open)(void **backend, bool pinned);

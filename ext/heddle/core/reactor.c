@@ -23,6 +23,7 @@ void hd_reactor_close(hd_reactor *reactor, bool in_child)
     if (!reactor->backend) return;
     void *backend = reactor->backend;
     reactor->backend = NULL;
+    reactor->armed = 0;
     reactor->ops->close(backend, in_child);
 }
 
@@ -71,6 +72,7 @@ int64_t hd_reactor_timeout(hd_reactor *reactor)
 
 void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns)
 {
+    reactor->asked_ns = timeout_ns;
     reactor->ops->poll_nogvl(reactor->backend, timeout_ns);
 }
 
@@ -80,7 +82,7 @@ void hd_reactor_reap(hd_reactor *reactor)
     reactor->switches = 0;
     int64_t before_ns = reactor->now_ns;
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
-    reactor->slept = reactor->now_ns - before_ns > HD_NS_SLEPT;
+    reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);
     hd_timers_fire(&reactor->timers, reactor->now_ns);
 }

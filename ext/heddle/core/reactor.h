@@ -31,7 +31,8 @@ typedef struct hd_reactor {
     unsigned switches; /* since that look */
     size_t armed;      /* interests that the backend holds */
     unsigned generation; /* counts hd_reactor_forget */
-    bool slept;        /* the last poll kept us for a while */
+    int64_t asked_ns;  /* how long the last poll was allowed to wait */
+    bool slept;        /* it kept us for a while */
     bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
     uint64_t polls, wakes; /* counters for reports */
 } hd_reactor;

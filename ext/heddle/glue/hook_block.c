@@ -17,15 +17,23 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
 }
 
+/* Only block and kernel_sleep end by an unblock. Thread#join of Ruby before 4.0 takes any return for a timeout: a
+ * stale unblock of another blocker must not end it. */
+static bool may_unblock(const hd_wait *wait, VALUE blocker)
+{
+    if (wait->kind == HD_WAIT_FOR_SLEEP) return true;
+    if (wait->kind != HD_WAIT_FOR_BLOCK) return false;
+    VALUE subject = (VALUE)wait->subject;
+    return subject == blocker || !RTEST(rb_obj_is_kind_of(subject, rb_cThread));
+}
+
 /* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
  * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close. */
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
-    (void)blocker;
     int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
     hd_wait *wait = hd_wait_of(hd_scheduler_get(self), fiber);
-    if (wait && (wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP))
-        hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
+    if (wait && may_unblock(wait, blocker)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
     errno = saved;
     return Qnil;
 }

@@ -43,7 +43,9 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, block))
 
 static VALUE start(VALUE fiber)
 {
-    return rb_fiber_transfer(fiber, 0, NULL);
+    VALUE result = rb_fiber_transfer(fiber, 0, NULL);
+    RB_GC_GUARD(fiber); /* see transfer_to in park.c */
+    return result;
 }
 
 /* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks

@@ -115,12 +115,11 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     int64_t deadline_ns = hd_deadline_from(timeout);
     collect(&selection, argc, argv);
     VALUE result = look(&selection);
-    if (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {
+    /* Another fiber may take the data before we run: then wait on. */
+    while (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {
         int ready = hd_park_ios(scheduler, selection.interests, selection.count, deadline_ns);
         if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot select");
-        /* One event woke us; look at what else is ready by now. */
         if (ready > 0) result = look(&selection);
-        if (ready > 0 && NIL_P(result)) result = ready_arrays(&selection);
     }
     for (int set = 0; set < 3; set++) RB_GC_GUARD(selection.arrays[set]);
     rb_free_tmp_buffer(&selection.memory);

@@ -96,9 +96,12 @@ static void turn(hd_scheduler *scheduler)
 
 /* -- switching ----------------------------------------------------------------------------------------------- */
 
+/* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
+ * have ended: this frame keeps it alive. */
 static void transfer_to(VALUE fiber)
 {
     rb_fiber_transfer(fiber, 0, NULL);
+    RB_GC_GUARD(fiber);
 }
 
 static void raise_fatal(hd_scheduler *scheduler)

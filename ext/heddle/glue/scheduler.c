@@ -262,14 +262,9 @@ static VALUE scheduler_open(VALUE self)
     return Qnil;
 }
 
-/* What a kill or an interrupt leaves behind: every parked fiber is killed (its ensure blocks run), and so are
- * those that park again while they unwind. */
-static VALUE kill_fibers(VALUE self)
+static VALUE cancel_fibers(VALUE self)
 {
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    rb_funcall(self, rb_intern("kill_all"), 0);
-    if (scheduler->reactor.waits.count > 0) hd_run_until_idle(scheduler);
-    return Qnil;
+    return rb_funcall(self, rb_intern("cancel_all"), 0);
 }
 
 static VALUE close_reactor(VALUE self)
@@ -280,27 +275,33 @@ static VALUE close_reactor(VALUE self)
     return Qnil;
 }
 
-static VALUE run_then_kill(VALUE self)
+/* When the thread is ending with an exception or a kill, now or while the rest runs, the fibers are cancelled. */
+static VALUE run_or_cancel(VALUE self)
 {
-    int state = 0;
-    rb_protect(scheduler_run, self, &state);
-    if (!state) return Qnil;
+    int state = 0, ignored = 0;
     VALUE error = rb_errinfo();
+    if (NIL_P(error)) {
+        rb_protect(scheduler_run, self, &state);
+        if (!state) return Qnil;
+        error = rb_errinfo();
+    }
     rb_set_errinfo(Qnil);
-    int ignored = 0;
-    rb_protect(kill_fibers, self, &ignored);
-    rb_set_errinfo(error);
-    rb_jump_tag(state);
+    rb_protect(cancel_fibers, self, &ignored);
+    /* A kill is no exception: its number in errinfo can only be left as it is. */
+    if (NIL_P(error) || RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_set_errinfo(error);
+    if (state) rb_jump_tag(state);
+    return Qnil;
 }
 
-/* Runs what is left, then closes the backend. When the thread is killed or interrupted meanwhile, the parked
- * fibers are killed: their ensure blocks run. Ruby calls it when the thread ends or another scheduler is set. */
+/* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
+ * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
+ * another scheduler is set. */
 static VALUE scheduler_close(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     if (scheduler->closed) return Qnil;
     if (scheduler->home_waits) rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
-    return rb_ensure(run_then_kill, self, close_reactor, self);
+    return rb_ensure(run_or_cancel, self, close_reactor, self);
 }
 
 /* @return [Boolean] */

@@ -109,6 +109,18 @@ static int reserve(epoll_backend *backend, int fd)
     return 0;
 }
 
+static int control(epoll_backend *backend, fd_entry *entry, int fd, struct epoll_event *event)
+{
+    if (entry->known && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (entry->known && errno != ENOENT) return -errno;
+    entry->known = true;
+    if (epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, event) == 0) return 0;
+    if (errno == EEXIST && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    int error = -errno;
+    entry->known = false;
+    return error;
+}
+
 /* Arms the descriptor for the union of its interests. */
 static int update(epoll_backend *backend, int fd)
 {
@@ -117,14 +129,9 @@ static int update(epoll_backend *backend, int fd)
     for (hd_node *node = hd_list_first(&entry->interests); node; node = hd_list_after(&entry->interests, node))
         events |= (uint16_t)HD_CONTAINER_OF(node, hd_interest, fd_node)->events;
     struct epoll_event event = {.events = events | EPOLLONESHOT,
-                                .data.u64 = (uint64_t)++entry->generation << 32 | (uint32_t)fd};
-    if (entry->known && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
-    if (entry->known && errno != ENOENT) return -errno;
-    entry->known = true;
-    if (epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
-    if (errno == EEXIST && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
-    int error = -errno;
-    entry->known = false;
+                                .data.u64 = (uint64_t)(entry->generation + 1) << 32 | (uint32_t)fd};
+    int error = control(backend, entry, fd, &event);
+    if (!error) entry->generation++; /* a failed arm leaves the events of the last one valid */
     return error;
 }
 

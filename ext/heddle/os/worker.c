@@ -8,7 +8,7 @@
 #include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t work_came;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static hd_list queue;
 static int queued, threads, idle;
@@ -23,11 +23,20 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
+static void make_condition(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&work_came, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 /* The child has no workers, and the jobs in the queue are the parent's. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
-    pthread_cond_init(&work_came, NULL);
+    make_condition();
     hd_list_init(&queue);
     queued = threads = idle = 0;
 }
@@ -35,6 +44,7 @@ static void after_fork_in_child(void)
 static void prepare(void)
 {
     hd_list_init(&queue);
+    make_condition();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -62,8 +72,9 @@ static void finish(hd_job *job)
 static bool await_work(void)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += HD_WORKER_IDLE_SECONDS;
+    int64_t until_ns = hd_clock_now() + HD_WORKER_IDLE_SECONDS * HD_NS_PER_SECOND;
+    until.tv_sec = until_ns / HD_NS_PER_SECOND;
+    until.tv_nsec = until_ns % HD_NS_PER_SECOND;
     idle++;
     int error = 0;
     while (hd_list_empty(&queue) && error == 0) error = pthread_cond_timedwait(&work_came, &lock, &until);

@@ -34,7 +34,9 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 /* 0 or -errno when no worker could be started. On success `wait` is settled when the job has run. */
 int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait);
 
-/* The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the
+/* In the child of a fork a job of the parent is never released: the child's queue knows nothing of it.
+ *
+ * The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the
  * worker that is running it. */
 void hd_worker_release(hd_job *job);
 

@@ -83,8 +83,8 @@ module Heddle
         hard = @limits[:open_files][:hard]
         return if hard == :unlimited || hard >= FILES_WANTED
 
-        "no more than #{hard} files may be open: raise it in /etc/security/limits.conf (nofile), or with LimitNOFILE= " \
-          "in a systemd unit"
+        "no more than #{hard} files may be open: raise nofile in /etc/security/limits.conf, or LimitNOFILE= in a " \
+          "systemd unit"
       end
 
       def fibers

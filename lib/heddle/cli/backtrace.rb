@@ -6,7 +6,7 @@ module Heddle
     # reads as without Heddle. With `ruby -d` they stay.
     module Backtrace
       # lib/ and exe/ of this copy of Heddle.
-      OWN = [File.expand_path("../..", __dir__), File.expand_path("../../../exe", __dir__)].map { |dir| "#{dir}/" }.freeze
+      OWN = %w[../../ ../../../exe/].map { |dir| "#{File.expand_path(dir, __dir__)}/" }.freeze
 
       module_function
 

@@ -62,7 +62,7 @@ module Heddle
             @options[:delays] = delays(text)
           end
           number(parser, :processes, "also share the requests among N processes (1)")
-          parser.on("--url URL", "ask a server of your own instead; it must bear the load") { |url| @options[:url] = url }
+          parser.on("--url URL", "ask a server of your own, which must bear the load") { |url| @options[:url] = url }
           parser.on("--json", "print one line of JSON and nothing else") { @json = true }
           parser.on("-h", "--help", "print this") { @help = true }
         end
@@ -77,12 +77,11 @@ module Heddle
       end
 
       def delays(text)
-        raise OptionParser::InvalidArgument, "#{text} (give numbers of ms: 0,10,50)" unless /\A\d+(,\d+)*\z/.match?(text)
+        raise OptionParser::InvalidArgument, "#{text} (give ms: 0,10,50)" unless /\A\d+(,\d+)*\z/.match?(text)
 
-        delays = text.split(",").map(&:to_i)
-        return delays if delays.max <= DELAY_MAX_MS
-
-        raise OptionParser::InvalidArgument, "#{delays.max} (at most #{DELAY_MAX_MS} ms)"
+        text.split(",").map(&:to_i).each do |delay|
+          raise OptionParser::InvalidArgument, "#{delay} (at most #{DELAY_MAX_MS} ms)" if delay > DELAY_MAX_MS
+        end
       end
 
       def parse(args)
@@ -97,11 +96,13 @@ module Heddle
       end
 
       def validate(settings)
-        raise UsageError, "heddle demo: --url and --delays exclude each other" if settings.url && @options[:delays]
-        raise UsageError, "heddle demo: invalid argument: --url #{settings.url} (give http://...)" unless valid?(settings.url)
-        return if settings.processes <= settings.requests
-
-        raise UsageError, "heddle demo: invalid argument: --processes #{settings.processes} (more than there are requests)"
+        mistake =
+          if settings.url && @options[:delays] then "--url and --delays exclude each other"
+          elsif !valid?(settings.url) then "invalid argument: --url #{settings.url} (give http://...)"
+          elsif settings.processes > settings.requests
+            "invalid argument: --processes #{settings.processes} (more than there are requests)"
+          end
+        raise UsageError, "heddle demo: #{mistake}" if mistake
       end
 
       def valid?(url)
@@ -123,7 +124,7 @@ module Heddle
       end
 
       def report(result)
-        puts((@json ? Heddle::Demo::JSONReport : Heddle::Demo::TextReport).new(result).to_s)
+        puts((@json ? Heddle::Demo::JSONReport : Heddle::Demo::TextReport).new(result))
         result.right? ? 0 : 1
       end
     end

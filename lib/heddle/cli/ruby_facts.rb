@@ -17,7 +17,8 @@ module Heddle
 
       # @return [Hash]
       def to_h
-        { version: RUBY_VERSION, description: RUBY_DESCRIPTION, yjit: yjit, mn_threads: RUBY_DESCRIPTION.include?("+MN") }
+        { version: RUBY_VERSION, description: RUBY_DESCRIPTION, yjit: yjit,
+          mn_threads: RUBY_DESCRIPTION.include?("+MN") }
       end
 
       # @return [String] "on", "off" or "not built"

@@ -66,12 +66,13 @@ module Heddle
       # The line of __END__, if it is no part of a heredoc or of a comment. Ruby's own lexer knows.
       def end_of_program
         require "ripper"
-        mark = Ripper.lex(@source).find { |_, event,| event == :on___end__ }
-        mark && mark.first.first
+        Ripper.lex(@source).find { |_, event,| event == :on___end__ }&.first&.first
       end
 
       def rest_of_file(line)
-        File.open(@path).tap { |file| line.times { file.gets } }
+        file = File.new(@name)
+        line.times { file.gets }
+        file
       end
     end
   end

@@ -11,7 +11,7 @@ module Heddle
       def initialize(groups, format:)
         @groups = groups
         @format = format
-        @highest = groups.values.flat_map(&:values).max
+        @highest = [groups.values.flat_map(&:values).max, 1.0].max
         @title_width = groups.keys.map(&:size).max
         @label_width = groups.values.flat_map(&:keys).map(&:size).max
       end
@@ -32,7 +32,7 @@ module Heddle
 
       # Every bar is seen, however short.
       def bar(value)
-        "#" * [(WIDTH * value / @highest.to_f).round, 1].max
+        "#" * [(WIDTH * value / @highest).round, 1].max
       end
     end
   end

@@ -19,10 +19,14 @@ module Heddle
         { kind: "embedded", port: @port }
       end
 
-      # The request that is measured: plain Net::HTTP, a new connection each time.
+      # The request that is measured: plain Net::HTTP, a new connection each time. Only repeating a GET that failed is
+      # switched off: errors would be hidden.
       # @return [Net::HTTPResponse]
       def get(delay_ms, number)
-        Net::HTTP.start(HOST, @port) { |http| http.get(Server.path(delay_ms, number)) }
+        Net::HTTP.start(HOST, @port) do |http|
+          http.max_retries = 0
+          http.get(Server.path(delay_ms, number))
+        end
       end
 
       # @return [String, nil] what is wrong with an answer

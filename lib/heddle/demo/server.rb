@@ -4,7 +4,7 @@ require "socket"
 
 module Heddle
   module Demo
-    # The demo's HTTP server: it answers `GET /delay/100/7` after 100 ms. It runs in a process of its own, on one thread,
+    # The demo's HTTP server: it answers `GET /delay/100/7` after 100 ms. It runs in a process of its own on one thread,
     # and has to be so cheap that the client is what gets measured.
     #
     # It never watches its connections. The kernel hands over a connection when its request has arrived
@@ -61,11 +61,9 @@ module Heddle
       def serve
         loop do
           readable, = IO.select(@watched, nil, nil, seconds_until_due)
-          readable&.each do |io|
-            return if io.equal?(@lifeline)
+          break if readable&.include?(@lifeline)
 
-            io.equal?(@listener) ? accept_batch : receive(io)
-          end
+          readable&.each { |io| io.equal?(@listener) ? accept_batch : receive(io) }
           answer_due
         end
       end
@@ -98,18 +96,18 @@ module Heddle
         return watch(socket, "") if data == :wait_readable
         return drop(socket) if data.nil?
 
-        data = @partial[socket] + data if @partial.key?(socket)
-        return handle(socket, data) if data.end_with?(END_OF_REQUEST)
-
-        data.bytesize > REQUEST_MAX ? drop(socket) : watch(socket, data)
+        request = @partial.fetch(socket, "") + data
+        if request.end_with?(END_OF_REQUEST) then handle(socket, request)
+        elsif request.bytesize > REQUEST_MAX then drop(socket)
+        else watch(socket, request)
+        end
       rescue SystemCallError
         drop(socket)
       end
 
-      def watch(socket, data)
+      def watch(socket, request)
         @watched << socket unless @partial.key?(socket)
-        @partial[socket] = (@partial[socket] || "") if data.empty?
-        @partial[socket] = data unless data.empty?
+        @partial[socket] = request
       end
 
       def unwatch(socket)
@@ -122,7 +120,7 @@ module Heddle
       end
 
       def handle(socket, request)
-        unwatch(socket) unless @partial.empty?
+        unwatch(socket)
         return answer(socket, response("404 Not Found", "not found\n")) unless REQUEST_LINE.match(request)
 
         delay_ms = $1.to_i

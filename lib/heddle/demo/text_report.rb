@@ -36,7 +36,7 @@ module Heddle
       end
 
       def table
-        Table.new([titles, *rates, *processes, advantage, advantage_in_2008].compact).to_s
+        Table.new([titles, *rates, *processes, advantage, advantage_then].compact).to_s
       end
 
       def titles
@@ -48,7 +48,8 @@ module Heddle
       end
 
       def rates
-        [["blocking", *cells(:blocking)], ["a thread each", *cells(:threads)], ["Heddle, a fiber each", *cells(:heddle)]]
+        { "blocking" => :blocking, "a thread each" => :threads, "Heddle, a fiber each" => :heddle }
+          .map { |title, style| [title, *cells(style)] }
       end
 
       def cells(style)
@@ -69,7 +70,7 @@ module Heddle
         ["Heddle over threads", *@columns.map { |column| percent(column.advantage) }]
       end
 
-      def advantage_in_2008
+      def advantage_then
         known = @columns.map { |column| ADVANTAGE_2008[column.delay_ms] }
         return unless known.any?
 
@@ -77,9 +78,10 @@ module Heddle
       end
 
       def marks
-        lines = []
-        lines << "#{MARK} extrapolated from those that fit in a second" if @columns.any? { |c| c.blocking.extrapolated? }
-        @columns.each { |column| lines.concat(limits(column)) }
+        lines = @columns.flat_map { |column| limits(column) }
+        if @columns.any? { |column| column.blocking.extrapolated? }
+          lines.unshift("#{MARK} extrapolated from those that fit in a second")
+        end
         lines.join("\n") unless lines.empty?
       end
 
@@ -111,7 +113,8 @@ module Heddle
 
         kinds = @result.measurements.map(&:errors).reduce { |sum, errors| sum.merge(errors) { |_, a, b| a + b } }
         lines = kinds.map { |kind, count| "  #{thousands(count)} x #{kind}" }
-        ["Errors: #{thousands(@result.errors)} of #{thousands(@result.requests)} requests went wrong", *lines].join("\n")
+        title = "Errors: #{thousands(@result.errors)} of #{thousands(@result.requests)} requests went wrong"
+        [title, *lines].join("\n")
       end
 
       def percent(value)

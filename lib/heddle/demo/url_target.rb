@@ -41,9 +41,9 @@ module Heddle
       # The request that is measured: plain Net::HTTP, a new connection each time.
       # @return [Net::HTTPResponse]
       def get(_delay_ms = nil, _number = nil)
-        return Net::HTTP.start(@host, @port, use_ssl: true) { |http| http.get(@path) } if @tls
+        return Net::HTTP.start(@host, @port, use_ssl: true) { |http| strict(http) } if @tls
 
-        Net::HTTP.start(@host, @port) { |http| http.get(@path) }
+        Net::HTTP.start(@host, @port) { |http| strict(http) }
       end
 
       # @return [String, nil] what is wrong with an answer
@@ -51,6 +51,15 @@ module Heddle
         return "status #{response.code}" unless response.is_a?(Net::HTTPSuccess)
 
         "wrong body" if @body && response.body.b != @body
+      end
+
+      private
+
+      # By itself Net::HTTP repeats a GET that failed, and takes half an answer for a whole one: errors would be hidden.
+      def strict(http)
+        http.max_retries = 0
+        http.ignore_eof = false
+        http.get(@path)
       end
     end
   end
