@@ -20,7 +20,7 @@ module Heddle
 
         Makes 1,000 requests with Net::HTTP, each on a new connection, to a server that takes its time to answer: one
         after another, with a thread each, and with a fiber each under Heddle. Shows the requests per second. The server
-        runs in a process of its own, and so does each measurement. The exit status is 0 if every answer was right.
+        and each of the three ways have a process of their own. The exit status is 0 if every answer was right.
 
       TEXT
 

@@ -6,8 +6,7 @@ require_relative "target"
 
 module Heddle
   module Demo
-    # The process that makes requests and takes the time. It makes them in one style only, so that what the others leave
-    # behind (stacks, compiled code, a larger heap) does not count for it or against it.
+    # The process that makes requests in one style and takes the time.
     class Client
       # How many different errors are told apart.
       KINDS_MAX = 20
@@ -20,6 +19,7 @@ module Heddle
         $stdout.sync = true
         setting = JSON.parse($stdin.gets, symbolize_names: true)
         client = new(setting[:style], Target.from(setting[:target]))
+        Process.warmup # as a program does when it has loaded what it needs
         $stdout.puts("ready")
         while (order = $stdin.gets)
           $stdout.puts(JSON.generate(client.measure(**JSON.parse(order, symbolize_names: true))))

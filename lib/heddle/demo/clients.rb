@@ -5,24 +5,14 @@ require_relative "measurement"
 
 module Heddle
   module Demo
-    # The client processes of one measurement. Each measurement has fresh ones: all of them start cold.
+    # The client processes that make requests in one style. The styles do not share a process, so that what one leaves
+    # behind (stacks, a larger heap) does not count for or against another.
     class Clients
       FEATURE = "heddle/demo/client"
       MAIN = "Heddle::Demo::Client.main"
 
       # Without a proxy that is set in the environment: Net::HTTP would ask it for the demo's own server as well.
       NO_PROXY = %w[http_proxy HTTP_PROXY].to_h { |name| [name, nil] }.freeze
-
-      # Starts clients, yields them when they are ready, ends them.
-      # @return [Object] what the block returned
-      # @raise [Child::Failed] if a client cannot start
-      def self.open(**)
-        clients = new(**)
-        clients.wait_ready
-        yield clients
-      ensure
-        clients&.close
-      end
 
       # @param style [Symbol] :blocking, :threads or :heddle
       # @param target [EmbeddedTarget, UrlTarget]
@@ -33,17 +23,11 @@ module Heddle
         @children.each { |child| child.tell(style:, target: target.to_h) }
       end
 
-      # @return [void]
-      def wait_ready
-        @children.each do |child|
-          line = child.line
-          raise Child::Failed, line unless line == "ready"
-        end
-      end
-
       # Makes requests, an equal share in each process.
       # @return [Measurement]
+      # @raise [Child::Failed] if a process cannot do it
       def measure(delay_ms:, requests:)
+        wait_ready
         @children.zip(shares(requests)) { |child, share| child.tell(delay_ms:, requests: share) }
         Measurement.new(@children.map(&:answer), asked: requests)
       end
@@ -55,6 +39,13 @@ module Heddle
       end
 
       private
+
+      def wait_ready
+        @ready ||= @children.each do |child|
+          line = child.line
+          raise Child::Failed, line unless line == "ready"
+        end
+      end
 
       def shares(requests)
         each, more = requests.divmod(@children.size)

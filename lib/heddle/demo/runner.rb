@@ -22,6 +22,7 @@ module Heddle
       # @param progress_out [IO] where progress is shown
       def initialize(settings, progress_out: $stderr)
         @settings = settings
+        @clients = {}
         @progress = Progress.new(steps, out: progress_out)
       end
 
@@ -34,6 +35,7 @@ module Heddle
           Result.new(settings: @settings, columns:, slow: (slow(columns) unless @settings.url))
         end
       ensure
+        @clients.each_value(&:close)
         @progress.clear
       end
 
@@ -61,8 +63,12 @@ module Heddle
 
       def measure(style, delay_ms, requests: @settings.requests, count: 1)
         @progress.step(description(style, delay_ms, requests, count)) do
-          Clients.open(style:, target: @target, count:) { |clients| clients.measure(delay_ms:, requests:) }
+          clients(style, count).measure(delay_ms:, requests:)
         end
+      end
+
+      def clients(style, count)
+        @clients[[style, count]] ||= Clients.new(style:, target: @target, count:)
       end
 
       def description(style, delay_ms, requests, count)
