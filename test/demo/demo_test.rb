@@ -29,6 +29,7 @@ class DemoTest < HeddleTest
                  [result[:ruby], result[:errors], result[:rows].map { |row| row[:delay_ms] }])
     assert_includes(Heddle.backends.map { |backend| backend[:name].to_s }, result[:backend])
     result[:rows].each { |row| row.values_at(*RATES).each { |rate| assert_operator(rate, :>, 0) } }
+
     assert_operator(result[:rows].last[:blocking], :<, 100)
     assert_includes(1.0..1.5, result[:slow][:heddle_seconds])
   end

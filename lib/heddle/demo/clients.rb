@@ -41,7 +41,7 @@ module Heddle
       private
 
       def wait_ready
-        @ready ||= @children.each do |child|
+        @wait_ready ||= @children.each do |child|
           line = child.line
           raise Child::Failed, line unless line == "ready"
         end
