@@ -18,13 +18,14 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 }
 
 /* Only block and kernel_sleep end by an unblock. Thread#join of Ruby before 4.0 takes any return for a timeout: a
- * stale unblock of another blocker must not end it. */
+ * stale unblock by a Mutex or a Queue must not end it. (Its own comes with the joining thread as the blocker, though
+ * it blocked on the joined one.) */
 static bool may_unblock(const hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_SLEEP) return true;
     if (wait->kind != HD_WAIT_FOR_BLOCK) return false;
-    VALUE subject = (VALUE)wait->subject;
-    return subject == blocker || !RTEST(rb_obj_is_kind_of(subject, rb_cThread));
+    return !RTEST(rb_obj_is_kind_of((VALUE)wait->subject, rb_cThread)) ||
+           RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
 }
 
 /* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
