@@ -24,9 +24,10 @@ struct hd_reactor;
 
 typedef enum { HD_WAIT_NEW, HD_WAIT_PARKED, HD_WAIT_READY, HD_WAIT_DONE } hd_wait_state;
 
-/* What the fiber waits for. Only BLOCK and SLEEP may be ended by an unblock. */
+/* What the fiber waits for. Only BLOCK, THREAD and SLEEP may be ended by an unblock. */
 typedef enum {
     HD_WAIT_FOR_BLOCK,
+    HD_WAIT_FOR_THREAD, /* Thread#join: only an unblock by a thread ends it */
     HD_WAIT_FOR_SLEEP,
     HD_WAIT_FOR_IO,
     HD_WAIT_FOR_SELECT,

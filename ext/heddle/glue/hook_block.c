@@ -3,6 +3,12 @@
 
 #include "park.h"
 
+/* A blocker may be an object that Ruby hides (the Mutex of an autoload): it has no class to ask. */
+static bool is_thread(VALUE object)
+{
+    return !RB_SPECIAL_CONST_P(object) && RBASIC_CLASS(object) && RTEST(rb_obj_is_kind_of(object, rb_cThread));
+}
+
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
  *
@@ -13,7 +19,8 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    hd_wake wake = hd_park(scheduler, HD_WAIT_FOR_BLOCK, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
+    hd_wait_kind kind = is_thread(argv[0]) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
+    hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
 }
 
@@ -22,10 +29,8 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
  * it blocked on the joined one.) */
 static bool may_unblock(const hd_wait *wait, VALUE blocker)
 {
-    if (wait->kind == HD_WAIT_FOR_SLEEP) return true;
-    if (wait->kind != HD_WAIT_FOR_BLOCK) return false;
-    return !RTEST(rb_obj_is_kind_of((VALUE)wait->subject, rb_cThread)) ||
-           RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
+    if (wait->kind == HD_WAIT_FOR_THREAD) return is_thread(blocker);
+    return wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP;
 }
 
 /* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
