@@ -56,7 +56,7 @@ module Heddle
         main.execute { Scope.open(&) }
         stop
       end
-      run
+      run unless main.finished?
       value = main.value
       succeeded = true
       value

@@ -24,15 +24,6 @@ contract "AddressResolve" do
     end
   end
 
-  # CRuby resolves the service itself, and only numbers, once a scheduler has resolved the host.
-  def test_a_service_by_name
-    plain = lookup("localhost", "http")
-    skip("this machine does not know the service http") unless plain.is_a?(Array)
-
-    assert_equal(plain, reactor { lookup("localhost", "http") })
-    reactor { assert_equal(80, Addrinfo.tcp("localhost", "http").ip_port) }
-  end
-
   def test_numeric_addresses
     reactor do
       assert_equal("127.0.0.1", Addrinfo.tcp("127.0.0.1", 80).ip_address)

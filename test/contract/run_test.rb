@@ -75,7 +75,7 @@ contract "Run" do
   end
 
   def test_the_backend
-    { "uring" => "io_uring", "epoll" => "epoll" }.each do |name, shown|
+    { "uring" => "uring", "epoll" => "epoll" }.each do |name, shown|
       next unless name == backend
 
       assert_equal(shown, Heddle.run(backend: name) { Fiber.scheduler.backend })

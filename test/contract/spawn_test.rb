@@ -255,17 +255,6 @@ contract "Spawn" do
     run { assert_raises(ArgumentError) { Heddle.spawn } }
   end
 
-  def test_spawn_after_the_run_has_ended
-    scope = run { |inner| inner }
-
-    assert_raises(Heddle::Error) { scope.spawn { nil } }
-    assert_raises(Heddle::Error) { Heddle.spawn { nil } }
-  end
-
-  def test_the_scope_is_given_to_the_block
-    assert_equal(3, run { |scope| scope.spawn { sleep(0) && 3 }.value })
-  end
-
   def test_spawn_in_a_plain_fiber
     run do
       queue = Thread::Queue.new

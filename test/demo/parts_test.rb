@@ -36,12 +36,12 @@ class DemoPartsTest < HeddleTest
   end
 
   def answer(**changes)
-    { started: 1.0, ended: 3.0, made: 10, limit: nil, errors: {}, backend: nil }.merge(changes)
+    { started: 1.0, ended: 3.0, made: 10, errors: {}, backend: nil }.merge(changes)
   end
 
   def test_a_measurement_sums_up_several_clients
-    answers = [answer(errors: { "a" => 1 }), answer(started: 2.0, ended: 6.0, errors: { "a" => 2, "b" => 1 }, limit: 3)]
-    sum = Demo::Measurement.new(answers, asked: 20)
+    answers = [answer(errors: { "a" => 1 }), answer(started: 2.0, ended: 6.0, errors: { "a" => 2, "b" => 1 })]
+    sum = Demo::Measurement.new(answers, asked: 20, limit: 3)
 
     assert_equal([20, 5.0, { "a" => 3, "b" => 1 }, 4, 3.2, 3],
                  [sum.made, sum.seconds, sum.errors, sum.error_count, sum.rate, sum.limit])
@@ -62,29 +62,34 @@ class DemoPartsTest < HeddleTest
       numbers = Thread::Queue.new
       styles.public_send(style, 50) { |number| numbers << number }
 
-      assert_equal([(0...50).to_a, 50, nil], [Array.new(numbers.size) { numbers.pop }.sort, styles.made, styles.limit])
+      assert_equal([(0...50).to_a, 50], [Array.new(numbers.size) { numbers.pop }.sort, styles.made])
     end
   end
 
-  # A system that carries four threads (or fibers) at once: every request is made all the same.
-  def test_where_the_system_gives_no_more
-    [[ThreadError, Thread.method(:new)], [FiberError, Thread.method(:new)]].each do |error, start|
-      styles = Demo::Styles.new
+  def test_no_more_at_once_than_the_limit
+    %i[threads heddle].each do |style|
+      at_once = []
       alive = 0
-      made = 0
-      styles.send(:start, 20) do |_number|
-        raise error, "can't create" if alive >= 4
-
-        alive += 1
-        start.call { sleep(0.01) && (alive -= 1) && (made += 1) }
+      styles = Demo::Styles.new(limit: 4)
+      styles.public_send(style, 20) do
+        at_once << (alive += 1)
+        sleep(0.005)
+        alive -= 1
       end
 
-      assert_equal([20, 20, 4], [made, styles.made, styles.limit])
+      assert_equal([20, 4], [styles.made, at_once.max])
     end
   end
 
-  def test_where_the_system_gives_none_at_all
-    assert_raises(ThreadError) { Demo::Styles.new.send(:start, 2) { raise ThreadError, "can't create" } }
+  def test_where_the_system_gives_no_more
+    [ThreadError, FiberError].each do |error|
+      given = 0
+      full = assert_raises(Demo::Styles::Full) do
+        Demo::Styles.new.send(:start, 9) { (given += 1) < 5 ? given : raise(error, "can't create") }
+      end
+
+      assert_equal(4, full.carried)
+    end
   end
 
   def test_targets_survive_the_way_to_another_process

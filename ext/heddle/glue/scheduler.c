@@ -195,9 +195,9 @@ static VALUE heddle_backends(VALUE module)
         char reason[160] = "";
         bool available = (*ops)->probe(reason, sizeof(reason)) == 0;
         VALUE entry = rb_hash_new();
-        rb_hash_aset(entry, ID2SYM(rb_intern("name")), rb_str_new_cstr((*ops)->name));
+        rb_hash_aset(entry, ID2SYM(rb_intern("name")), rb_usascii_str_new_cstr((*ops)->name));
         rb_hash_aset(entry, ID2SYM(rb_intern("available")), available ? Qtrue : Qfalse);
-        rb_hash_aset(entry, ID2SYM(rb_intern("reason")), available ? Qnil : rb_str_new_cstr(reason));
+        rb_hash_aset(entry, ID2SYM(rb_intern("reason")), available ? Qnil : rb_usascii_str_new_cstr(reason));
         rb_ary_push(list, entry);
     }
     return list;
@@ -233,7 +233,7 @@ static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 static VALUE scheduler_backend(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    return scheduler->ops ? rb_str_new_cstr(scheduler->ops->name) : Qnil;
+    return scheduler->ops ? rb_usascii_str_new_cstr(scheduler->ops->name) : Qnil;
 }
 
 /* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.

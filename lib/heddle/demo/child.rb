@@ -16,6 +16,9 @@ module Heddle
       # YJIT is on unless the user's environment says otherwise.
       ENVIRONMENT = { "RUBY_YJIT_ENABLE" => ENV.fetch("RUBY_YJIT_ENABLE", "1") }.freeze
 
+      # Seconds that a child may take to end.
+      PATIENCE = 2
+
       # @param feature [String] what to require
       # @param code [String] what to run then
       # @param bare [Boolean] without RubyGems and what RUBYOPT asks for: starts sooner
@@ -48,15 +51,17 @@ module Heddle
         JSON.parse(line, symbolize_names: true)
       end
 
-      # Ends the child and waits for it.
+      # Ends the child, by force if need be, and waits for it.
       # @return [void]
       def close
         return unless @pid
 
         @input.close
         @output.close
+        ended = Process.detach(@pid)
         Process.kill(:TERM, @pid) # it may be in the midst of a measurement
-        Process.wait(@pid)
+        Process.kill(:KILL, @pid) unless ended.join(PATIENCE)
+        ended.join
         @pid = nil
       end
 

@@ -26,6 +26,10 @@ module Heddle
         end
       rescue LoadError => e
         $stdout.puts(e.message)
+      rescue Styles::Full => e
+        # No way to go on in this process: when Ruby 3.3 cannot make a thread, no other thread ever runs again.
+        $stdout.write_nonblock("#{JSON.generate({ full: e.carried })}\n")
+        exit!(1)
       end
 
       # @param style [String] "blocking", "threads" or "heddle"
@@ -40,14 +44,15 @@ module Heddle
 
       # Makes requests and checks every answer.
       # @return [Hash] when it started and ended, how many requests were made, how many went wrong and how
-      def measure(delay_ms:, requests:)
+      # @raise [Styles::Full]
+      def measure(delay_ms:, requests:, limit: nil)
         @errors.clear
-        styles = Styles.new
+        styles = Styles.new(limit:)
         GC.start
         started = now
         styles.public_send(@style, requests) { |number| request(delay_ms, number) }
         ended = now
-        { started:, ended:, made: styles.made, limit: styles.limit, errors: @errors, backend: @backend }
+        { started:, ended:, made: styles.made, errors: @errors, backend: @backend }
       end
 
       private

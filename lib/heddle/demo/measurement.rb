@@ -21,13 +21,14 @@ module Heddle
 
       # @param answers [Array<Hash>] what Client#measure returned
       # @param asked [Integer] how many requests were asked for
-      def initialize(answers, asked:)
+      # @param limit [Integer, nil] see #limit
+      def initialize(answers, asked:, limit: nil)
         @asked = asked
+        @limit = limit
         @made = answers.sum { |answer| answer[:made] }
         @seconds = answers.map { |answer| answer[:ended] }.max - answers.map { |answer| answer[:started] }.min
         @errors = answers.map { |answer| answer[:errors].transform_keys(&:to_s) }
           .reduce { |sum, errors| sum.merge(errors) { |_, a, b| a + b } }
-        @limit = answers.filter_map { |answer| answer[:limit] }.min
         @backend = answers.first[:backend]
       end
 

@@ -8,17 +8,25 @@ module Heddle
       # Seconds that blocking may take: it is measured on as many requests as fit in.
       SAMPLE_SECONDS = 1.0
 
+      # The system gives no further thread or fiber.
+      class Full < StandardError
+        # @return [Integer] how many it gave
+        attr_reader :carried
+
+        def initialize(carried)
+          @carried = carried
+          super("no more than #{carried} at once")
+        end
+      end
+
       # How many requests were made, less than asked for if they were a sample.
       # @return [Integer]
       attr_reader :made
 
-      # How many threads or fibers the system carried at once, if that was less than asked for; else nil.
-      # @return [Integer, nil]
-      attr_reader :limit
-
-      def initialize
+      # @param limit [Integer, nil] how many threads or fibers to have at once; nil: one for each request
+      def initialize(limit: nil)
+        @limit = limit
         @made = 0
-        @limit = nil
       end
 
       # One after another.
@@ -46,18 +54,14 @@ module Heddle
 
       private
 
-      # Where the system gives no further thread or fiber, the next request waits for an earlier one to end.
+      # At the limit the next request waits for an earlier one to end.
       def start(count)
         running = []
         count.times do |number|
+          running.shift.value if @limit && running.size >= @limit
           running << yield(number)
         rescue ThreadError, FiberError
-          running.select!(&:alive?)
-          raise if running.empty?
-
-          @limit = [@limit, running.size].compact.min
-          running.shift.value
-          retry
+          raise Full, running.size
         end
         running.each(&:value)
         @made = count
