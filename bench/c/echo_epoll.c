@@ -68,7 +68,8 @@ open_connections(int epoll, struct end *clients, struct end *servers)
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof(address);
     int listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) || listen(listener, CONNECTIONS)) fail("listen");
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) || listen(listener, CONNECTIONS))
+        fail("listen");
     if (getsockname(listener, (struct sockaddr *)&address, &length)) fail("getsockname");
 
     for (int i = 0; i < CONNECTIONS; i++) {
@@ -148,7 +149,8 @@ main(int argc, char **argv)
     long done = run(wanted);
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = seconds(CLOCK_MONOTONIC) - wall;
-    printf("{\"status\":\"%s\",\"cpu\":%.9f,\"wall\":%.9f,\"operations\":%ld,\"backend\":\"epoll\",\"result\":\"%ld\"}\n",
+    printf("{\"status\":\"%s\",\"cpu\":%.9f,\"wall\":%.9f,\"operations\":%ld,\"backend\":\"epoll\","
+           "\"result\":\"%ld\"}\n",
            done == wanted ? "ok" : "wrong result", cpu, wall, wanted, done);
     return 0;
 }

@@ -49,7 +49,9 @@ module Bench
 
       figures = Statistics.summary(cell)
       text = "#{number(figures[:median])} ±#{(figures[:spread] * 100).round}%"
-      cell.peer == @peers.first ? text : "#{text} (#{format("%.2f", Statistics.ratio(cell, base(cell.row)) || Float::NAN)})"
+      return text if cell.peer == @peers.first
+
+      "#{text} (#{format("%.2f", Statistics.ratio(cell, base(cell.row)) || Float::NAN)})"
     end
 
     # CPU, wall and objects of every cell.

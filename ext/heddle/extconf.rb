@@ -19,7 +19,9 @@ variant = ENV.fetch("HEDDLE_VARIANT", "release")
 flags = VARIANTS.fetch(variant) { abort "HEDDLE_VARIANT: #{variant.inspect} is not one of #{VARIANTS.keys.join(", ")}" }
 
 abort "Heddle needs Linux for now (io_uring or epoll)." unless RUBY_PLATFORM.include?("linux")
-abort "Heddle needs Ruby 3.3.2 or newer, this is #{RUBY_VERSION}." if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3.2")
+if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3.2")
+  abort "Heddle needs Ruby 3.3.2 or newer, this is #{RUBY_VERSION}."
+end
 abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
 
 layers = %w[core os glue]

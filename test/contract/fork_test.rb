@@ -204,7 +204,9 @@ contract "Fork" do
   def test_the_child_of_the_child
     reactor do
       name = backend
-      assert_equal("\":inner\"", in_child { Heddle.run(backend: name) { in_child { Heddle.run(backend: name) { :inner } } } })
+      outer = in_child { Heddle.run(backend: name) { in_child { Heddle.run(backend: name) { :inner } } } }
+
+      assert_equal("\":inner\"", outer)
     end
   end
 end

@@ -48,7 +48,9 @@ contract "Run" do
   end
 
   def test_raises_what_the_block_raises
-    error = assert_raises(ZeroDivisionError) { Heddle.run(backend: backend) { sleep(0.001) && raise(ZeroDivisionError, "mine") } }
+    error = assert_raises(ZeroDivisionError) do
+      Heddle.run(backend: backend) { sleep(0.001) && raise(ZeroDivisionError, "mine") }
+    end
 
     assert_equal("mine", error.message)
     assert_match(/run_test/, error.backtrace.first)

@@ -248,7 +248,13 @@ contract "Spawn" do
 
     assert_kind_of(StandardError, error)
     assert_match(/Heddle\.run/, error.message)
-    run { assert_match(/Heddle\.run/, Thread.new { Heddle.spawn { nil } rescue $!.message }.value) } # rubocop:disable Style/RescueModifier
+    spawning = lambda do
+      Heddle.spawn { nil }
+    rescue Heddle::Error => e
+      e.message
+    end
+
+    run { assert_match(/Heddle\.run/, Thread.new(&spawning).value) }
   end
 
   def test_needs_a_block

@@ -28,9 +28,11 @@ class DocsExamplesTest < HeddleTest
 
   # `expression # => value` becomes a check.
   def checked(code)
-    code.gsub(/^(\s*)([^#\n]+?)\s+# => (.+)$/) do
-      "#{$1}__actual = (#{$2}); raise \"#{'#{__actual.inspect}'} is not #{$3.gsub(/["#\\]/) { |c| "\\#{c}" }}\" unless " \
-        "__actual.inspect == (#{$3}).inspect"
+    code.gsub(/^(\s*)([^#\n]+?)\s+# => (.+)$/) do |line|
+      actual = Regexp.last_match(2)
+      expected = Regexp.last_match(3)
+      "[(#{actual}), (#{expected})].then { |a, b| " \
+        "a.inspect == b.inspect or raise %q(#{line.strip}) + ': ' + a.inspect }"
     end
   end
 

@@ -20,7 +20,8 @@ module TestSupport
     class << self
       # [name, nil or the reason why it is not available], best first.
       def backends
-        @backends ||= (ENV["HEDDLE_TEST_BACKENDS"]&.split(",") || Heddle.backends.map { |one| one[:name] }).map do |name|
+        names = ENV["HEDDLE_TEST_BACKENDS"]&.split(",")
+        @backends ||= (names || Heddle.backends.map { |one| one[:name] }).map do |name|
           [name, reason(name)]
         end
       end

@@ -56,7 +56,8 @@ module Upstream
     # A line per test: "[1/3] TestFiberSleep#test_sleep = 0.04 s"; a failure is told below, with its number.
     def read(output)
       output.scan(%r{^\[ *\d+/\d+\] (\S+#\S+)(?: = [\d.]+ s)?}) { |(test)| @outcomes[test] = [:passed, nil] }
-      output.scan(/^ *\d+\) (Failure|Error|Skipped|Timeout):\n(\S+#[^\s:]+)(.*?)(?=^ *\d+\) |^Finished|\z)/m) do |kind, test, text|
+      pattern = /^ *\d+\) (Failure|Error|Skipped|Timeout):\n(\S+#[^\s:]+)(.*?)(?=^ *\d+\) |^Finished|\z)/m
+      output.scan(pattern) do |kind, test, text|
         @outcomes[test] = [kind == "Skipped" ? :skipped : :failed, text.strip]
       end
       return if output.include?("Finished tests in")

@@ -96,7 +96,8 @@ static VALUE look(selection *selection)
     if (!ready && !buffered) return Qnil;
     for (size_t i = 0; i < selection->count; i++) {
         if (selection->polls[i].revents & POLLNVAL) rb_syserr_fail(EBADF, NULL);
-        selection->interests[i].revents |= hd_events_ready(EVENTS[selection->entries[i].set], selection->polls[i].revents);
+        short events = EVENTS[selection->entries[i].set];
+        selection->interests[i].revents |= hd_events_ready(events, selection->polls[i].revents);
     }
     return ready_arrays(selection);
 }

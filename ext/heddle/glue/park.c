@@ -30,11 +30,13 @@ int64_t hd_deadline_from(VALUE timeout)
 typedef struct {
     hd_reactor *reactor;
     int64_t timeout_ns;
+    bool ran;
 } poll_call;
 
 static void *poll_without_gvl(void *pointer)
 {
     poll_call *call = pointer;
+    call->ran = true;
     hd_reactor_poll_nogvl(call->reactor, call->timeout_ns);
     return NULL;
 }
@@ -82,7 +84,7 @@ static void poll_now(hd_scheduler *scheduler)
 static void turn(hd_scheduler *scheduler)
 {
     hd_reactor *reactor = &scheduler->reactor;
-    poll_call call = {reactor, hd_reactor_timeout(reactor)};
+    poll_call call = {reactor, hd_reactor_timeout(reactor), false};
     if (call.timeout_ns == 0) {
         poll_now(scheduler);
         return;
@@ -91,7 +93,9 @@ static void turn(hd_scheduler *scheduler)
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = false;
     reap(scheduler);
-    if (scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
+    /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
+     * not see: another thread waits for the GVL. */
+    if (!call.ran || scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
 }
 
 /* -- switching ----------------------------------------------------------------------------------------------- */
@@ -126,6 +130,10 @@ static void switch_or_turn(hd_scheduler *scheduler, hd_wait *own)
     }
     if (hd_reactor_poll_due(reactor)) poll_now(scheduler);
     hd_wait *next = hd_reactor_next(reactor);
+    if (!next && !reactor->slept) { /* busy: more has likely come meanwhile, so look before going to sleep */
+        poll_now(scheduler);
+        next = hd_reactor_next(reactor);
+    }
     if (next == own && own) return;
     if (next)
         transfer_to((VALUE)hd_wait_fiber(next));

@@ -21,6 +21,9 @@ module Heddle
         end
       end
 
+      # Takes Heddle's own frames out of one error's backtrace.
+      # @param error [Exception]
+      # @return [void]
       def trim(error)
         frames = error.backtrace
         return if frames.nil? || error.frozen?
