@@ -30,7 +30,7 @@ module Heddle
 
       def head
         <<~TEXT.chomp
-          #{thousands(@settings.requests)} requests, each a plain Net::HTTP.start on a new connection, each answer checked
+          #{thousands(@settings.requests)} requests, each a Net::HTTP.start on a new connection, each answer checked
           #{System.ruby}, Heddle on #{@result.backend || "nothing"}, #{System.machine}
         TEXT
       end
