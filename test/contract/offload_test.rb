@@ -95,8 +95,8 @@ contract "Offload" do
       10.times do
         job = go do
           Zlib::Deflate.deflate(data, 9)
-        rescue ZeroDivisionError
-          :interrupted
+        rescue ZeroDivisionError, Zlib::DataError
+          :interrupted # Zlib itself fails when its work is stopped, also on a plain thread
         end
         sleep(0.002)
         job.fiber.raise(ZeroDivisionError) unless job.finished?

@@ -70,7 +70,7 @@ contract "Timeout" do
           rescue StandardError
             swallowed = true
           end
-          sleep
+          sleep(1)
         end
       end
 
