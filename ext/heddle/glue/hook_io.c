@@ -15,7 +15,7 @@ typedef struct {
     size_t length, offset; /* into the buffer; length 0: one transfer, of any size */
     off_t from;            /* in the file, or HD_NO_OFFSET */
     int fd;
-    bool is_socket;
+    hd_file_kind kind;
 } transfer;
 
 static VALUE eTimeoutError, cBasicSocket;
@@ -188,6 +188,7 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
+    if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
     if (call->direction == HD_READ && !hd_scheduler_foreign(call->scheduler))
         remember_empty(call->scheduler, call->fd, !at_once);
 }
@@ -196,7 +197,7 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
 static ssize_t transfer_some(transfer *call)
 {
     int64_t deadline_ns = 0;
-    bool guess = call->direction == HD_READ && call->is_socket && !must_not_wait(call);
+    bool guess = call->direction == HD_READ && call->kind == HD_SOCKET && !must_not_wait(call);
     for (;;) {
         size_t size;
         void *bytes = bytes_of(call, &size);
@@ -207,7 +208,7 @@ static ssize_t transfer_some(transfer *call)
             wait_ready(call, &deadline_ns);
             continue;
         }
-        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->is_socket);
+        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->kind);
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
@@ -233,6 +234,13 @@ static VALUE transfer_all(transfer *call)
     return SIZET2NUM(total);
 }
 
+/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in wait_ready. */
+static hd_file_kind kind_of(VALUE io)
+{
+    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
+    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
+}
+
 static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
                             VALUE offset)
 {
@@ -250,7 +258,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
         .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
         .fd = rb_io_descriptor(io),
-        .is_socket = RTEST(rb_obj_is_kind_of(io, cBasicSocket)),
+        .kind = kind_of(io),
     };
     return transfer_all(&call);
 }

@@ -34,10 +34,10 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     return moved < 0 ? -errno : moved;
 }
 
-static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, bool is_socket)
+static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
 {
     ssize_t moved;
-    if (is_socket) {
+    if (kind == HD_SOCKET) {
         moved = direction == HD_READ ? recv(fd, bytes, size, MSG_DONTWAIT)
                                      : send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         return moved < 0 ? -errno : moved;
@@ -48,15 +48,15 @@ static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size
     if (moved >= 0) return moved;
     int error = errno;
     if (error == EOPNOTSUPP || error == ENOSYS) return try_after_poll(direction, fd, bytes, size, offset);
-    if (error == EAGAIN && (offset != HD_NO_OFFSET || is_file(fd))) return -EINPROGRESS;
+    if (error == EAGAIN && (offset != HD_NO_OFFSET || (kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
     return -error;
 }
 
-ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, bool is_socket)
+ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
 {
     ssize_t moved;
     do {
-        moved = try_once(direction, fd, bytes, size, offset, is_socket);
+        moved = try_once(direction, fd, bytes, size, offset, kind);
     } while (moved == -EINTR);
     return moved;
 }

@@ -10,11 +10,14 @@
 
 typedef enum { HD_READ, HD_WRITE } hd_direction;
 
+/* What the caller knows of the descriptor. */
+typedef enum { HD_MAYBE_FILE, HD_STREAM, HD_SOCKET } hd_file_kind;
+
 enum { HD_NO_OFFSET = -1 };
 
 /* Bytes moved, or -errno. -EAGAIN: not ready, wait for readiness. -EINPROGRESS: only a worker can do it without
  * blocking (a file that is not in the page cache, or that the kernel cannot write without waiting). */
-ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, bool is_socket);
+ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind);
 
 typedef struct {
     hd_job job;

@@ -58,14 +58,24 @@ module Heddle
 
         @input.close
         @output.close
-        ended = Process.detach(@pid)
         Process.kill(:TERM, @pid) # it may be in the midst of a measurement
-        Process.kill(:KILL, @pid) unless ended.join(PATIENCE)
-        ended.join
+        Process.kill(:KILL, @pid) unless ended?
+        Process.wait(@pid) unless @ended
         @pid = nil
       end
 
       private
+
+      # Whether it ends within PATIENCE. Without a thread: there may be none left to be had.
+      def ended?
+        deadline = now + PATIENCE
+        sleep(0.005) until (@ended = Process.wait(@pid, Process::WNOHANG)) || now > deadline
+        @ended
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
 
       # The same copy of Heddle as here, in the same build.
       def load_path
