@@ -2,17 +2,9 @@
 
 require_relative "scheduler/blocking_pool"
 require_relative "scheduler/error_report"
+require_relative "scheduler/io_buffer_warning"
 
 module Heddle
-  # Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read.
-  begin
-    experimental = Warning[:experimental]
-    Warning[:experimental] = false
-    IO::Buffer.new(1).free
-  ensure
-    Warning[:experimental] = experimental
-  end
-
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
@@ -84,6 +76,8 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
+      return Fiber.blocking { work.call } if closing? # (a non-blocking fiber would be asked again)
+
       open
       BlockingPool.current.run(work)
     end

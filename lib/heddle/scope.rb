@@ -44,6 +44,8 @@ module Heddle
       task = Task.new(self, name)
       @tasks[task] = true
       task.start(&)
+    ensure
+      @tasks.delete(task) unless task.nil? || task.started? # Ruby had no stack for it
     end
 
     # @return [Boolean] can tasks be spawned in it?

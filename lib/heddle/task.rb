@@ -86,6 +86,11 @@ module Heddle
     end
 
     # @private
+    def started?
+      !@fiber.nil?
+    end
+
+    # @private
     def start(&block)
       @scheduler.fiber { execute(&block) }
       self

@@ -12,7 +12,7 @@ contract "ConditionVariable" do
       jobs = Array.new(3) { go { mutex.synchronize { condition.wait(mutex) } } }
       settle
       mutex.synchronize { condition.signal }
-      wait_until { jobs.count(&:finished?) == 1 }
+      wait_until { jobs.one?(&:finished?) }
       settle
 
       assert_equal(1, jobs.count(&:finished?))

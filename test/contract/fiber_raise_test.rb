@@ -51,11 +51,11 @@ contract "FiberRaise" do
     define_method("test_raise_into_#{name}") do
       reactor do
         events, job = waiting(name)
-        after = false
+        after = []
         job.fiber.raise(ZeroDivisionError, "sent")
-        after = true
+        after << :raised
 
-        assert(after)
+        assert_equal([:raised], after)
         assert_equal(:rescued, job.value)
         assert_equal(["sent", :ensured], events)
         Process.waitall
@@ -91,7 +91,6 @@ contract "FiberRaise" do
 
   def test_forms_of_raise
     reactor do
-      job = go { [] }
       seen = []
       job = go do
         3.times do
@@ -238,7 +237,7 @@ contract "FiberRaise" do
 
   def test_two_fibers_that_end_each_other
     reactor do
-      one = two = nil
+      two = nil
       one = go { sleep(0.01) && two.fiber.kill }
       two = go { sleep(0.01) && one.fiber.kill }
       [one, two].each(&:value)

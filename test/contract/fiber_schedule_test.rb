@@ -127,16 +127,16 @@ contract "FiberSchedule" do
 
   # Hazard: a fiber spawned during shutdown was lost.
   def test_a_fiber_started_at_the_very_end_is_run
-    [:run, :set_scheduler].each do |entry|
-      ended = false
+    %i[run set_scheduler].each do |entry|
+      ended = []
       reactor(entry: entry) do
         Fiber.schedule do
           sleep(0.01)
-          Fiber.schedule { sleep(0.01) && (ended = true) }
+          Fiber.schedule { sleep(0.01) && (ended << entry) }
         end
       end
 
-      assert(ended, entry)
+      assert_equal([entry], ended)
     end
   end
 

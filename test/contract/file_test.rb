@@ -159,6 +159,7 @@ contract "RegularFile" do
           File.read(name)
         end
       end
+
       jobs.each_with_index { |job, i| assert_equal("content #{i}\n" * 1000, job.value) }
     end
   end
@@ -184,7 +185,7 @@ contract "RegularFile" do
 
   def test_devices
     reactor do
-      assert_equal(0, File.read("/dev/null").bytesize)
+      assert_equal(0, File.read(File::NULL).bytesize)
       assert_equal("\0" * 100, File.open("/dev/zero") { |file| file.read(100) })
       assert_equal(16, File.open("/dev/urandom") { |file| file.read(16) }.bytesize)
       assert_match(/\Aruby|\A/, File.read("/proc/self/comm"))

@@ -16,7 +16,7 @@ contract "Fork" do
       reader.close
       result = begin
         yield.inspect
-      rescue Exception => e # rubocop:disable Lint/RescueException
+      rescue Exception => e
         "#{e.class}: #{e.message} #{e.backtrace&.first(3)}"
       end
       writer.write(result)
@@ -46,6 +46,7 @@ contract "Fork" do
   def test_the_child_may_start_its_own
     reactor do
       name = backend
+
       assert_equal("[1, :mine]", in_child do
         Heddle.run(backend: name) do
           reader, writer = IO.pipe
@@ -197,6 +198,7 @@ contract "Fork" do
     reactor do
       sleep(0.001)
       own = `ls -l /proc/self/fd`
+
       refute_match(/eventpoll|io_uring|eventfd/, own)
     end
   end

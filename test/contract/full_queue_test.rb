@@ -43,14 +43,6 @@ contract "FullQueue" do
     end
   end
 
-  def test_a_thousand_children
-    reactor do
-      jobs = Array.new(100) { |i| go { Process.wait2(spawn("exit #{i}")).last.exitstatus } }
-
-      assert_equal((0...100).to_a, jobs.map(&:value))
-    end
-  end
-
   def test_ten_thousand_cancelled_waits
     reactor do
       reader, writer = pipe

@@ -127,6 +127,7 @@ contract "Gc" do
 
   def test_memsize
     require "objspace"
+
     reactor { assert_operator(ObjectSpace.memsize_of(Fiber.scheduler), :>, 0) }
   end
 end

@@ -25,9 +25,9 @@ contract "PlainFiber" do
     everywhere do
       reader, writer = pipe
       go { 3.times { |i| sleep(0.005) && writer.puts(i) } && writer.close }
-      lines = Enumerator.new { |yielder| (line = reader.gets) ? yielder << line : (raise StopIteration) while true }
+      lines = Enumerator.new { |yielder| loop { (line = reader.gets) ? yielder << line : (raise StopIteration) } }
 
-      assert_equal(["0\n", "1\n", "2\n"], [lines.next, lines.next, lines.next])
+      assert_equal(%W[0\n 1\n 2\n], [lines.next, lines.next, lines.next])
       assert_raises(StopIteration) { lines.next }
     end
   end

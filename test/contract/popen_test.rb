@@ -92,7 +92,7 @@ contract "Popen" do
     reactor do
       PTY.spawn("sh", "-c", "read x; echo got $x") do |reader, writer, pid|
         [reader, writer].each { |io| keep(io) } # Ruby leaves them open
-        job = go { reader.gets && reader.gets }
+        job = go { Array.new(2) { reader.gets }.last }
         settle
         writer.puts("it")
 

@@ -228,4 +228,12 @@ contract "ProcessWait" do
       assert_equal(before, descriptor_count)
     end
   end
+
+  def test_a_hundred_children
+    reactor do
+      jobs = Array.new(100) { |i| go { Process.wait2(spawn("exit #{i}")).last.exitstatus } }
+
+      assert_equal((0...100).to_a, jobs.map(&:value))
+    end
+  end
 end

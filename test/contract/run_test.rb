@@ -64,7 +64,7 @@ contract "Run" do
       Heddle.run(backend: backend) do
         Heddle.spawn do
           sleep(20)
-        rescue Exception => e # rubocop:disable Lint/RescueException
+        rescue Exception => e
           ended = e.class
           raise
         end
@@ -127,6 +127,7 @@ contract "Run" do
 
   def test_one_after_the_other
     before = descriptor_count
+
     20.times { |i| assert_equal(i, Heddle.run(backend: backend) { sleep(0.001) && i }) }
 
     assert_equal(before, descriptor_count)

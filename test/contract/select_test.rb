@@ -160,6 +160,7 @@ contract "Select" do
       jobs = Array.new(5) { go { IO.select([reader], nil, nil, 20) } }
       settle
       writer.write("x")
+
       jobs.each { |job| assert_equal([[reader], [], []], job.value) }
     end
   end
@@ -197,6 +198,7 @@ contract "Select" do
     reactor do
       reader, writer = pipe
       other, _keep_open = pipe
+
       20.times do
         assert_nil(IO.select([reader, other], nil, nil, 0.001))
       end
@@ -207,7 +209,7 @@ contract "Select" do
     end
   end
 
-  def test_select_of_a_descriptor_above_1024
+  def test_select_of_a_high_descriptor
     need_descriptors(2500)
     reactor do
       files = Array.new(1100) { keep(File.open(File::NULL)) }

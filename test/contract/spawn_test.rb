@@ -88,7 +88,7 @@ contract "Spawn" do
       seen = nil
       task = Heddle.spawn do
         sleep
-      rescue Exception => e # rubocop:disable Lint/RescueException
+      rescue Exception => e
         seen = e
         raise
       end
@@ -233,7 +233,7 @@ contract "Spawn" do
         task = Heddle.spawn { sleep(0.01) && raise(ZeroDivisionError) }
         begin
           task.value
-        rescue Exception => e # rubocop:disable Lint/RescueException
+        rescue Exception => e
           seen = e
           raise
         end

@@ -13,7 +13,7 @@ contract "StaleWake" do
   waits = {
     "queue" => [->(queue, _) { queue.pop }, ->(queue, _) { queue.push(:right) }],
     "queue_with_timeout" => [->(queue, _) { queue.pop(timeout: 20) }, ->(queue, _) { queue.push(:right) }],
-    "sleep" => [->(_, _) { sleep(0.2) && :right }, ->(_, _) { nil }],
+    "sleep" => [->(_, _) { sleep(0.2) && :right }, ->(_, _) {}],
     "read" => [->(_, io) { io.readpartial(1) && :right }, ->(_, io) { io.write("x") }],
     "wait_readable" => [->(_, io) { io.wait_readable(20) && :right }, ->(_, io) { io.write("x") }],
     "select" => [->(_, io) { IO.select([io], nil, nil, 20) && :right }, ->(_, io) { io.write("x") }],
@@ -70,7 +70,6 @@ contract "StaleWake" do
         Thread.new { 3.times { scheduler.unblock(queue, job.fiber) } }.join
       end
     end
-
   end
 
   waits.each_key do |name|

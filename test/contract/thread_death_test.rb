@@ -117,7 +117,7 @@ contract "ThreadDeath" do
       Heddle.run(backend: name) do
         begin
           sleep
-        rescue Exception # rubocop:disable Lint/RescueException
+        rescue Exception
           nil
         end
         sleep(0.01)

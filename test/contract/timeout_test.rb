@@ -56,6 +56,7 @@ contract "Timeout" do
 
   def test_negative_seconds
     skip("Ruby checks since timeout 0.4.4") if Gem::Version.new(Timeout::VERSION) < Gem::Version.new("0.4.4")
+
     reactor { assert_raises(ArgumentError) { Timeout.timeout(-1) { nil } } }
   end
 

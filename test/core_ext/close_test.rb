@@ -75,6 +75,7 @@ contract "Close" do
       jobs = [go { server.accept }, go { server.wait_readable }]
       settle
       server.close
+
       jobs.each { |job| assert_closed(job) }
     end
   end
@@ -187,6 +188,7 @@ contract "Close" do
       writing = go { io.write("x" * 5_000_000) }
       settle
       closing = go { io.close }
+
       [reading, writing].each { |job| refute_nil(job.failure) }
       closing.value
     end

@@ -41,6 +41,7 @@ class DocsExamplesTest < HeddleTest
       script = File.join(folder, "example.rb")
       File.write(script, checked(code))
       output, status = Open3.capture2e(RbConfig.ruby, "-I#{ROOT}/lib", "-rheddle", script, chdir: folder)
+
       assert_predicate status, :success?, "#{document}:#{line}: #{output}"
     end
   end

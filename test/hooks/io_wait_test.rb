@@ -124,10 +124,10 @@ contract "HookIOWait" do
 
   def test_io_close
     reactor do
-      number = IO.pipe.each { |io| io.autoclose = false }.map(&:fileno)
+      numbers = IO.pipe.each { |io| io.autoclose = false }.map(&:fileno)
 
-      assert(number.map { |fd| scheduler.io_close(fd) }.all?)
-      assert_raises(Errno::EBADF) { IO.for_fd(number[0], autoclose: false) }
+      assert_equal([true, true], numbers.map { |fd| scheduler.io_close(fd) })
+      assert_raises(Errno::EBADF) { IO.for_fd(numbers[0], autoclose: false) }
     end
   end
 end

@@ -113,7 +113,9 @@ module TestSupport
     def reactor(entry: ENTRY, &block)
       body = -> { end_jobs_on_error(&block) }
       value = reference? ? in_thread(&body) : in_scheduler(entry, &body)
-      @jobs.filter_map(&:unseen_error).each { |error| raise error }
+      error = @jobs.filter_map(&:unseen_error).first
+      raise error if error
+
       value
     ensure
       @jobs = []
@@ -147,6 +149,7 @@ module TestSupport
       progress = turns - turns_before
       running = false
       ticker.value
+
       assert_operator(progress, :>=, at_least, "other fibers stood still")
       value
     ensure
@@ -158,7 +161,7 @@ module TestSupport
     # When a test fails in its main block, its jobs may wait for ever: they end here, so that the failure is seen.
     def end_jobs_on_error
       yield
-    rescue Exception # rubocop:disable Lint/RescueException
+    rescue Exception
       @jobs.each { |job| job.fiber&.kill unless job.finished? || reference? }
       raise
     end
@@ -174,7 +177,7 @@ module TestSupport
     end
 
     def in_scheduler(entry, &block)
-      return Heddle.run(backend: backend) { yield } if entry == "run" || entry == :run
+      return Heddle.run(backend: backend) { yield } if ["run", :run].include?(entry)
 
       job = Job.new
       thread = Thread.new do

@@ -33,7 +33,11 @@ module TestSupport
 
     # A length of 0 means "what there is" up to 4.0; since 4.1 it means nothing.
     def in_order(length, offset)
-      OFFSET_FIRST ? [offset, length.zero? ? 1 << 20 : length] : [length, offset]
+      if OFFSET_FIRST
+        [offset, length.zero? ? 1 << 20 : length]
+      else
+        [length, offset]
+      end
     end
   end
 end

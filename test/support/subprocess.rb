@@ -47,6 +47,7 @@ module TestSupport
     # Asserts that a script ended well and said nothing on stderr; returns its stdout.
     def assert_script(code, *args, **options, &block)
       outcome = run_ruby(code, *args, **options, &block)
+
       assert_predicate(outcome, :success?, "#{outcome.status}\n#{outcome.out}\n#{outcome.err}")
       assert_equal("", outcome.err)
       outcome.out
@@ -68,6 +69,7 @@ module TestSupport
           Process.kill(:KILL, -pid)
           Process.wait(pid)
           said = threads.map { |thread| thread.join(1)&.value }.join("\n")
+
           flunk("#{command.last(2).join(" ")} took longer than #{timeout} s\n#{said}")
         end
         sleep(0.005)

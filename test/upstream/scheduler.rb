@@ -3,7 +3,6 @@
 # Stands in for CRuby's test/fiber/scheduler.rb: the classes that its tests name, on top of Heddle::Scheduler.
 # run.rb copies it beside them, behind a line that sets the load path (their subprocesses run without gems).
 
-require "fiber"
 require "io/nonblock"
 require "socket"
 require "heddle"

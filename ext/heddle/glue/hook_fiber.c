@@ -1,6 +1,9 @@
 /* The hooks fiber (Fiber.schedule) and yield, and the switches that Fiber#raise and Fiber#kill need. */
 #include "park.h"
 
+static VALUE cFiber, eFiberError;
+static ID id_new;
+
 static VALUE call_block(VALUE block)
 {
     return rb_proc_call_with_block(block, 0, NULL, Qnil);
@@ -21,9 +24,10 @@ static VALUE report(VALUE error)
 /* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
  * the scheduler, any other is reported as Ruby does for a thread. */
-static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, block))
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
 {
-    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    (void)argc, (void)argv, (void)blockarg;
+    ((hd_scheduler *)RTYPEDDATA_GET_DATA(self))->starting = false;
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
@@ -41,11 +45,55 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, block))
     return Qnil;
 }
 
-static VALUE start(VALUE fiber)
+VALUE hd_fiber_body(VALUE self)
 {
-    VALUE result = rb_fiber_transfer(fiber, 0, NULL);
-    RB_GC_GUARD(fiber); /* see transfer_to in park.c */
+    return rb_proc_new(fiber_body, self);
+}
+
+typedef struct {
+    hd_scheduler *scheduler;
+    VALUE fiber, block;
+} start_call;
+
+static VALUE start(VALUE pointer)
+{
+    start_call *call = (void *)pointer;
+    call->scheduler->starting = true;
+    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->block);
+    RB_GC_GUARD(call->fiber); /* see transfer_to in park.c */
     return result;
+}
+
+/* The stacks of fibers that have ended come back only with the fiber objects, so when none could be had, a
+ * collection may bring some. Set when that was not enough: the next start collects first. Any thread may set it. */
+static bool stacks_ran_out;
+
+static void collect_stacks(void)
+{
+    stacks_ran_out = false;
+    rb_funcall(rb_mGC, rb_intern("start"), 0); /* rb_gc_start would heed GC.disable */
+}
+
+static VALUE no_stack(VALUE pointer, VALUE error)
+{
+    if (((start_call *)pointer)->scheduler->starting) stacks_ran_out = true;
+    rb_exc_raise(error);
+}
+
+/* Not tried again from a blocking fiber: the failed switch has left Ruby's count of blocking fibers too low (cont.c,
+ * fiber_switch), and another one would lower it again. */
+static VALUE start_after_gc(VALUE pointer, VALUE error)
+{
+    bool blocking = RTEST(rb_funcall(rb_fiber_current(), rb_intern("blocking?"), 0));
+    if (blocking || !((start_call *)pointer)->scheduler->starting) no_stack(pointer, error);
+    collect_stacks();
+    return rb_rescue2(start, pointer, no_stack, pointer, eFiberError, (VALUE)0);
+}
+
+static VALUE start_or_retry(VALUE pointer)
+{
+    if (RB_UNLIKELY(stacks_ran_out)) collect_stacks();
+    return rb_rescue2(start, pointer, start_after_gc, pointer, eFiberError, (VALUE)0);
 }
 
 /* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
@@ -62,11 +110,11 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     rb_scan_args(argc, argv, "0*&", NULL, &block);
     if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    VALUE fiber = rb_fiber_new(fiber_body, block);
+    start_call call = {scheduler, rb_funcall_with_block(cFiber, id_new, 0, NULL, scheduler->fiber_body), block};
     bool front = ++scheduler->starts % STARTS_IN_A_ROW != 0;
     if (!front) hd_reactor_poll_now(&scheduler->reactor);
-    hd_park_ready(scheduler, front, start, fiber);
-    return fiber;
+    hd_park_ready(scheduler, front, start_or_retry, (VALUE)&call);
+    return call.fiber;
 }
 
 /* Lets the other fibers run (4.0+: Ruby calls it after a signal). */
@@ -100,6 +148,11 @@ static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
 
 void hd_init_hooks_fiber(void)
 {
+    id_new = rb_intern("new");
+    cFiber = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    eFiberError = rb_const_get(rb_cObject, rb_intern("FiberError"));
+    rb_gc_register_mark_object(cFiber);
+    rb_gc_register_mark_object(eFiberError);
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");

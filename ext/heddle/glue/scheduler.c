@@ -67,6 +67,8 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->fatal);
     rb_gc_mark(scheduler->pending);
     rb_gc_mark(scheduler->would_block_fiber);
+    rb_gc_mark(scheduler->closing_fiber);
+    rb_gc_mark(scheduler->fiber_body);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
     if (scheduler->reactor.waits.buckets && scheduler->fork_generation == hd_fork_generation)
         hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
@@ -103,11 +105,12 @@ static VALUE scheduler_alloc(VALUE class)
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
     scheduler->thread = scheduler->home = scheduler->fatal = scheduler->pending = Qnil;
-    scheduler->would_block_fiber = Qnil;
+    scheduler->would_block_fiber = scheduler->closing_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
+    scheduler->fiber_body = hd_fiber_body(self);
     return self;
 }
 

@@ -17,7 +17,10 @@ typedef struct hd_scheduler {
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
     unsigned fork_generation;
+    VALUE closing_fiber;     /* the fiber that is in IO#close, of no file; or nil */
+    VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
     unsigned starts;       /* fibers started so far */
+    bool starting;         /* a fiber is about to begin, for the first time */
     bool home_waits;       /* home is in its loop: switching to it is safe */
     bool check_interrupts; /* the thread has an interrupt for home to look at */
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
@@ -50,6 +53,9 @@ bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 
 /* The IO table of this Ractor: IO object -> interests of all its schedulers. */
 hd_map *hd_io_table(void);
+
+/* A Proc for Fiber.new; the block that the fiber is to run is given when it is first switched to. */
+VALUE hd_fiber_body(VALUE self);
 
 void hd_init_scheduler(void);
 void hd_init_hooks_fiber(void);

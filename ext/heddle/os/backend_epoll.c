@@ -29,7 +29,8 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &
 typedef struct {
     hd_list interests; /* those that wait on this number, in order of arrival */
     uint32_t generation;
-    bool known; /* the kernel had a registration when we last looked */
+    uint16_t events; /* what the registration asks for: the union of its interests, or more */
+    bool known;      /* the kernel had a registration when we last looked */
 } fd_entry;
 
 typedef struct {
@@ -94,9 +95,8 @@ static int reserve(epoll_backend *backend, int fd)
     fd_entry *fds = malloc(count * sizeof(*fds));
     if (!fds) return -ENOMEM;
     for (int i = 0; i < count; i++) {
+        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.known = false};
         hd_list_init(&fds[i].interests);
-        fds[i].generation = i < backend->fds_count ? backend->fds[i].generation : 0;
-        fds[i].known = i < backend->fds_count ? backend->fds[i].known : false;
         hd_node *node;
         while (i < backend->fds_count && (node = hd_list_first(&backend->fds[i].interests))) {
             hd_node_remove(node);
@@ -121,18 +121,26 @@ static int control(epoll_backend *backend, fd_entry *entry, int fd, struct epoll
     return error;
 }
 
-/* Arms the descriptor for the union of its interests. */
-static int update(epoll_backend *backend, int fd)
+static int arm_for(epoll_backend *backend, int fd, uint16_t events)
 {
     fd_entry *entry = &backend->fds[fd];
-    uint32_t events = 0;
-    for (hd_node *node = hd_list_first(&entry->interests); node; node = hd_list_after(&entry->interests, node))
-        events |= (uint16_t)HD_CONTAINER_OF(node, hd_interest, fd_node)->events;
-    struct epoll_event event = {.events = events | EPOLLONESHOT,
+    struct epoll_event event = {.events = (uint32_t)events | EPOLLONESHOT,
                                 .data.u64 = (uint64_t)(entry->generation + 1) << 32 | (uint32_t)fd};
     int error = control(backend, entry, fd, &event);
-    if (!error) entry->generation++; /* a failed arm leaves the events of the last one valid */
-    return error;
+    if (error) return error; /* a failed arm leaves the events of the last one valid */
+    entry->generation++;
+    entry->events = events;
+    return 0;
+}
+
+/* Arms the descriptor for the union of its interests. */
+static int arm_for_all(epoll_backend *backend, int fd)
+{
+    hd_list *interests = &backend->fds[fd].interests;
+    uint16_t events = 0;
+    for (hd_node *node = hd_list_first(interests); node; node = hd_list_after(interests, node))
+        events |= (uint16_t)HD_CONTAINER_OF(node, hd_interest, fd_node)->events;
+    return arm_for(backend, fd, events);
 }
 
 static int epoll_arm(void *pointer, hd_interest *interest)
@@ -141,14 +149,14 @@ static int epoll_arm(void *pointer, hd_interest *interest)
     if (interest->fd < 0) return -EBADF;
     int error = reserve(backend, interest->fd);
     if (error) return error;
-    hd_list_push_back(&backend->fds[interest->fd].interests, &interest->fd_node);
+    fd_entry *entry = &backend->fds[interest->fd];
+    /* Those that wait already are armed for, so the list need not be walked: it may be long. */
+    uint16_t armed = hd_list_empty(&entry->interests) ? 0 : entry->events;
+    error = arm_for(backend, interest->fd, armed | (uint16_t)interest->events);
+    if (error) return error;
+    hd_list_push_back(&entry->interests, &interest->fd_node);
     interest->token = 1;
-    error = update(backend, interest->fd);
-    if (error) {
-        hd_node_remove(&interest->fd_node);
-        interest->token = 0;
-    }
-    return error;
+    return 0;
 }
 
 /* The registration stays armed: at most one event arrives that nobody waits for, and one-shot ends it. */
@@ -200,7 +208,7 @@ static void deliver(epoll_backend *backend, int fd, short revents)
         hd_node_remove(&interest->fd_node);
         hd_interest_deliver(interest, revents);
     }
-    if (!hd_list_empty(&entry->interests) && update(backend, fd) < 0) {
+    if (!hd_list_empty(&entry->interests) && arm_for_all(backend, fd) < 0) {
         while ((node = hd_list_first(&entry->interests))) { /* the descriptor went away under its waiters */
             hd_node_remove(node);
             hd_interest_deliver(HD_CONTAINER_OF(node, hd_interest, fd_node), POLLNVAL);

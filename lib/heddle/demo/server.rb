@@ -66,9 +66,16 @@ module Heddle
           readable&.each { |io| io.equal?(@listener) ? accept_batch : receive(io) }
           answer_due
         end
+      ensure
+        close_connections
       end
 
       private
+
+      def close_connections
+        @partial.each_key(&:close)
+        @due.each_value { |queue| queue.each { |_, socket, _| socket.close } }
+      end
 
       def listen
         listener = TCPServer.new("127.0.0.1", 0)
