@@ -26,7 +26,6 @@ contract "Nonblock" do
     go { sleep(0.1) && writer.write("late") }
     # TLS 1.3 sends session tickets after the handshake: they are readable, but no data.
     assert_raises(OpenSSL::SSL::SSLErrorWaitReadable) { reader.read_nonblock(10) }
-    nil
     reader.to_io.wait_readable until (chunk = reader.read_nonblock(10, exception: false)) != :wait_readable
 
     assert_equal("late", chunk)
@@ -36,7 +35,6 @@ contract "Nonblock" do
     go { sleep(0.1) && writer.write("late") }
 
     assert_equal(:wait_readable, reader.read_nonblock(10, exception: false))
-    nil
     reader.to_io.wait_readable until (chunk = reader.read_nonblock(10, exception: false)) != :wait_readable
 
     assert_equal("late", chunk)
