@@ -64,7 +64,10 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
                     ? wait_in_this_thread(fd, events, deadline_ns)
                     : hd_park_io(scheduler, io, fd, events, deadline_ns, at_once);
-    if (ready == -EPERM) return events; /* a regular file is always ready */
+    if (ready == -EPERM) { /* a regular file is always ready */
+        if (at_once) *at_once = true;
+        return events;
+    }
     if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     return ready;
 }
@@ -151,31 +154,37 @@ static void *bytes_of(transfer *call, size_t *size)
     return (char *)base + call->offset;
 }
 
-static bool must_not_wait(transfer *call)
+static bool must_not_wait(const transfer *call)
 {
     return HD_OFFSET_BEFORE_LENGTH || hd_would_block_active(call->scheduler);
 }
 
-/* A guess, by descriptor, that saves the system call that would find nothing. The peer of a request and response
- * protocol waits at every read: once a read has found nothing, the next one asks the kernel to wait at once, with
- * all the other requests of this turn. When such a wait is answered immediately, the data is a stream, and reads
- * are tried first again. A wrong guess costs a look at the kernel, never more. */
-static bool reads_empty(const hd_scheduler *scheduler, int fd)
+/* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
+ * and response protocol waits at every read, and the writer into a full pipe at every write: once a transfer had to
+ * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
+ * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more. */
+static bool expects_to_wait(const transfer *call)
 {
-    return fd < scheduler->reads_empty_count && scheduler->reads_empty[fd];
+    const hd_scheduler *scheduler = call->scheduler;
+    if (call->kind == HD_MAYBE_FILE || must_not_wait(call)) return false;
+    return call->fd < scheduler->waits_first_count && scheduler->waits_first[call->fd] & 1 << call->direction;
 }
 
-static void remember_empty(hd_scheduler *scheduler, int fd, bool empty)
+static void expect_to_wait(const transfer *call, bool wait)
 {
-    if (fd >= scheduler->reads_empty_count) {
-        int count = (fd + 64) * 2;
-        uint8_t *guesses = realloc(scheduler->reads_empty, count);
+    hd_scheduler *scheduler = call->scheduler;
+    if (call->fd >= scheduler->waits_first_count) {
+        int count = (call->fd + 64) * 2;
+        uint8_t *guesses = realloc(scheduler->waits_first, count);
         if (!guesses) return;
-        memset(guesses + scheduler->reads_empty_count, 0, count - scheduler->reads_empty_count);
-        scheduler->reads_empty = guesses;
-        scheduler->reads_empty_count = count;
+        memset(guesses + scheduler->waits_first_count, 0, count - scheduler->waits_first_count);
+        scheduler->waits_first = guesses;
+        scheduler->waits_first_count = count;
     }
-    scheduler->reads_empty[fd] = empty;
+    if (wait)
+        scheduler->waits_first[call->fd] |= 1 << call->direction;
+    else
+        scheduler->waits_first[call->fd] &= ~(1 << call->direction);
 }
 
 /* Waits until the IO is ready for this transfer. */
@@ -189,22 +198,20 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
     if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
-    if (call->direction == HD_READ && !hd_scheduler_foreign(call->scheduler))
-        remember_empty(call->scheduler, call->fd, !at_once);
+    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once);
 }
 
 /* One transfer of whatever size is possible; waits when none is. */
 static ssize_t transfer_some(transfer *call)
 {
     int64_t deadline_ns = 0;
-    bool guess = call->direction == HD_READ && call->kind == HD_SOCKET && !must_not_wait(call);
+    bool wait_first = expects_to_wait(call);
     for (;;) {
         size_t size;
         void *bytes = bytes_of(call, &size);
         if (size == 0) return 0;
-        bool wait_first = guess && reads_empty(call->scheduler, call->fd);
-        guess = false;
         if (wait_first) {
+            wait_first = false;
             wait_ready(call, &deadline_ns);
             continue;
         }

@@ -80,7 +80,7 @@ static void scheduler_free(void *pointer)
     hd_scheduler *scheduler = pointer;
     hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
     hd_reactor_free(&scheduler->reactor);
-    free(scheduler->reads_empty);
+    free(scheduler->waits_first);
     ruby_xfree(scheduler);
 }
 

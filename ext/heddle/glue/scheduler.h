@@ -26,8 +26,8 @@ typedef struct hd_scheduler {
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     bool closed;
     bool stopped; /* the home loop ends at its next step */
-    uint8_t *reads_empty;    /* by descriptor: the last read found nothing; a guess, see hook_io.c */
-    int reads_empty_count;
+    uint8_t *waits_first;    /* by descriptor, a bit a direction: the last transfer waited; a guess, see hook_io.c */
+    int waits_first_count;
     VALUE would_block_fiber; /* the fiber that is in a *_nonblock method: its io_read must not wait; or nil */
 } hd_scheduler;
 
