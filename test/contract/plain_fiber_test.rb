@@ -73,6 +73,60 @@ contract "PlainFiber" do
     end
   end
 
+  def test_a_task_is_cancelled_while_a_fiber_that_it_resumed_waits
+    reader, = pipe
+    events = []
+    Heddle.run(backend: backend) do
+      lines = Enumerator.new do |yielder|
+        yielder << reader.gets
+      ensure
+        events << :inner
+      end
+      task = Heddle.spawn do
+        lines.next
+      ensure
+        events << :outer
+      end
+      task.cancel
+      task.wait
+
+      assert_predicate(task, :cancelled?)
+      assert_equal(%i[inner outer], events)
+    end
+  end
+
+  def test_a_timeout_strikes_while_a_resumed_fiber_waits
+    require "timeout"
+    reactor do
+      reader, writer = pipe
+      lines = Enumerator.new { |yielder| yielder << reader.gets }
+      fiber = Fiber.new { Fiber.new { reader.gets }.resume }
+
+      [-> { lines.next }, -> { fiber.resume }].each do |wait|
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { wait.call } }
+      end
+      writer.puts("more")
+
+      assert_equal("more\n", reader.gets)
+    end
+  end
+
+  # The timeout belongs to the resumed fiber; the task that resumed it rescues nothing and gets it in the end.
+  def test_a_timeout_inside_of_a_resumed_fiber
+    require "timeout"
+    reactor do
+      reader, = pipe
+      fiber = Fiber.new do
+        Timeout.timeout(0.05) { reader.gets }
+      rescue Timeout::Error
+        :late
+      end
+
+      assert_equal(:late, fiber.resume)
+      sleep(0.06)
+    end
+  end
+
   def test_others_run_while_a_resumed_fiber_waits
     everywhere do
       turns = 0

@@ -59,6 +59,7 @@ static VALUE start(VALUE pointer)
 {
     start_call *call = (void *)pointer;
     call->scheduler->starting = true;
+    call->scheduler->root = call->fiber;
     VALUE result = rb_fiber_transfer(call->fiber, 1, &call->block);
     RB_GC_GUARD(call->fiber); /* see transfer_to in park.c */
     return result;

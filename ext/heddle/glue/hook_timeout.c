@@ -8,26 +8,26 @@ typedef struct {
     hd_timer timer;
     hd_node expired_node; /* in scheduler->expired once due and not yet raised */
     hd_scheduler *scheduler;
-    VALUE fiber, duration, exception, message;
+    VALUE root, duration, exception, message; /* root: of the chain of fibers that is to raise */
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
-/* Runs while the loop reaps: only marks. The fiber raises when it wakes, or, when it is not parked (its wake is
- * on the way already), when it parks next. */
+/* Runs while the loop reaps: only marks. The chain of fibers raises when it wakes, or, when it is not parked (its wake
+ * is on the way already), when it parks next. */
 static void timeout_fired(hd_timer *timer)
 {
     timeout *due = HD_CONTAINER_OF(timer, timeout, timer);
     hd_list_push_back(&due->scheduler->expired, &due->expired_node);
-    hd_wait *wait = hd_wait_of(due->scheduler, due->fiber);
+    hd_wait *wait = hd_wait_of_chain(due->scheduler, due->root);
     if (wait) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
 }
 
 void hd_timeouts_raise_expired(hd_scheduler *scheduler)
 {
-    VALUE fiber = rb_fiber_current();
+    VALUE root = hd_root(scheduler);
     for (hd_node *node = hd_list_first(&scheduler->expired); node; node = hd_list_after(&scheduler->expired, node)) {
         timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
-        if (due->fiber != fiber) continue;
+        if (due->root != root) continue;
         hd_node_remove(node);
         VALUE arguments[] = {due->exception, due->message};
         rb_exc_raise(rb_make_exception(NIL_P(due->message) ? 1 : 2, arguments));
@@ -65,7 +65,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .timer.fire = timeout_fired,
         .scheduler = scheduler,
         .generation = scheduler->reactor.generation,
-        .fiber = rb_fiber_current(),
+        .root = hd_root(scheduler),
         .duration = argv[0],
         .exception = argc > 1 && !NIL_P(argv[1]) ? argv[1] : rb_path2class("Timeout::Error"),
         .message = argc > 2 ? argv[2] : rb_str_new_cstr("execution expired"),

@@ -168,6 +168,7 @@ static VALUE unpark(VALUE pointer)
 {
     parking *parking = (void *)pointer;
     hd_scheduler_check_fork(parking->scheduler);
+    parking->scheduler->root = (VALUE)parking->wait.root;
     for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
     hd_wait_end(&parking->wait);
     return Qnil;
@@ -184,7 +185,8 @@ static void raise_pending(hd_scheduler *scheduler)
 {
     if (!hd_list_empty(&scheduler->expired)) hd_timeouts_raise_expired(scheduler);
     if (NIL_P(scheduler->pending)) return;
-    VALUE exception = rb_hash_delete(scheduler->pending, rb_fiber_current());
+    VALUE exception = rb_hash_delete(scheduler->pending, hd_root(scheduler));
+    if (NIL_P(exception)) exception = rb_hash_delete(scheduler->pending, rb_fiber_current());
     if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
     if (!NIL_P(exception)) rb_exc_raise(exception);
 }
@@ -196,6 +198,14 @@ static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t de
     int error = hd_wait_begin(&parking->wait, &scheduler->reactor, kind, (hd_word)rb_fiber_current(), deadline_ns);
     if (error) rb_syserr_fail(-error, "heddle: timer");
     parking->wait.subject = (hd_word)subject;
+    parking->wait.root = (hd_word)hd_root(scheduler);
+}
+
+static void begin_ready(parking *parking, bool front)
+{
+    hd_scheduler *scheduler = parking->scheduler;
+    hd_wait_begin_ready(&parking->wait, &scheduler->reactor, (hd_word)rb_fiber_current(), front);
+    parking->wait.root = (hd_word)hd_root(scheduler);
 }
 
 static hd_wake finish(parking *parking)
@@ -260,14 +270,14 @@ void hd_park_turn(hd_scheduler *scheduler)
 {
     parking parking = {.scheduler = scheduler};
     raise_pending(scheduler);
-    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), false);
+    begin_ready(&parking, false);
     finish(&parking);
 }
 
 VALUE hd_park_ready(hd_scheduler *scheduler, bool front, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     parking parking = {.scheduler = scheduler, .switch_away = switch_away, .argument = argument};
-    hd_wait_begin_ready(&parking.wait, &scheduler->reactor, (hd_word)rb_fiber_current(), front);
+    begin_ready(&parking, front);
     VALUE result = rb_ensure(away_until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
     if (RB_UNLIKELY(parking.wait.wake == HD_WOKEN_BY_EXCEPTION)) raise_delivered(scheduler, &parking.wait);
     return result;
@@ -294,6 +304,7 @@ static VALUE home_loop(VALUE pointer)
 static VALUE leave_home(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
+    scheduler->root = scheduler->home;
     scheduler->home = Qnil;
     scheduler->home_waits = false;
     return Qnil;
@@ -315,6 +326,32 @@ hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
     return node ? HD_CONTAINER_OF(node, hd_wait, fiber_node) : NULL;
 }
 
+VALUE hd_root(const hd_scheduler *scheduler)
+{
+    return NIL_P(scheduler->root) ? rb_fiber_current() : scheduler->root;
+}
+
+typedef struct {
+    hd_word root;
+    hd_wait *found;
+} chain_search;
+
+static void match_root(hd_map_node *node, void *pointer)
+{
+    chain_search *search = pointer;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    if (wait->root == search->root) search->found = wait;
+}
+
+hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root)
+{
+    hd_wait *wait = hd_wait_of(scheduler, root);
+    if (wait) return wait;
+    chain_search search = {.root = (hd_word)root};
+    hd_map_each(&scheduler->reactor.waits, match_root, &search);
+    return search.found;
+}
+
 bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
 {
     hd_reactor *reactor = wait->reactor;
@@ -326,7 +363,7 @@ bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
 
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
-    hd_wait *wait = hd_wait_of(scheduler, fiber);
+    hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (wait && hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception)) return;
     if (!RTEST(rb_fiber_alive_p(fiber))) return;
     if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();

@@ -4,6 +4,10 @@
  * itself. When none is ready, control goes to the home fiber (the one that called run, so that interrupts
  * surface there), or, when home is not in its loop, the parking fiber turns the loop on its own stack.
  *
+ * A fiber may resume others (an Enumerator, a plain Fiber), and one of those may park: then the one that the loop
+ * had switched to, the root of the chain, is suspended too, and its timeouts and its cancellation strike where the
+ * chain waits.
+ *
  * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
  * chain, which is some fiber that is parked here. It means: you are the loop now. */
 #ifndef HEDDLE_PARK_H
@@ -44,7 +48,14 @@ void hd_run_until_idle(hd_scheduler *scheduler);
 /* The wait of a fiber, or NULL. */
 hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber);
 
-/* Raises the exception in the fiber: now if it is parked, else when it next parks. From any thread with the GVL. */
+/* The wait of a fiber, or of the one that it has resumed, directly or not; or NULL. */
+hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root);
+
+/* The root of the chain of fibers that runs now. */
+VALUE hd_root(const hd_scheduler *scheduler);
+
+/* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks. From
+ * any thread with the GVL. */
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
 /* Settles a wait, from any thread with the GVL, and wakes its scheduler if it sleeps. */

@@ -55,6 +55,7 @@ static void mark_wait(hd_map_node *node, void *unused)
     (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
     rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
+    rb_gc_mark((VALUE)wait->root);
     if (wait->exception) rb_gc_mark((VALUE)wait->exception);
 }
 
@@ -64,6 +65,7 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->self);
     rb_gc_mark(scheduler->thread);
     rb_gc_mark(scheduler->home);
+    rb_gc_mark(scheduler->root);
     rb_gc_mark(scheduler->fatal);
     rb_gc_mark(scheduler->pending);
     rb_gc_mark(scheduler->would_block_fiber);
@@ -104,7 +106,7 @@ static VALUE scheduler_alloc(VALUE class)
     hd_scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
-    scheduler->thread = scheduler->home = scheduler->fatal = scheduler->pending = Qnil;
+    scheduler->thread = scheduler->home = scheduler->root = scheduler->fatal = scheduler->pending = Qnil;
     scheduler->would_block_fiber = scheduler->closing_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
@@ -122,7 +124,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_reactor_forget(&scheduler->reactor);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_list_init(&scheduler->expired);
-    scheduler->pending = scheduler->fatal = scheduler->home = Qnil;
+    scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
     scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
     scheduler->fork_generation = hd_fork_generation;
 }

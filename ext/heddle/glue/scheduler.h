@@ -13,6 +13,7 @@ typedef struct hd_scheduler {
     const hd_backend_ops *ops; /* the backend that was chosen; opened at first use */
     VALUE self, thread;        /* the thread that runs it; nil until first use */
     VALUE home;                /* the fiber that runs the loop, or nil; see park.h */
+    VALUE root;                /* the fiber that the loop last switched to; what runs is it or what it resumed */
     VALUE fatal;               /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */

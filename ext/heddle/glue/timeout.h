@@ -4,7 +4,7 @@
 
 #include "scheduler.h"
 
-/* Raises the exception of a timeout of the current fiber that is due, if there is one. */
+/* Raises the exception of a timeout that is due in the running chain of fibers, if there is one. */
 void hd_timeouts_raise_expired(hd_scheduler *scheduler);
 
 #endif
