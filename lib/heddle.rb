@@ -9,10 +9,12 @@ require_relative "heddle/errors"
 native = "heddle/#{RbConfig::CONFIG["ruby_version"]}/heddle_native"
 require $LOAD_PATH.resolve_feature_path(native) ? native : "heddle/heddle_native"
 
+require_relative "heddle/completion"
 require_relative "heddle/scheduler"
 require_relative "heddle/task"
 require_relative "heddle/scope"
 require_relative "heddle/core_ext"
+require_relative "heddle/dump"
 
 # Makes ordinary, blocking Ruby network code run thousands of operations at once on one thread.
 #
@@ -56,6 +58,17 @@ module Heddle
       Scope.current.spawn(name:, &block)
     end
 
+    # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it
+    # waits for, since when, and its backtrace. Works from any thread and from a signal handler; HEDDLE_DUMP=USR1 in
+    # the environment makes that signal print it on stderr.
+    #
+    # @param io [#write]
+    # @return [void]
+    def dump(io = $stderr)
+      Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
+      nil
+    end
+
     private
 
     def run_nested(backend, &)
@@ -66,4 +79,6 @@ module Heddle
       Fiber.current.blocking? ? Fiber.scheduler.run_main(&) : Scope.open(&)
     end
   end
+
+  Dump.on_signal(ENV.fetch("HEDDLE_DUMP")) unless ENV.fetch("HEDDLE_DUMP", "").empty?
 end

@@ -4,6 +4,10 @@ module Heddle
   # Everything that Heddle raises by itself, where Ruby has no class of its own.
   class Error < StandardError; end
 
+  # Raised from Heddle.run when every fiber waits for another one and nothing can wake them, as Ruby does for threads
+  # ("No live threads left. Deadlock?"). The message holds what Heddle.dump prints.
+  class Deadlock < Error; end
+
   # Raised inside a task that was cancelled. Not a StandardError, so that `rescue => e` does not swallow it; ensure
   # blocks run. Task#value raises it to whoever asks a cancelled task for its value.
   class Cancelled < Exception; end # rubocop:disable Lint/InheritException

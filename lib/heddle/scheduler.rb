@@ -32,6 +32,16 @@ module Heddle
       wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
       choose_backend(wanted.empty? ? nil : wanted)
       @lock = Thread::Mutex.new
+      @scopes = {}.compare_by_identity
+      @main = nil
+    end
+
+    # @private The open scopes.
+    attr_reader :scopes
+
+    # @return [Array<Heddle::Task>] the tasks that have not ended
+    def tasks
+      [@main, *scopes.keys.flat_map(&:tasks)].compact.reject(&:finished?)
     end
 
     # @private Guards what several threads may do to the tasks of this scheduler.
@@ -43,7 +53,7 @@ module Heddle
     #
     # @return [Object] the value of the block
     def run_main(&)
-      main = Task.new(nil, "main")
+      @main = main = Task.new(nil, "main")
       fiber do
         main.execute { Scope.open(&) }
         stop
@@ -96,6 +106,17 @@ module Heddle
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
+    end
+
+    private
+
+    # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. ("sleep_forever" is a thread
+    # that waits for a lock, a queue or a thread without a timeout.)
+    def check_deadlock
+      others = Thread.list - [Thread.current]
+      return unless others.all? { |thread| thread.inspect.end_with?(" sleep_forever>") }
+
+      raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"
     end
   end
 end

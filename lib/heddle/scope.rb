@@ -31,6 +31,12 @@ module Heddle
       @scheduler = Fiber.scheduler
       @open = true
       @failure = @interruption = @all_ended = nil
+      @scheduler.scopes[self] = true
+    end
+
+    # @return [Array<Heddle::Task>] those that have not ended
+    def tasks
+      @tasks.keys
     end
 
     # Starts a task in this scope.
@@ -68,6 +74,7 @@ module Heddle
       raise
     ensure
       @open = false
+      @scheduler.scopes.delete(self)
       @scheduler.withdraw(@owner, @interruption) if @interruption
     end
 
@@ -96,7 +103,7 @@ module Heddle
       until @tasks.empty? || forked?
         raise @failure if @failure
 
-        @all_ended = Thread::Queue.new
+        @all_ended = Completion.new("the tasks of its scope")
         @all_ended.pop
       end
       raise @failure if @failure
@@ -105,7 +112,7 @@ module Heddle
     def join_uninterrupted
       until @tasks.empty?
         begin
-          @all_ended = Thread::Queue.new
+          @all_ended = Completion.new("the tasks of its scope")
           @all_ended.pop unless @tasks.empty?
         rescue Cancelled
           cancel_tasks

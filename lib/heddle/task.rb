@@ -12,7 +12,7 @@ module Heddle
     attr_reader :error
 
     # @private
-    attr_reader :scope
+    attr_reader :scope, :fiber
 
     # @private
     def initialize(scope, name)
@@ -42,7 +42,7 @@ module Heddle
     def wait(timeout = nil)
       return self if @finished
 
-      waiters = @scheduler.lock.synchronize { @waiters ||= Thread::Queue.new }
+      waiters = @scheduler.lock.synchronize { @waiters ||= Completion.new(inspect) }
       waiters.pop(timeout:) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end

@@ -17,6 +17,8 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->kind = kind;
     wait->wake = HD_WOKEN_NOT;
     wait->exception = 0;
+    wait->interests = NULL;
+    wait->interests_count = 0;
     wait->since_ns = reactor->now_ns;
     wait->generation = reactor->generation;
     wait->timer.position = 0;

@@ -52,6 +52,8 @@ typedef struct hd_wait {
     hd_word exception;      /* valid when woken by an exception; marked by the glue */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
     hd_word root;           /* the fiber that is held up by this: itself, or the one that has resumed it */
+    const struct hd_interest *interests; /* of an IO wait, for reports */
+    size_t interests_count;
     int64_t since_ns;       /* the loop's time when it was parked */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;

@@ -1,6 +1,5 @@
 /* The hook process_wait: Process.wait, system, backticks, IO.popen's close. */
 #include <errno.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,13 +18,14 @@ static VALUE close_fd(VALUE fd)
 
 typedef struct {
     hd_scheduler *scheduler;
+    VALUE pid;
     int fd;
 } pidfd_wait;
 
 static VALUE wait_readable(VALUE pointer)
 {
     pidfd_wait *wait = (void *)pointer;
-    return INT2FIX(hd_park_io(wait->scheduler, Qnil, wait->fd, POLLIN, HD_NO_DEADLINE, NULL));
+    return INT2FIX(hd_park_process(wait->scheduler, wait->pid, wait->fd));
 }
 
 /* Waits until the child has ended. False where there is no pidfd (before Linux 5.3, seccomp, no descriptor left). */
@@ -33,15 +33,15 @@ static bool wait_pidfd(hd_scheduler *scheduler, rb_pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return errno == ESRCH; /* reaped by somebody else: waitpid will say so */
-    pidfd_wait wait = {scheduler, fd};
+    pidfd_wait wait = {scheduler, PIDT2NUM(pid), fd};
     return FIX2INT(rb_ensure(wait_readable, (VALUE)&wait, close_fd, (VALUE)fd)) >= 0;
 }
 
 /* Any child, or any of a process group, has no descriptor to poll, and a handler for SIGCHLD would be taken from
  * the program: look again after naps that grow from 0.5 to 20 ms. */
-static int64_t nap(hd_scheduler *scheduler, int64_t nap_ns)
+static int64_t nap(hd_scheduler *scheduler, VALUE pid, int64_t nap_ns)
 {
-    hd_park(scheduler, HD_WAIT_FOR_PROCESS, Qnil, hd_clock_now() + nap_ns);
+    hd_park(scheduler, HD_WAIT_FOR_PROCESS, pid, hd_clock_now() + nap_ns);
     return nap_ns * 2 > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2;
 }
 
@@ -60,7 +60,7 @@ static VALUE hook_process_wait(VALUE self, VALUE pid_value, VALUE flags_value)
         VALUE status = rb_process_status_wait(pid, flags | WNOHANG);
         if (!NIL_P(status) || flags & WNOHANG) return status;
         if (pidfd_serves) pidfd_serves = wait_pidfd(scheduler, pid);
-        if (!pidfd_serves) nap_ns = nap(scheduler, nap_ns);
+        if (!pidfd_serves) nap_ns = nap(scheduler, pid_value, nap_ns);
     }
 }
 

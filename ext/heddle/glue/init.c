@@ -18,5 +18,6 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_hooks_timeout();
     hd_init_hooks_process();
     hd_init_hooks_resolve();
+    hd_init_report();
     hd_init_would_block();
 }

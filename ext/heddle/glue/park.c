@@ -3,7 +3,9 @@
 #include "park.h"
 
 #include <errno.h>
+#include <poll.h>
 
+#include "deadlock.h"
 #include "timeout.h"
 
 typedef struct {
@@ -89,6 +91,8 @@ static void turn(hd_scheduler *scheduler)
         poll_now(scheduler);
         return;
     }
+    bool endless = call.timeout_ns == HD_NO_DEADLINE;
+    if (endless) call.timeout_ns = hd_deadlock_patience(scheduler);
     reactor->asleep = true;
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = false;
@@ -96,6 +100,10 @@ static void turn(hd_scheduler *scheduler)
     /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
      * not see: another thread waits for the GVL. */
     if (!call.ran || scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
+    if (!hd_list_empty(&reactor->ready))
+        scheduler->patience_ms = 0;
+    else if (endless && call.timeout_ns != HD_NO_DEADLINE)
+        hd_deadlock_check(scheduler);
 }
 
 /* -- switching ----------------------------------------------------------------------------------------------- */
@@ -225,11 +233,13 @@ hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64
     return wake;
 }
 
-int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns)
+static int park_interests(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, hd_interest *interests, size_t count,
+                          int64_t deadline_ns)
 {
     parking parking = {.scheduler = scheduler, .interests = interests, .count = count};
-    begin(&parking, count == 1 ? HD_WAIT_FOR_IO : HD_WAIT_FOR_SELECT, count ? (VALUE)interests[0].io_node.key : Qnil,
-          deadline_ns);
+    begin(&parking, kind, subject, deadline_ns);
+    parking.wait.interests = interests;
+    parking.wait.interests_count = count;
     int error = 0;
     while (parking.armed < count && !error) {
         hd_interest *interest = &interests[parking.armed];
@@ -243,10 +253,21 @@ int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, i
     return finish(&parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
 }
 
+int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns)
+{
+    return park_interests(scheduler, HD_WAIT_FOR_SELECT, Qnil, interests, count, deadline_ns);
+}
+
+int hd_park_process(hd_scheduler *scheduler, VALUE pid, int pidfd)
+{
+    hd_interest interest = {.fd = pidfd, .events = POLLIN, .io_node.key = (hd_word)Qnil};
+    return park_interests(scheduler, HD_WAIT_FOR_PROCESS, pid, &interest, 1, HD_NO_DEADLINE);
+}
+
 int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
     hd_interest interest = {.fd = fd, .events = (short)events, .io_node.key = (hd_word)io};
-    int result = hd_park_ios(scheduler, &interest, 1, deadline_ns);
+    int result = park_interests(scheduler, HD_WAIT_FOR_IO, io, &interest, 1, deadline_ns);
     RB_GC_GUARD(io);
     if (at_once) *at_once = interest.at_once;
     return result > 0 ? interest.revents : result;

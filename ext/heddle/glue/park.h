@@ -31,6 +31,9 @@ int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t de
  * the answer. 1: something is ready; 0: timed out; or -errno. */
 int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns);
 
+/* Parks until the process of this pidfd has ended. As hd_park_ios. */
+int hd_park_process(hd_scheduler *scheduler, VALUE pid, int pidfd);
+
 /* Runs a job on a worker while this fiber is parked. The caller releases the job. 0 or -errno. */
 int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
 

@@ -241,6 +241,12 @@ static VALUE scheduler_backend(VALUE self)
     return scheduler->ops ? rb_usascii_str_new_cstr(scheduler->ops->name) : Qnil;
 }
 
+/* @return [Thread, nil] the thread that runs it; nil before its first use */
+static VALUE scheduler_thread(VALUE self)
+{
+    return hd_scheduler_get(self)->thread;
+}
+
 /* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
  *
  * @return [self]
@@ -370,6 +376,7 @@ void hd_init_scheduler(void)
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
     rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
+    rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
     rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

@@ -20,6 +20,7 @@ typedef struct hd_scheduler {
     unsigned fork_generation;
     VALUE closing_fiber;     /* the fiber that is in IO#close, of no file; or nil */
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
+    int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
     unsigned starts;       /* fibers started so far */
     bool starting;         /* a fiber is about to begin, for the first time */
     bool home_waits;       /* home is in its loop: switching to it is safe */
@@ -67,5 +68,6 @@ void hd_init_hooks_close(void);
 void hd_init_hooks_timeout(void);
 void hd_init_hooks_process(void);
 void hd_init_hooks_resolve(void);
+void hd_init_report(void);
 
 #endif

@@ -9,7 +9,7 @@ module Heddle
 
       def initialize(work)
         @work = work
-        @done = Thread::Queue.new
+        @done = Completion.new("a blocking operation on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
         @stopped = false

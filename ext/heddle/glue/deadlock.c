@@ -1,0 +1,28 @@
+/* Deadlock, as Ruby defines it for threads: all wait for a lock, a queue or a thread, without a timeout. A fiber in
+ * sleep or at an IO, a timer, a child process or a worker rules it out, and so does another thread that is not itself
+ * in such a wait. That is asked only now and then, when a poll brings nothing. */
+#include "deadlock.h"
+
+enum { FIRST_LOOK_MS = 100, LAST_LOOK_MS = 10 * 1000 };
+
+int64_t hd_deadlock_patience(hd_scheduler *scheduler)
+{
+    if (scheduler->reactor.armed > 0) return HD_NO_DEADLINE;
+    if (scheduler->patience_ms == 0) scheduler->patience_ms = FIRST_LOOK_MS;
+    return scheduler->patience_ms * HD_NS_PER_MS;
+}
+
+static void look_for_hope(hd_map_node *node, void *hope)
+{
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    bool hopeless = wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_THREAD;
+    if (!hopeless || wait->state != HD_WAIT_PARKED || hd_timer_set(&wait->timer)) *(bool *)hope = true;
+}
+
+void hd_deadlock_check(hd_scheduler *scheduler)
+{
+    bool hope = scheduler->reactor.armed > 0 || scheduler->reactor.timers.count > 0;
+    hd_map_each(&scheduler->reactor.waits, look_for_hope, &hope);
+    if (!hope && scheduler->reactor.waits.count > 0) rb_funcall(scheduler->self, rb_intern("check_deadlock"), 0);
+    scheduler->patience_ms = scheduler->patience_ms * 10 > LAST_LOOK_MS ? LAST_LOOK_MS : scheduler->patience_ms * 10;
+}

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "dump/description"
+
+module Heddle
+  # What every fiber of every scheduler in this process is doing, as text: see Heddle.dump.
+  class Dump
+    # @return [String] the text for all schedulers of this process that run (of this Ractor)
+    def self.text
+      schedulers = ObjectSpace.each_object(Scheduler).reject(&:closed?).select(&:thread)
+      return "Heddle #{VERSION}: no scheduler runs in this process (pid #{Process.pid})\n" if schedulers.empty?
+
+      schedulers.map { |scheduler| new(scheduler).text }.join("\n")
+    end
+
+    # Makes a signal print the text on stderr; a handler that was there before is called, too.
+    # @param name [String]
+    # @raise [ArgumentError] if there is no such signal, or it cannot be handled
+    def self.on_signal(name)
+      before = trap(name) do
+        Heddle.dump
+        before.call if before.respond_to?(:call)
+      end
+    rescue ArgumentError => e
+      raise ArgumentError, "HEDDLE_DUMP: #{e.message}"
+    end
+
+    # @param scheduler [Heddle::Scheduler]
+    def initialize(scheduler)
+      @scheduler = scheduler
+      @waits = scheduler.__send__(:waits)
+      @counts = scheduler.__send__(:counts)
+      @by_root = @waits.group_by { |wait| wait[:root] }
+    end
+
+    # @return [String]
+    def text
+      tasks = @scheduler.tasks.select(&:started?)
+      told = tasks.filter_map(&:fiber)
+      blocks = tasks.map { |task| entry("task #{task.name&.inspect || "without a name"}", task.fiber) }
+      (@waits.map { |wait| wait[:root] }.uniq - told).each { |fiber| blocks << entry("fiber #{fiber.inspect}", fiber) }
+      "#{header(blocks.size)}\n#{blocks.join}"
+    end
+
+    private
+
+    def header(size)
+      ready = @waits.count { |wait| wait[:state] == :ready }
+      "Heddle #{VERSION} (#{@scheduler.backend}), Ruby #{RUBY_VERSION}, pid #{Process.pid}, " \
+        "thread #{@scheduler.thread.inspect}:\n#{size} tasks and fibers, #{ready} ready, " \
+        "#{@counts[:armed]} waits in the kernel, #{@counts[:timers]} timers, " \
+        "#{@counts[:workers]} workers with #{@counts[:queued]} jobs waiting"
+    end
+
+    # A task may stand in a fiber that it has resumed: both backtraces tell where.
+    def entry(title, fiber)
+      waits = @by_root.fetch(fiber, [])
+      return "\n#{title}: running\n#{indent(running_backtrace(fiber))}" if waits.empty?
+
+      states = waits.map { |wait| Description.new(wait).text }
+      fibers = (waits.map { |wait| wait[:fiber] } + [fiber]).uniq
+      "\n#{title}: #{states.join("; ")}\n#{fibers.map { |one| indent(backtrace(one)) }.join("      -- resumed by:\n")}"
+    end
+
+    def running_backtrace(fiber)
+      @scheduler.thread.equal?(Thread.current) ? backtrace(fiber) : @scheduler.thread.backtrace
+    end
+
+    def backtrace(fiber)
+      (fiber.backtrace || []).reject { |line| line.start_with?("#{__dir__}/dump") }
+    end
+
+    def indent(lines)
+      lines.map { |line| "      #{line}\n" }.join
+    end
+  end
+  private_constant :Dump
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Dump
+    # One wait in words.
+    class Description
+      # What happens to an IO, by the events that are waited for.
+      EVENTS = { IO::READABLE => "to read from", IO::WRITABLE => "to write to",
+                 IO::PRIORITY => "for urgent data of" }.freeze
+
+      # @param wait [Hash] one of Scheduler#waits
+      def initialize(wait)
+        @wait = wait
+      end
+
+      # @return [String]
+      def text
+        return "ready to run" if @wait[:state] == :ready
+
+        left = @wait[:left] && format(", %.3f s left", @wait[:left])
+        "waits #{reason}, since #{format("%.3f", @wait[:since])} s#{left}"
+      end
+
+      private
+
+      def reason
+        case @wait[:kind]
+        when :io then ios.first.to_s
+        when :select then "in IO.select of #{ios.size}: #{ios.join(", ")}"
+        when :sleep then "in sleep"
+        when :process then "for #{process}"
+        when :worker then "for a worker thread: #{work}"
+        when :thread then "for the end of #{subject.inspect}"
+        else "for #{blocker}"
+        end
+      end
+
+      def subject = @wait[:subject]
+
+      def ios
+        @wait[:ios].map { |io, events| "#{EVENTS.fetch(events, "for events #{events} of")} #{describe(io)}" }
+      end
+
+      def process
+        subject.positive? ? "the end of process #{subject}" : "the end of a child (#{subject})"
+      end
+
+      def work
+        case subject
+        when String then "the address of #{subject}"
+        when IO then "a transfer of #{describe(subject)}"
+        else "an operation"
+        end
+      end
+
+      def blocker
+        case subject
+        when Completion then subject.name
+        when Thread::Queue then "an item of #{subject.inspect} (#{subject.num_waiting} waiting)"
+        when Thread::Mutex then "the lock of #{subject.inspect}"
+        when nil then "an unblock"
+        else subject.inspect
+        end
+      end
+
+      def describe(io)
+        number = io.fileno
+        "#{io.class} #{where(io, number)} (descriptor #{number})"
+      rescue IOError
+        "a closed #{io.class}"
+      end
+
+      def where(io, number)
+        return "#{address(io.local_address)} -> #{peer(io)}" if io.is_a?(BasicSocket)
+
+        File.readlink("/proc/self/fd/#{number}")
+      rescue SystemCallError, SocketError
+        "?"
+      end
+
+      def peer(socket)
+        address(socket.remote_address)
+      rescue SystemCallError
+        "no peer"
+      end
+
+      def address(addrinfo)
+        return addrinfo.inspect_sockaddr unless addrinfo.unix? && addrinfo.unix_path.empty?
+
+        "unnamed"
+      end
+    end
+  end
+end
