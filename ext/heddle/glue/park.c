@@ -233,8 +233,8 @@ hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64
     return wake;
 }
 
-static int park_interests(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, hd_interest *interests, size_t count,
-                          int64_t deadline_ns)
+static int park_interests(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, hd_interest *interests,
+                          size_t count, int64_t deadline_ns)
 {
     parking parking = {.scheduler = scheduler, .interests = interests, .count = count};
     begin(&parking, kind, subject, deadline_ns);
