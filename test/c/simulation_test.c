@@ -183,7 +183,7 @@ static void write_somewhere(void *unused)
 static void close_pair(int at)
 {
     for (int side = at; side < at + 2; side++) {
-        hd_map_node *node = hd_map_find(&ios, (hd_word)side + 1), *next;
+        hd_map_node *node = hd_map_find(&ios, (hd_word)fds[side]), *next;
         for (; node; node = next) {
             hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
             next = hd_map_find_next(&ios, node);
@@ -194,7 +194,7 @@ static void close_pair(int at)
             }
             hd_interest_disarm(interest);
         }
-        CHECK(!hd_map_find(&ios, (hd_word)side + 1));
+        CHECK(!hd_map_find(&ios, (hd_word)fds[side]));
     }
     reactor.ops->flush(reactor.backend);
     sim_close(fds[at]);

@@ -128,7 +128,7 @@ contract "Wait" do
 
       assert_nil(reader.wait_priority(0))
       job = go { reader.wait_priority(10) }
-      settle
+      sleep(0.02)
       writer.send("!", Socket::MSG_OOB)
 
       assert_same(reader, job.value)

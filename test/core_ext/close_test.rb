@@ -150,6 +150,69 @@ contract "Close" do
     end
   end
 
+  # IO.for_fd makes a twin of the same descriptor: its waiter is not one of the closed object's, but has to hear of it.
+  twin_waits = waits.slice("readpartial", "sysread", "read", "gets", "wait_readable", "select")
+  TestSupport::Streams::PLAIN.each do |kind|
+    (kind == "pipe" ? twin_waits : twin_waits.merge(sockets)).each do |name, wait|
+      define_method("test_the_twin_of_a_closed_#{kind}_in_#{name}") do
+        reactor do
+          reader, = stream_pair(kind)
+          twin = reader.class.for_fd(reader.fileno, **(kind == "pipe" ? { autoclose: false } : {}))
+          twin.autoclose = false
+          job = go { wait.call(twin).then { twin.read_nonblock(1) } }
+          settle
+          reader.close
+
+          assert_instance_of(Errno::EBADF, job.failure)
+        end
+      end
+    end
+  end
+
+  def test_a_collected_twin_disturbs_nobody
+    reactor do
+      reader, writer = pipe
+      job = go { reader.readpartial(1) }
+      settle
+      50.times { IO.for_fd(reader.fileno, autoclose: false) }
+      GC.start
+      settle
+
+      refute_predicate(job, :finished?)
+      writer.write("x")
+
+      assert_equal("x", job.value)
+    end
+  end
+
+  def test_copy_stream_whose_source_is_closed
+    reactor do
+      source, = pipe
+      _, destination = pipe
+      job = go { IO.copy_stream(source, destination) }
+      sleep(0.02) # Ruby 3.4+ has a worker do it
+      source.close
+
+      assert_closed(job)
+      refute_predicate(destination, :closed?)
+    end
+  end
+
+  def test_copy_stream_whose_destination_is_closed
+    reactor do
+      source, supply = pipe
+      _, destination = pipe
+      fill(destination)
+      supply.write("x")
+      job = go { IO.copy_stream(source, destination) }
+      sleep(0.02)
+      Thread.new { destination.close }.join
+
+      assert_closed(job)
+      refute_predicate(source, :closed?)
+    end
+  end
+
   def test_close_write_and_close_read
     reactor do
       one, other = socket_pair

@@ -108,7 +108,8 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->fd = fd;
     interest->events = events;
     interest->revents = 0;
-    interest->at_once = false;
+    interest->io = io;
+    interest->at_once = interest->closing = false;
     interest->armed_poll = (uint32_t)reactor->polls;
     interest->token = 0;
     hd_node_init(&interest->fd_node);
@@ -116,7 +117,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     int error = reactor->ops->arm(reactor->backend, interest);
     if (error) return error;
     reactor->armed++;
-    hd_map_add(reactor->ios, &interest->io_node, io);
+    hd_map_add(reactor->ios, &interest->io_node, (hd_word)fd);
     return 0;
 }
 

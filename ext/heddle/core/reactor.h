@@ -24,7 +24,7 @@ typedef struct hd_reactor {
     void *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
-    hd_map *ios;      /* IO object -> interests in it; shared by the schedulers of a Ractor */
+    hd_map *ios;      /* descriptor -> interests in it; shared by the schedulers of a Ractor */
     hd_timers timers;
     int64_t now_ns;    /* time of the last look at the clock */
     int64_t polled_ns; /* time of the last look at the kernel */

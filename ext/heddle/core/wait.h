@@ -62,12 +62,14 @@ typedef struct hd_wait {
 /* A wait's interest in one descriptor. One for an IO wait, several for IO.select. */
 typedef struct hd_interest {
     hd_wait *wait;
-    hd_map_node io_node; /* in reactor->ios while armed; its key is the IO object, not the descriptor */
+    hd_map_node io_node; /* in reactor->ios while armed; its key is the descriptor */
+    hd_word io;          /* the object that is waited on: a close wakes only its waiters */
     hd_node fd_node;     /* the backend's */
     uint64_t token;      /* the backend's; 0 = the backend does not hold this interest */
     int fd;
     uint32_t armed_poll; /* reactor->polls when it was armed */
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
+    bool closing;        /* another object with this descriptor is being closed */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 } hd_interest;
 

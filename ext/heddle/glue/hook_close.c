@@ -1,7 +1,7 @@
 /* Closing an IO that fibers wait on: the hooks io_close and fiber_interrupt, and the methods that are prepended to
  * IO#close, close_read, close_write and reopen.
  *
- * Waiters are kept per IO object, not per descriptor number. A close wakes exactly the waiters of that object,
+ * Waiters belong to an IO object, not to a descriptor number. A close wakes exactly the waiters of that object,
  * once, with IOError, lets them unwind, makes the kernel let go of the file, and only then closes it. */
 #include <errno.h>
 #include <unistd.h>
@@ -15,31 +15,65 @@ static VALUE closed_error(void)
     return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
 }
 
-/* Wakes the waiters of this object; returns how many there are. */
-static size_t interrupt_waiters(VALUE io)
+static hd_interest *next_interest(hd_interest *interest)
 {
-    hd_map *table = hd_io_table();
-    size_t count = 0;
-    for (hd_map_node *node = hd_map_find(table, (hd_word)io); node; node = hd_map_find_next(table, node)) {
-        hd_wait *wait = HD_CONTAINER_OF(node, hd_interest, io_node)->wait;
-        if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
-        count++;
-    }
-    return count;
+    hd_map_node *node = hd_map_find_next(hd_io_table(), &interest->io_node);
+    return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
 }
 
-static bool has_waiters(VALUE io)
+static hd_interest *first_interest(int fd)
 {
-    return hd_map_find(hd_io_table(), (hd_word)io) != NULL;
+    hd_map_node *node = hd_map_find(hd_io_table(), (hd_word)fd);
+    return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
+}
+
+/* The number of an open IO, or -1. */
+static int descriptor_of(VALUE io)
+{
+    if (!RFILE(io)->fptr || RTEST(rb_io_closed_p(io))) return -1;
+    return rb_io_descriptor(io);
+}
+
+typedef struct {
+    VALUE io;
+    int fd;
+    size_t waiters; /* of this object */
+    bool twins;     /* other objects with this descriptor have waiters */
+} closing;
+
+/* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
+ * descriptor is gone. */
+static closing interrupt_waiters(VALUE io)
+{
+    closing closing = {.io = io, .fd = descriptor_of(io)};
+    if (closing.fd < 0) return closing;
+    for (hd_interest *interest = first_interest(closing.fd); interest; interest = next_interest(interest)) {
+        hd_wait *wait = interest->wait;
+        if (interest->io != (hd_word)io) {
+            closing.twins = interest->closing = true;
+            continue;
+        }
+        if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+        closing.waiters++;
+    }
+    return closing;
+}
+
+static hd_interest *waiter_of(const closing *closing)
+{
+    hd_interest *interest = first_interest(closing->fd);
+    while (interest && interest->io != (hd_word)closing->io) interest = next_interest(interest);
+    return interest;
 }
 
 /* Lets the woken waiters run until none holds the IO. Those of this thread run while the closer stands at the end
  * of the ready queue; for those of other threads the closer yields the GVL. The bound is for a waiter whose ensure
  * block waits for the closer: the close then goes on without it. */
-static void let_unwind(hd_scheduler *scheduler, VALUE io)
+static void let_unwind(hd_scheduler *scheduler, const closing *closing)
 {
-    for (int turns = 0; turns < UNWIND_TURNS_MAX && has_waiters(io); turns++) {
-        hd_interest *interest = HD_CONTAINER_OF(hd_map_find(hd_io_table(), (hd_word)io), hd_interest, io_node);
+    for (int turns = 0; closing->waiters && turns < UNWIND_TURNS_MAX; turns++) {
+        hd_interest *interest = waiter_of(closing);
+        if (!interest) return;
         if (scheduler && interest->wait->reactor == &scheduler->reactor)
             hd_park_turn(scheduler);
         else
@@ -47,19 +81,41 @@ static void let_unwind(hd_scheduler *scheduler, VALUE io)
     }
 }
 
-static void before_close(VALUE io)
+static void release_file(hd_scheduler *scheduler)
 {
-    if (!RB_TYPE_P(io, T_FILE)) return;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    VALUE write_io = rb_io_get_write_io(io); /* popen "r+": a second IO for writing */
-    size_t waiters = interrupt_waiters(io);
-    if (write_io != io) waiters += interrupt_waiters(write_io);
-    if (waiters) {
-        let_unwind(scheduler, io);
-        if (write_io != io) let_unwind(scheduler, write_io);
-    }
     if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
         scheduler->reactor.ops->flush(scheduler->reactor.backend);
+}
+
+static closing before_close(VALUE io)
+{
+    if (!RB_TYPE_P(io, T_FILE)) return (closing){.fd = -1};
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    VALUE write_io = rb_io_get_write_io(io); /* popen "r+": a second IO for writing */
+    closing one = interrupt_waiters(io);
+    closing other = write_io == io ? (closing){.fd = -1} : interrupt_waiters(write_io);
+    let_unwind(scheduler, &one);
+    let_unwind(scheduler, &other);
+    release_file(scheduler);
+    return one;
+}
+
+/* The descriptor is gone, but a twin's waiter would never hear of it: it looks again, and gets EBADF. Of all, or of
+ * those that were marked before (the number may be another file's by now). */
+static void wake_twins(int fd, bool all)
+{
+    for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
+        if (!interest->closing && !all) continue;
+        interest->revents = interest->events;
+        hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT, Qnil);
+    }
+}
+
+static VALUE after_close(VALUE fd)
+{
+    wake_twins((int)fd, false);
+    release_file(hd_scheduler_of_thread());
+    return Qnil;
 }
 
 static VALUE close_by_super(VALUE io)
@@ -74,13 +130,18 @@ static VALUE no_longer_closing(VALUE pointer)
     return Qnil;
 }
 
-static VALUE io_close(VALUE io)
+static VALUE close_io(VALUE io)
 {
-    before_close(io);
     hd_scheduler *scheduler = HD_CLOSE_IS_OFFLOADED ? hd_scheduler_of_thread() : NULL;
     if (!scheduler || RTEST(rb_obj_is_kind_of(io, rb_cFile))) return rb_call_super(0, NULL);
     scheduler->closing_fiber = rb_fiber_current();
     return rb_ensure(close_by_super, io, no_longer_closing, (VALUE)scheduler);
+}
+
+static VALUE io_close(VALUE io)
+{
+    closing closing = before_close(io);
+    return closing.twins ? rb_ensure(close_io, io, after_close, (VALUE)closing.fd) : close_io(io);
 }
 
 /* Is this a close that cannot take time, as that of a file may? Ruby 3.4 offers it to a worker. */
@@ -103,7 +164,10 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 static VALUE hook_io_close(VALUE self, VALUE fd)
 {
     hd_scheduler_get(self);
-    if (close(NUM2INT(fd)) < 0 && errno != EINTR) rb_sys_fail(NULL);
+    int result = close(NUM2INT(fd));
+    int error = errno;
+    wake_twins(NUM2INT(fd), true);
+    if (result < 0 && error != EINTR) rb_syserr_fail(error, NULL);
     return Qtrue;
 }
 

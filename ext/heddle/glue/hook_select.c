@@ -40,7 +40,7 @@ static void add_entry(selection *selection, int set, VALUE object)
     if (set == 1) io = rb_io_get_write_io(io);
     selection->entries[selection->count] = (struct select_entry){.object = object, .io = io, .set = set};
     selection->interests[selection->count] =
-        (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io_node.key = (hd_word)io};
+        (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io = (hd_word)io};
     selection->polls[selection->count] = (struct pollfd){.fd = rb_io_descriptor(io), .events = EVENTS[set]};
     selection->count++;
 }

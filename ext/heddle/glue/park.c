@@ -243,7 +243,7 @@ static int park_interests(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subj
     int error = 0;
     while (parking.armed < count && !error) {
         hd_interest *interest = &interests[parking.armed];
-        error = hd_interest_arm(interest, &parking.wait, interest->io_node.key, interest->fd, interest->events);
+        error = hd_interest_arm(interest, &parking.wait, interest->io, interest->fd, interest->events);
         if (!error) parking.armed++;
     }
     if (error) {
@@ -260,13 +260,13 @@ int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, i
 
 int hd_park_process(hd_scheduler *scheduler, VALUE pid, int pidfd)
 {
-    hd_interest interest = {.fd = pidfd, .events = POLLIN, .io_node.key = (hd_word)Qnil};
+    hd_interest interest = {.fd = pidfd, .events = POLLIN, .io = (hd_word)Qnil};
     return park_interests(scheduler, HD_WAIT_FOR_PROCESS, pid, &interest, 1, HD_NO_DEADLINE);
 }
 
 int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
-    hd_interest interest = {.fd = fd, .events = (short)events, .io_node.key = (hd_word)io};
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
     int result = park_interests(scheduler, HD_WAIT_FOR_IO, io, &interest, 1, deadline_ns);
     RB_GC_GUARD(io);
     if (at_once) *at_once = interest.at_once;

@@ -27,7 +27,7 @@ hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64
  * at_once (may be NULL): it was ready when the kernel was first asked. */
 int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once);
 
-/* Parks on `count` descriptors; interests[i].fd, .events and .io_node.key (the IO object) are given, .revents is
+/* Parks on `count` descriptors; interests[i].fd, .events and .io (the object) are given, .revents is
  * the answer. 1: something is ready; 0: timed out; or -errno. */
 int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns);
 

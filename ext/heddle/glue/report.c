@@ -24,8 +24,8 @@ static VALUE ios_of(const hd_wait *wait)
     VALUE ios = rb_ary_new();
     for (size_t i = 0; i < wait->interests_count; i++) {
         const hd_interest *interest = &wait->interests[i];
-        if (!NIL_P((VALUE)interest->io_node.key))
-            rb_ary_push(ios, rb_assoc_new((VALUE)interest->io_node.key, INT2FIX(interest->events)));
+        if (!NIL_P((VALUE)interest->io))
+            rb_ary_push(ios, rb_assoc_new((VALUE)interest->io, INT2FIX(interest->events)));
     }
     return ios;
 }

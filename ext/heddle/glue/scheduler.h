@@ -53,7 +53,7 @@ hd_scheduler *hd_scheduler_of_thread(void);
 /* Called on another thread than the scheduler's? (copy_stream's worker calls io_wait there.) */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 
-/* The IO table of this Ractor: IO object -> interests of all its schedulers. */
+/* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
 hd_map *hd_io_table(void);
 
 /* A Proc for Fiber.new; the block that the fiber is to run is given when it is first switched to. */

@@ -133,6 +133,14 @@ static bool prepare_poll(uring_backend *backend, int fd, unsigned events, unsign
     return true;
 }
 
+/* A poll for nothing but POLLPRI is never woken: io_uring has a use of its own for the bit and leaves it out when it
+ * looks at a wake (IO_ASYNC_POLL_COMMON in the kernel's io_uring/poll.c). A socket's wake for urgent data has
+ * POLLRDBAND too. So has the one for any other data: see complete(). */
+static unsigned wake_events(short events)
+{
+    return (uint16_t)events | (events & POLLPRI ? POLLRDBAND : 0);
+}
+
 static int uring_arm(void *pointer, hd_interest *interest)
 {
     uring_backend *backend = pointer;
@@ -140,7 +148,7 @@ static int uring_arm(void *pointer, hd_interest *interest)
     uint32_t index = take_slot(backend);
     if (index == NO_SLOT) return -ENOMEM;
     uint64_t token = (uint64_t)backend->slots[index].generation << 32 | index;
-    if (!prepare_poll(backend, interest->fd, (uint16_t)interest->events, 0, token)) {
+    if (!prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) {
         give_slot(backend, index);
         return -EAGAIN;
     }
@@ -214,7 +222,14 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
     if (slot->generation != (uint32_t)(token >> 32)) return; /* disarmed in the meantime */
     hd_interest *interest = slot->interest;
     give_slot(backend, index);
-    hd_interest_deliver(interest, result < 0 ? POLLNVAL : (short)result);
+    short revents = result < 0 ? POLLNVAL : (short)result;
+    if (revents & POLLPRI) { /* that may be what the wake was for, not what is ready */
+        struct pollfd now = {.fd = interest->fd, .events = interest->events};
+        revents = poll(&now, 1, 0) < 0 ? POLLNVAL : now.revents;
+        if (!revents && !uring_arm(backend, interest)) return;
+        if (!revents) revents = POLLERR; /* no memory for another poll: let the operation find out */
+    }
+    hd_interest_deliver(interest, revents);
 }
 
 static void uring_reap(void *pointer)
