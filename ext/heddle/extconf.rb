@@ -23,6 +23,7 @@ if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3.2")
   abort "Heddle needs Ruby 3.3.2 or newer, this is #{RUBY_VERSION}."
 end
 abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
+have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"])
 
 layers = %w[core os glue]
 $srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }

@@ -57,7 +57,7 @@ contract "Exit" do
     end
 
     define_method("test_interrupt_#{entry}") do
-      outcome = script("#{waiting}puts 'ready'\nsleep\n", entry) { |pid| sleep(0.5) && Process.kill(:INT, pid) }
+      outcome = script("#{waiting}puts 'ready'\nsleep\n", entry) { |pid| signal_when_waiting(:INT, pid) }
 
       assert_equal(Signal.list["INT"], outcome.status.termsig, outcome.inspect)
       assert_equal("ready\nensured\nat_exit\n", outcome.out)
@@ -72,7 +72,7 @@ contract "Exit" do
         end
         #{"sleep" if entry == :run}
       RUBY
-      outcome = script(body, entry) { |pid| sleep(0.5) && Process.kill(:INT, pid) }
+      outcome = script(body, entry) { |pid| signal_when_waiting(:INT, pid) }
 
       assert_equal(Signal.list["INT"], outcome.status.termsig, outcome.inspect)
       assert_equal("ensured\nat_exit\n", outcome.out)
@@ -83,11 +83,15 @@ contract "Exit" do
         #{waiting}
         Fiber.schedule do
           sleep(0.01)
+          Process.setproctitle("computing")
           loop { 1 + 1 }
         end
         sleep(#{entry == :run ? 10 : 0.1})
       RUBY
-      outcome = script(body, entry) { |pid| sleep(0.5) && Process.kill(:INT, pid) }
+      outcome = script(body, entry) do |pid|
+        sleep(0.02) until File.read("/proc/#{pid}/cmdline").start_with?("computing")
+        Process.kill(:INT, pid)
+      end
 
       assert_equal(Signal.list["INT"], outcome.status.termsig, outcome.inspect)
       assert_equal("ensured\nat_exit\n", outcome.out)
@@ -112,7 +116,7 @@ contract "Exit" do
         #{waiting}
         #{"sleep" if entry == :run}
       RUBY
-      outcome = script(body, entry) { |pid| sleep(0.5) && Process.kill(:USR1, pid) }
+      outcome = script(body, entry) { |pid| signal_when_waiting(:USR1, pid) }
 
       assert_equal([1, "ensured\nat_exit\n"], [outcome.status.exitstatus, outcome.out])
       assert_match(/from the trap/, outcome.err)
@@ -142,7 +146,7 @@ contract "Exit" do
   end
 
   def test_interrupt_can_be_rescued_outside
-    outcome = run_ruby(<<~RUBY) { |pid| sleep(0.5) && Process.kill(:INT, pid) }
+    outcome = run_ruby(<<~RUBY) { |pid| signal_when_waiting(:INT, pid) }
       begin
         Heddle.run(backend: #{backend.inspect}) { sleep }
       rescue Interrupt
@@ -168,7 +172,7 @@ contract "Exit" do
       end
       sleep
     RUBY
-    outcome = script(body, :run) { |pid| sleep(0.5) && Process.kill(:INT, pid) }
+    outcome = script(body, :run) { |pid| signal_when_waiting(:INT, pid) }
 
     assert_equal(Signal.list["INT"], outcome.status.termsig, outcome.inspect)
   end

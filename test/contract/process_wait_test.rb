@@ -190,7 +190,7 @@ contract "ProcessWait" do
   def test_an_interrupted_wait_can_be_repeated
     heddle_only("the fiber is interrupted")
     reactor do
-      pid = child("sleep 0.3; exit 8")
+      pid = child("read line; exit 8", in: (reader, writer = pipe)[0])
       20.times do
         job = go do
           Process.wait(pid)
@@ -203,6 +203,8 @@ contract "ProcessWait" do
         assert_equal(:interrupted, job.value)
         assert_equal(9, Process.wait2(child("exit 9")).last.exitstatus)
       end
+      reader.close
+      writer.close
 
       assert_equal(8, Process.wait2(pid).last.exitstatus)
     end

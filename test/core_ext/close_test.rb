@@ -229,6 +229,49 @@ contract "Close" do
     end
   end
 
+  def test_close_write_does_not_touch_the_reader
+    reactor do
+      one, other = socket_pair
+      reading = go { one.read }
+      settle
+      one.write("x")
+      one.close_write
+
+      assert_equal("x", other.read)
+      other.write("answer")
+      other.close
+
+      assert_equal("answer", reading.value)
+    end
+  end
+
+  def test_popen_whose_input_is_closed_while_its_output_is_read
+    reactor do
+      IO.popen(["cat"], "r+") do |cat|
+        reading = go { cat.read }
+        settle
+        cat.write("line")
+        cat.close_write
+
+        assert_equal("line", reading.value)
+      end
+    end
+  end
+
+  # Ruby calls the hooks with the closed one of the two IO objects that IO.popen makes.
+  def test_popen_is_written_to_after_close_read
+    reactor do
+      reader, writer = pipe
+      IO.popen(["sh", "-c", "cat >&3"], "r+", 3 => writer) do |cat|
+        cat.close_read
+        cat.write("line")
+      end
+      writer.close
+
+      assert_equal("line", reader.read)
+    end
+  end
+
   def test_reopen
     reactor do
       reader, = pipe

@@ -4,11 +4,13 @@
  * Waiters belong to an IO object, not to a descriptor number. A close wakes exactly the waiters of that object,
  * once, with IOError, lets them unwind, makes the kernel let go of the file, and only then closes it. */
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include "io_internals.h"
 #include "park.h"
 
-enum { UNWIND_TURNS_MAX = 1000 };
+enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
 static VALUE closed_error(void)
 {
@@ -37,18 +39,20 @@ static int descriptor_of(VALUE io)
 typedef struct {
     VALUE io;
     int fd;
+    short events;   /* POLLIN | POLLPRI, POLLOUT, or all */
     size_t waiters; /* of this object */
     bool twins;     /* other objects with this descriptor have waiters */
 } closing;
 
-/* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
- * descriptor is gone. */
-static closing interrupt_waiters(VALUE io)
+/* Wakes the waiters of this object for these events. Those of a twin (made with IO.for_fd) are marked: they are woken
+ * when the descriptor is gone. */
+static closing interrupt_waiters(VALUE io, short events)
 {
-    closing closing = {.io = io, .fd = descriptor_of(io)};
+    closing closing = {.io = io, .fd = descriptor_of(io), .events = events};
     if (closing.fd < 0) return closing;
     for (hd_interest *interest = first_interest(closing.fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
+        if (!(interest->events & events)) continue;
         if (interest->io != (hd_word)io) {
             closing.twins = interest->closing = true;
             continue;
@@ -62,7 +66,8 @@ static closing interrupt_waiters(VALUE io)
 static hd_interest *waiter_of(const closing *closing)
 {
     hd_interest *interest = first_interest(closing->fd);
-    while (interest && interest->io != (hd_word)closing->io) interest = next_interest(interest);
+    while (interest && (interest->io != (hd_word)closing->io || !(interest->events & closing->events)))
+        interest = next_interest(interest);
     return interest;
 }
 
@@ -87,17 +92,14 @@ static void release_file(hd_scheduler *scheduler)
         scheduler->reactor.ops->flush(scheduler->reactor.backend);
 }
 
-static closing before_close(VALUE io)
+static closing before_close(VALUE io, short events)
 {
     if (!RB_TYPE_P(io, T_FILE)) return (closing){.fd = -1};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    VALUE write_io = rb_io_get_write_io(io); /* popen "r+": a second IO for writing */
-    closing one = interrupt_waiters(io);
-    closing other = write_io == io ? (closing){.fd = -1} : interrupt_waiters(write_io);
-    let_unwind(scheduler, &one);
-    let_unwind(scheduler, &other);
+    closing closing = interrupt_waiters(io, events);
+    let_unwind(scheduler, &closing);
     release_file(scheduler);
-    return one;
+    return closing;
 }
 
 /* The descriptor is gone, but a twin's waiter would never hear of it: it looks again, and gets EBADF. Of all, or of
@@ -138,10 +140,37 @@ static VALUE close_io(VALUE io)
     return rb_ensure(close_by_super, io, no_longer_closing, (VALUE)scheduler);
 }
 
+/* Closes by the method of the class, which may be a half close. */
+static VALUE close_for(VALUE io, VALUE closed, short events)
+{
+    closing closing = before_close(closed, events);
+    return closing.twins ? rb_ensure(close_io, io, after_close, (VALUE)closing.fd) : close_io(io);
+}
+
+/* popen "r+" has a second IO for writing. */
+static VALUE write_io_of(VALUE io)
+{
+    return RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
+}
+
 static VALUE io_close(VALUE io)
 {
-    closing closing = before_close(io);
-    return closing.twins ? rb_ensure(close_io, io, after_close, (VALUE)closing.fd) : close_io(io);
+    VALUE write_io = write_io_of(io);
+    if (write_io != io) before_close(write_io, ALL_EVENTS);
+    return close_for(io, io, ALL_EVENTS);
+}
+
+static VALUE io_close_read(VALUE io)
+{
+    bool has_write_io = write_io_of(io) != io;
+    VALUE result = close_for(io, io, POLLIN | POLLPRI);
+    if (has_write_io) hd_io_take_over(io);
+    return result;
+}
+
+static VALUE io_close_write(VALUE io)
+{
+    return close_for(io, write_io_of(io), POLLOUT);
 }
 
 /* Is this a close that cannot take time, as that of a file may? Ruby 3.4 offers it to a worker. */
@@ -152,7 +181,7 @@ static VALUE closing_p(VALUE self)
 
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
-    before_close(io);
+    before_close(io, ALL_EVENTS);
     return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
 }
 
@@ -199,6 +228,6 @@ void hd_init_hooks_close(void)
     rb_define_method(close, "close", io_close, 0);
     rb_define_method(close, "reopen", io_reopen, -1);
     VALUE half_close = rb_define_module_under(core_ext, "IOHalfClose");
-    rb_define_method(half_close, "close_read", io_close, 0);
-    rb_define_method(half_close, "close_write", io_close, 0);
+    rb_define_method(half_close, "close_read", io_close_read, 0);
+    rb_define_method(half_close, "close_write", io_close_write, 0);
 }

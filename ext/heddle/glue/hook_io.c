@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "../os/transfer.h"
+#include "io_internals.h"
 #include "park.h"
 #include "would_block.h"
 
@@ -241,6 +242,28 @@ static VALUE transfer_all(transfer *call)
     return SIZET2NUM(total);
 }
 
+/* Writes the whole buffer of the IO. What each transfer but the last has written is taken off here: an exception in
+ * the midst of it must not make those bytes go out again. */
+static VALUE flush_all(transfer *call)
+{
+    for (;;) {
+        ssize_t moved = transfer_some(call);
+        size_t size;
+        bytes_of(call, &size);
+        if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
+        call->offset += moved;
+        hd_io_flushed(call->io, moved);
+    }
+}
+
+/* Is it Ruby's write buffer that is to be written? */
+static bool is_flush(transfer *call)
+{
+    size_t size;
+    return call->direction == HD_WRITE && call->length == 0 && call->from == HD_NO_OFFSET &&
+           hd_io_flushes(call->io, bytes_of(call, &size));
+}
+
 /* By class, which costs no system call. An IO made of a file's descriptor shows what it is in wait_ready. */
 static hd_file_kind kind_of(VALUE io)
 {
@@ -267,7 +290,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         .fd = rb_io_descriptor(io),
         .kind = kind_of(io),
     };
-    return transfer_all(&call);
+    return is_flush(&call) ? flush_all(&call) : transfer_all(&call);
 }
 
 /* @param io [IO]

@@ -1,0 +1,18 @@
+/* What lies inside Ruby's IO objects and has no function: two of Ruby's mistakes can be mended only there. */
+#ifndef HEDDLE_IO_INTERNALS_H
+#define HEDDLE_IO_INTERNALS_H
+
+#include "compat.h"
+
+/* After close_read of an IO with a second one for writing (IO.popen "r+"): Ruby gives the first the insides of the
+ * second, but they still name the second, which is closed, and the hooks are called with that. */
+void hd_io_take_over(VALUE io);
+
+/* Do these bytes lie in the write buffer of the IO? Ruby 4.0 flushes it by one io_write, and what that leaves over is
+ * lost when the IO is closed. */
+bool hd_io_flushes(VALUE io, const void *bytes);
+
+/* So many bytes of the write buffer have been written. */
+void hd_io_flushed(VALUE io, size_t count);
+
+#endif
