@@ -30,6 +30,7 @@ contract "Stdin" do
     out_read, out_write = pipe
     pid = spawn(*command, "-e", script(code), in: reader, out: out_write, err: out_write)
     [reader, out_write].each(&:close)
+    wait_until_loaded(pid) unless reference?
     yield writer
     result = out_read.read
     Process.wait(pid)

@@ -56,15 +56,21 @@ module TestSupport
     # Sends a signal once the process has loaded Heddle and does nothing but wait: it slept, and took no time, whenever
     # it was looked at for 0.2 s. (However busy the machine is, a process that still works is seen as running.)
     def signal_when_waiting(signal, pid)
+      wait_until_loaded(pid)
       idle = 0
       last = nil
       until idle == 10
         sleep(0.02)
         state = File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split.values_at(0, 11, 12)
-        idle = state == last && state[0] == "S" && File.read("/proc/#{pid}/maps").include?("heddle_native") ? idle + 1 : 0
+        idle = state == last && state[0] == "S" ? idle + 1 : 0
         last = state
       end
       Process.kill(signal, pid)
+    end
+
+    # Returns when the process has loaded Heddle.
+    def wait_until_loaded(pid)
+      sleep(0.01) until File.read("/proc/#{pid}/maps").include?("heddle_native")
     end
 
     private
