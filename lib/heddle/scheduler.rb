@@ -92,14 +92,18 @@ module Heddle
       BlockingPool.current.run(work)
     end
 
-    # Raises Heddle::Cancelled in every fiber that is parked or ready, once, and runs them to their ends: their ensure
-    # blocks run, and may wait. (Fiber#kill would strike again at each of those waits.)
+    # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
+    # may wait. (Fiber#kill would strike again at each of those waits.) Tasks are cancelled as such, for their scopes
+    # are about to do the same, and a second strike would hit an ensure block.
     #
     # @return [void]
     def cancel_all
       return if closed?
 
-      fibers.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
+      tasks = self.tasks.select(&:started?)
+      others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
+      tasks.each(&:cancel)
+      others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
       run
     end
 
