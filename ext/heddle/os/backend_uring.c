@@ -157,17 +157,21 @@ static int uring_arm(void *pointer, hd_interest *interest)
     return 0;
 }
 
-static void uring_disarm(void *pointer, hd_interest *interest)
+static void remove_poll(uring_backend *backend, uint64_t token)
 {
-    uring_backend *backend = pointer;
-    give_slot(backend, (uint32_t)interest->token);
     backend->removals = true;
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
     if (!sqe) return; /* the poll stays in the kernel until its event; its token is void already */
     sqe->opcode = IORING_OP_POLL_REMOVE;
     sqe->fd = -1;
-    sqe->addr = interest->token;
+    sqe->addr = token;
     sqe->user_data = NO_TOKEN;
+}
+
+static void uring_disarm(void *pointer, hd_interest *interest)
+{
+    give_slot(pointer, (uint32_t)interest->token);
+    remove_poll(pointer, interest->token);
 }
 
 /* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
@@ -221,14 +225,21 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
     uring_slot *slot = &backend->slots[index];
     if (slot->generation != (uint32_t)(token >> 32)) return; /* disarmed in the meantime */
     hd_interest *interest = slot->interest;
-    give_slot(backend, index);
+    bool more = flags & IORING_CQE_F_MORE;
     short revents = result < 0 ? POLLNVAL : (short)result;
     if (revents & POLLPRI) { /* that may be what the wake was for, not what is ready */
         struct pollfd now = {.fd = interest->fd, .events = interest->events};
         revents = poll(&now, 1, 0) < 0 ? POLLNVAL : now.revents;
-        if (!revents && !uring_arm(backend, interest)) return;
-        if (!revents) revents = POLLERR; /* no memory for another poll: let the operation find out */
     }
+    if (!hd_events_ready(interest->events, revents)) {
+        /* Every poll request ends with POLLRDHUP, whatever it asks for. A writer whose peer has half-closed would ask
+         * again and again: a multishot request answers only to changes. */
+        unsigned events = wake_events(interest->events);
+        if (more || prepare_poll(backend, interest->fd, events, IORING_POLL_ADD_MULTI, token)) return;
+        revents = POLLERR; /* the ring is full: let the operation find out */
+    }
+    give_slot(backend, index);
+    if (more) remove_poll(backend, token);
     hd_interest_deliver(interest, revents);
 }
 
