@@ -8,7 +8,8 @@ typedef struct {
     hd_timer timer;
     hd_node expired_node; /* in scheduler->expired once due and not yet raised */
     hd_scheduler *scheduler;
-    VALUE root, duration, exception, message; /* root: of the chain of fibers that is to raise */
+    VALUE fiber, root; /* on whose stack this is; of the chain of fibers that is to raise */
+    VALUE duration, exception, message;
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
@@ -20,6 +21,16 @@ static void timeout_fired(hd_timer *timer)
     hd_list_push_back(&due->scheduler->expired, &due->expired_node);
     hd_wait *wait = hd_wait_of_chain(due->scheduler, due->root);
     if (wait) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
+}
+
+void hd_timeouts_mark(const hd_scheduler *scheduler)
+{
+    const hd_timers *timers = &scheduler->reactor.timers;
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->heap[i]->fire == timeout_fired)
+            rb_gc_mark(HD_CONTAINER_OF(timers->heap[i], timeout, timer)->fiber);
+    for (hd_node *node = hd_list_first(&scheduler->expired); node; node = hd_list_after(&scheduler->expired, node))
+        rb_gc_mark(HD_CONTAINER_OF(node, timeout, expired_node)->fiber);
 }
 
 void hd_timeouts_raise_expired(hd_scheduler *scheduler)
@@ -65,6 +76,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .timer.fire = timeout_fired,
         .scheduler = scheduler,
         .generation = scheduler->reactor.generation,
+        .fiber = rb_fiber_current(),
         .root = hd_root(scheduler),
         .duration = argv[0],
         .exception = argc > 1 && !NIL_P(argv[1]) ? argv[1] : rb_path2class("Timeout::Error"),

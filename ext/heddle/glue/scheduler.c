@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "park.h"
+#include "timeout.h"
 
 VALUE hd_cScheduler;
 
@@ -72,8 +73,9 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->closing_fiber);
     rb_gc_mark(scheduler->fiber_body);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
-    if (scheduler->reactor.waits.buckets && scheduler->fork_generation == hd_fork_generation)
-        hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
+    if (scheduler->fork_generation != hd_fork_generation) return;
+    if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
+    hd_timeouts_mark(scheduler);
 }
 
 /* Never walks the waits: the fibers' stacks may be swept before this object. */

@@ -1,4 +1,4 @@
-/* Timeouts around blocks (timeout_after): what park.c needs of hook_timeout.c. */
+/* Timeouts around blocks (timeout_after): what the other files need of hook_timeout.c. */
 #ifndef HEDDLE_TIMEOUT_H
 #define HEDDLE_TIMEOUT_H
 
@@ -6,5 +6,9 @@
 
 /* Raises the exception of a timeout that is due in the running chain of fibers, if there is one. */
 void hd_timeouts_raise_expired(hd_scheduler *scheduler);
+
+/* The fibers that are in a timeout's block: an Enumerator that nobody asks any more is not to be collected while a
+ * timer lies on its stack. */
+void hd_timeouts_mark(const hd_scheduler *scheduler);
 
 #endif
