@@ -25,12 +25,21 @@ contract "AbandonedFiber" do
     end
   end
 
+  def test_inside_a_mask
+    heddle_only("the masks stay with the thread")
+
+    reactor do
+      abandon(500) { |yielder| Thread.handle_interrupt(Timeout::Error => :never) { 2.times { yielder << 1 } } }
+      assert_raises(Timeout::Error) { Timeout.timeout(0.02, Timeout::Error) { sleep } }
+    end
+  end
+
   # The fiber outlives the scheduler.
   def test_it_goes_on_after_the_run
     numbers = nil
     reactor do
       numbers = Enumerator.new do |yielder|
-        Timeout.timeout(600) { 3.times { |i| yielder << i } }
+        Timeout.timeout(600) { Thread.handle_interrupt(Timeout::Error => :never) { 3.times { |i| yielder << i } } }
       end
 
       assert_equal(0, numbers.next)

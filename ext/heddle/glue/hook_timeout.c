@@ -2,6 +2,7 @@
  * that set it; no object is made until it fires. */
 #include "timeout.h"
 
+#include "interrupt_mask.h"
 #include "park.h"
 
 typedef struct {
@@ -13,14 +14,48 @@ typedef struct {
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
+/* What Thread.handle_interrupt is asked about: an exception or a class. Ruby before 4.0 calls the hook in the same way
+ * for Timeout.timeout(1) and Timeout.timeout(1, Timeout::Error), so both are taken to be meant. */
+static VALUE masked_as(const timeout *timeout, VALUE fiber)
+{
+    hd_struck struck = {timeout->root, fiber};
+    if (!HD_TIMEOUT_CLASS_IS_LOST || hd_list_empty(&timeout->scheduler->masks) ||
+        RB_TYPE_P(timeout->exception, T_CLASS) ||
+        hd_interrupt_mask(timeout->scheduler, struck, timeout->exception) != HD_MASK_IMMEDIATE)
+        return timeout->exception;
+    return rb_path2class("Timeout::Error");
+}
+
+static hd_mask mask_of(const timeout *timeout, VALUE fiber)
+{
+    return hd_interrupt_mask(timeout->scheduler, (hd_struck){timeout->root, fiber}, masked_as(timeout, fiber));
+}
+
 /* Runs while the loop reaps: only marks. The chain of fibers raises when it wakes, or, when it is not parked (its wake
- * is on the way already), when it parks next. */
+ * is on the way already), when it parks next. Thread.handle_interrupt may put that off. */
 static void timeout_fired(hd_timer *timer)
 {
     timeout *due = HD_CONTAINER_OF(timer, timeout, timer);
     hd_list_push_back(&due->scheduler->expired, &due->expired_node);
     hd_wait *wait = hd_wait_of_chain(due->scheduler, due->root);
-    if (wait) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
+    if (wait && mask_of(due, hd_wait_fiber(wait)) != HD_MASK_NEVER) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
+}
+
+static VALUE make_exception(const timeout *timeout, VALUE exception)
+{
+    VALUE arguments[] = {exception, timeout->message};
+    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+}
+
+static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
+{
+    VALUE root = hd_root(scheduler), fiber = rb_fiber_current();
+    for (hd_node *node = hd_list_first(&scheduler->expired); node; node = hd_list_after(&scheduler->expired, node)) {
+        timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
+        if (due->root != root || mask_of(due, fiber) > strictest) continue;
+        hd_node_remove(node);
+        rb_exc_raise(make_exception(due, due->exception));
+    }
 }
 
 void hd_timeouts_mark(const hd_scheduler *scheduler)
@@ -35,14 +70,12 @@ void hd_timeouts_mark(const hd_scheduler *scheduler)
 
 void hd_timeouts_raise_expired(hd_scheduler *scheduler)
 {
-    VALUE root = hd_root(scheduler);
-    for (hd_node *node = hd_list_first(&scheduler->expired); node; node = hd_list_after(&scheduler->expired, node)) {
-        timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
-        if (due->root != root) continue;
-        hd_node_remove(node);
-        VALUE arguments[] = {due->exception, due->message};
-        rb_exc_raise(rb_make_exception(NIL_P(due->message) ? 1 : 2, arguments));
-    }
+    raise_expired(scheduler, HD_MASK_ON_BLOCKING);
+}
+
+void hd_timeouts_raise_unmasked(hd_scheduler *scheduler)
+{
+    raise_expired(scheduler, HD_MASK_IMMEDIATE);
 }
 
 static VALUE call_block(VALUE pointer)
@@ -56,7 +89,12 @@ static VALUE remove_timeout(VALUE pointer)
     hd_scheduler_check_fork(timeout->scheduler);
     if (timeout->generation != timeout->scheduler->reactor.generation) return Qnil;
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->scheduler->reactor.timers, &timeout->timer);
-    if (hd_node_linked(&timeout->expired_node)) hd_node_remove(&timeout->expired_node);
+    if (!hd_node_linked(&timeout->expired_node)) return Qnil;
+    hd_node_remove(&timeout->expired_node);
+    VALUE fiber = timeout->fiber;
+    if (mask_of(timeout, fiber) == HD_MASK_IMMEDIATE) return Qnil;
+    VALUE exception = make_exception(timeout, masked_as(timeout, fiber));
+    hd_interrupt_mask_hold(timeout->scheduler, (hd_struck){timeout->root, fiber}, exception);
     return Qnil;
 }
 

@@ -1,4 +1,5 @@
 /* The list of inits: what the extension defines. */
+#include "interrupt_mask.h"
 #include "scheduler.h"
 #include "would_block.h"
 
@@ -20,4 +21,5 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_hooks_resolve();
     hd_init_report();
     hd_init_would_block();
+    hd_init_interrupt_mask();
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "interrupt_mask.h"
 #include "park.h"
 #include "timeout.h"
 
@@ -76,6 +77,7 @@ static void scheduler_mark(void *pointer)
     if (scheduler->fork_generation != hd_fork_generation) return;
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
     hd_timeouts_mark(scheduler);
+    hd_interrupt_mask_mark(scheduler);
 }
 
 /* Never walks the waits: the fibers' stacks may be swept before this object. */
@@ -112,6 +114,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->would_block_fiber = scheduler->closing_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
+    hd_list_init(&scheduler->masks);
     if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fiber_body = hd_fiber_body(self);
@@ -126,6 +129,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_reactor_forget(&scheduler->reactor);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_list_init(&scheduler->expired);
+    hd_list_init(&scheduler->masks);
     scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
     scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
     scheduler->fork_generation = hd_fork_generation;

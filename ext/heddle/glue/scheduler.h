@@ -17,6 +17,7 @@ typedef struct hd_scheduler {
     VALUE fatal;               /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
+    hd_list masks;             /* the Thread.handle_interrupt blocks of its fibers; see interrupt_mask.c */
     unsigned fork_generation;
     VALUE closing_fiber;     /* the fiber that is in IO#close, of no file; or nil */
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */

@@ -7,6 +7,9 @@
 /* Raises the exception of a timeout that is due in the running chain of fibers, if there is one. */
 void hd_timeouts_raise_expired(hd_scheduler *scheduler);
 
+/* The same where nothing waits: one that is masked until it blocks stays. */
+void hd_timeouts_raise_unmasked(hd_scheduler *scheduler);
+
 /* The fibers that are in a timeout's block: an Enumerator that nobody asks any more is not to be collected while a
  * timer lies on its stack. */
 void hd_timeouts_mark(const hd_scheduler *scheduler);
