@@ -11,13 +11,10 @@
 require "fileutils"
 require "open3"
 require "optparse"
-require "rbconfig"
 require "tmpdir"
-require "yaml"
+require_relative "source"
 
 module Upstream
-  HERE = __dir__
-  ROOT = File.expand_path("../..", HERE)
   # Seconds for one file: its tests wait for a few at most.
   LIMIT = 120
 
@@ -47,10 +44,7 @@ module Upstream
     end
 
     def command
-      runner = File.join(@source, "tool/test/runner.rb")
-      filter = @name ? ["-n", @name] : []
-      [RbConfig.ruby, "-I#{File.join(@source, "tool/lib")}", runner, "--ruby=#{RbConfig.ruby}", "-v", *filter,
-       File.join(@folder, @file)]
+      @source.command(File.join(@folder, @file), name: @name)
     end
 
     # A line per test: "[1/3] TestFiberSleep#test_sleep = 0.04 s"; a failure is told below, with its number.
@@ -71,19 +65,19 @@ module Upstream
   class Run
     def initialize(arguments)
       @backends = %w[uring epoll]
-      @source = @name = @keep = nil
+      source = @name = @keep = nil
       OptionParser.new do |options|
-        options.on("--source DIR") { |dir| @source = File.expand_path(dir) }
+        options.on("--source DIR") { |dir| source = dir }
         options.on("--backend LIST", Array) { |list| @backends = list }
         options.on("-n", "--name NAME") { |name| @name = name }
         options.on("--keep") { @keep = true }
       end.parse!(arguments)
       @files = arguments
-      @exceptions = YAML.load_file(File.join(HERE, "exceptions.yml")) || {}
+      @source = Source.new(source)
+      @exceptions = Exceptions.new("exceptions.yml")
     end
 
     def run
-      check_source
       folder = Dir.mktmpdir("heddle-upstream")
       copy(folder)
       @backends.map { |backend| run_backend(folder, backend) }.all? ? 0 : 1
@@ -93,28 +87,10 @@ module Upstream
 
     private
 
-    def check_source
-      abort "--source DIR: a checkout of CRuby at the tag of this Ruby (#{RUBY_VERSION})" unless @source
-      return if version_of_source == RUBY_VERSION
-
-      abort "#{@source} is CRuby #{version_of_source}, but this is Ruby #{RUBY_VERSION}"
-    end
-
-    def version_of_source
-      numbers = File.read(File.join(@source, "include/ruby/version.h"))
-      teeny = File.read(File.join(@source, "version.h"))[/RUBY_VERSION_TEENY (\d+)/, 1]
-      [numbers[/API_VERSION_MAJOR (\d+)/, 1], numbers[/API_VERSION_MINOR (\d+)/, 1], teeny].join(".")
-    end
-
     def copy(folder)
-      FileUtils.cp(Dir.glob(File.join(@source, "test/fiber/*.rb")), folder)
-      head = load_path.map { |path| "$LOAD_PATH.unshift(#{path.inspect})\n" }.join
+      FileUtils.cp(Dir.glob(@source.path("test/fiber/*.rb")), folder)
+      head = Upstream.load_path.reverse.map { |path| "$LOAD_PATH.unshift(#{path.inspect})\n" }.join
       File.write(File.join(folder, "scheduler.rb"), head + File.read(File.join(HERE, "scheduler.rb")))
-    end
-
-    # A build variant that this process was started with (-I build/assert) stays in front.
-    def load_path
-      [File.join(ROOT, "lib"), *$LOAD_PATH.select { |path| path.start_with?(File.join(ROOT, "build")) }]
     end
 
     def run_backend(folder, backend)
@@ -124,20 +100,16 @@ module Upstream
     end
 
     def report(backend, outcomes)
-      known, bad = outcomes.select { |_, (state, _)| state == :failed }.partition { |test, _| exception(test) }
-      stale = outcomes.select { |test, (state, _)| state == :passed && exception(test) }.keys
+      listed = proc { |test, _| @exceptions.find(test, backend) }
+      known, bad = outcomes.select { |_, (state, _)| state == :failed }.partition(&listed)
+      stale = outcomes.select { |_, (state, _)| state == :passed }.select(&listed).keys
       bad.each { |test, (_, text)| puts "\nFAILED #{test}\n#{text}" }
-      known.each { |test, _| puts "known: #{test}: #{exception(test)["reason"]}" }
+      known.each { |test, _| puts "known: #{test}: #{@exceptions.find(test, backend)["reason"]}" }
       stale.each { |test| puts "passes, but is listed in exceptions.yml: #{test}" }
       counts = %i[passed skipped].map { |state| "#{outcomes.count { |_, (one, _)| one == state }} #{state}" }
       puts "Ruby #{RUBY_VERSION}, #{backend}: #{outcomes.size} tests, #{counts.join(", ")}, " \
            "#{known.size} known exceptions, #{bad.size} failed"
       bad.empty? && stale.empty? && !outcomes.empty?
-    end
-
-    def exception(test)
-      entry = @exceptions[test]
-      entry if entry && (!entry["rubies"] || entry["rubies"].include?(RUBY_VERSION[/\d+\.\d+/]))
     end
   end
 end

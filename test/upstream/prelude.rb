@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# The first "test file" that suites.rb gives to CRuby's test runner: runs every test, with its setup and its teardown,
+# in a fiber of a Heddle scheduler of its own, and notes in a file what becomes of it. HEDDLE_SUITES_BACKEND: uring,
+# epoll or nothing (no scheduler); HEDDLE_SUITES_RESULTS: the file, a line of JSON for each start and each end of a
+# test. One that is in there already is not run again: suites.rb goes on behind the one that hung or ended the process.
+
+require "json"
+
+module HeddleSuites
+  BACKEND = ENV.delete("HEDDLE_SUITES_BACKEND")
+  RESULTS = File.open(ENV.delete("HEDDLE_SUITES_RESULTS"), "a+")
+  DONE = RESULTS.each_line.to_h { |line| [JSON.parse(line)["test"], true] }
+  RESULTS.sync = true
+  PROCESS = Process.pid
+
+  require "heddle" if BACKEND
+
+  class << self
+    def around(&)
+      return yield unless BACKEND
+
+      value = Heddle.run(backend: BACKEND, &)
+      raise "the scheduler is still set" if Fiber.scheduler
+
+      value
+    end
+
+    # A test that forks may come back from it in the child.
+    def note(**line)
+      RESULTS.puts(JSON.generate(line)) if Process.pid == PROCESS
+    end
+
+    def outcome(errors)
+      return { state: "passed" } if errors.empty?
+
+      bad = errors.grep_v(Test::Unit::PendedError)
+      { state: bad.empty? ? "skipped" : "failed", text: (bad.empty? ? errors : bad).map { |e| describe(e) }.join("\n") }
+    end
+
+    def describe(error)
+      text = "#{error.class}: #{error.message}\n#{(error.backtrace || []).first(20).join("\n")}"
+      text = text.dup.force_encoding(Encoding::UTF_8).scrub
+      error.cause ? "#{text}\ncause: #{error.cause.class}: #{error.cause.message.scrub}" : text
+    end
+  end
+
+  # What the runner is told of a test, also of its teardown.
+  module Recorded
+    def heddle_errors = @heddle_errors ||= []
+
+    def record(_suite, _method, _assertions, _time, error, *)
+      heddle_errors << error if error
+      super
+    end
+  end
+
+  # Prepended to Test::Unit::TestCase.
+  module EachTest
+    def run(runner)
+      test = "#{self.class}##{__name__}"
+      return "not again" if DONE[test]
+
+      runner.extend(Recorded)
+      runner.heddle_errors.clear
+      HeddleSuites.note(test:)
+      result = around_test(runner) { super }
+      HeddleSuites.note(test:, **HeddleSuites.outcome(runner.heddle_errors))
+      result
+    end
+
+    private
+
+    def around_test(runner, &)
+      HeddleSuites.around(&)
+    rescue *Test::Unit::TestCase::PASSTHROUGH_EXCEPTIONS
+      raise
+    rescue Exception => e # what comes out of Heddle.run itself, such as Heddle::Deadlock
+      runner.record(self.class, __name__, _assertions, 0, e)
+      runner.puke(self.class, __name__, e)
+    end
+  end
+end
+
+Test::Unit::TestCase.prepend(HeddleSuites::EachTest)
