@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "park.h"
+#include "timed_sleep.h"
 
 /* A blocker may be an object that Ruby hides (the Mutex of an autoload): it has no class to ask. */
 static bool is_thread(VALUE object)
@@ -52,10 +53,13 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     VALUE duration = argc ? argv[0] : Qnil;
+    hd_timed_sleep *timed = hd_timed_sleep_take(scheduler);
+    hd_wake wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))
         hd_park_turn(scheduler);
     else
-        hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, hd_deadline_from(duration));
+        wake = hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, hd_deadline_from(duration));
+    if (timed) hd_timed_sleep_ended(timed, wake == HD_WOKEN_BY_TIMEOUT);
     return Qtrue;
 }
 

@@ -1,6 +1,7 @@
 /* The list of inits: what the extension defines. */
 #include "interrupt_mask.h"
 #include "scheduler.h"
+#include "timed_sleep.h"
 #include "would_block.h"
 
 VALUE hd_mHeddle, hd_eError;
@@ -22,4 +23,5 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_report();
     hd_init_would_block();
     hd_init_interrupt_mask();
+    hd_init_timed_sleep();
 }

@@ -1,0 +1,14 @@
+/* Mutex#sleep and ConditionVariable#wait with a timeout: what hook_block.c needs of timed_sleep.c. */
+#ifndef HEDDLE_TIMED_SLEEP_H
+#define HEDDLE_TIMED_SLEEP_H
+
+#include "scheduler.h"
+
+/* The call that a kernel_sleep of this fiber is made for, or NULL; it is told how the sleep ends. */
+typedef struct hd_timed_sleep hd_timed_sleep;
+hd_timed_sleep *hd_timed_sleep_take(hd_scheduler *scheduler);
+void hd_timed_sleep_ended(hd_timed_sleep *sleep, bool timed_out);
+
+void hd_init_timed_sleep(void);
+
+#endif
