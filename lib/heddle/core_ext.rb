@@ -4,6 +4,8 @@
 # no Heddle scheduler runs.
 require_relative "core_ext/copy_stream" if RUBY_VERSION >= "3.4"
 require_relative "core_ext/fiber_raise"
+require_relative "core_ext/file_open"
+require_relative "core_ext/file_wait"
 require_relative "core_ext/fork"
 require_relative "core_ext/handle_interrupt"
 require_relative "core_ext/io_close"

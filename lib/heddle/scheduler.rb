@@ -86,10 +86,9 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      return Fiber.blocking { work.call } if closing? # (a non-blocking fiber would be asked again)
+      return Fiber.blocking { work.call } if quick? # (a non-blocking fiber would be asked again)
 
-      open
-      BlockingPool.current.run(work)
+      offload(work)
     end
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
@@ -113,6 +112,11 @@ module Heddle
     end
 
     private
+
+    def offload(work, lasting: false)
+      open
+      BlockingPool.current.run(work, lasting: lasting)
+    end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. ("sleep_forever" is a thread
     # that waits for a lock, a queue or a thread without a timeout.)

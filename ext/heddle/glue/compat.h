@@ -18,6 +18,9 @@
 #define HD_OFFSET_BEFORE_LENGTH 0
 #endif
 
+/* 3.4: what opens, looks up or removes a file is offered to blocking_operation_wait. */
+#define HD_OPEN_IS_OFFLOADED (RUBY_API_VERSION_CODE >= 30400)
+
 /* 3.4: IO#close hands the system call to blocking_operation_wait; 4.0 calls io_close instead. */
 #define HD_CLOSE_IS_OFFLOADED (RUBY_API_VERSION_CODE >= 30400 && RUBY_API_VERSION_CODE < 40000)
 

@@ -9,6 +9,7 @@
 
 #include "io_internals.h"
 #include "park.h"
+#include "quick.h"
 
 enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
@@ -126,18 +127,12 @@ static VALUE close_by_super(VALUE io)
     return rb_call_super(0, NULL);
 }
 
-static VALUE no_longer_closing(VALUE pointer)
-{
-    ((hd_scheduler *)pointer)->closing_fiber = Qnil;
-    return Qnil;
-}
-
+/* Ruby 3.4 offers every close to a worker. Only that of a file may take time. */
 static VALUE close_io(VALUE io)
 {
     hd_scheduler *scheduler = HD_CLOSE_IS_OFFLOADED ? hd_scheduler_of_thread() : NULL;
     if (!scheduler || RTEST(rb_obj_is_kind_of(io, rb_cFile))) return rb_call_super(0, NULL);
-    scheduler->closing_fiber = rb_fiber_current();
-    return rb_ensure(close_by_super, io, no_longer_closing, (VALUE)scheduler);
+    return hd_quickly(scheduler, close_by_super, io);
 }
 
 /* Closes by the method of the class, which may be a half close. */
@@ -171,12 +166,6 @@ static VALUE io_close_read(VALUE io)
 static VALUE io_close_write(VALUE io)
 {
     return close_for(io, write_io_of(io), POLLOUT);
-}
-
-/* Is this a close that cannot take time, as that of a file may? Ruby 3.4 offers it to a worker. */
-static VALUE closing_p(VALUE self)
-{
-    return HD_BOOL(hd_scheduler_get(self)->closing_fiber == rb_fiber_current());
 }
 
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
@@ -221,7 +210,6 @@ static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 void hd_init_hooks_close(void)
 {
     rb_define_method(hd_cScheduler, "io_close", hook_io_close, 1);
-    rb_define_private_method(hd_cScheduler, "closing?", closing_p, 0);
     rb_define_method(hd_cScheduler, "fiber_interrupt", hook_fiber_interrupt, 2);
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
     VALUE close = rb_define_module_under(core_ext, "IOClose");

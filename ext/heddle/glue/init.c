@@ -1,5 +1,6 @@
 /* The list of inits: what the extension defines. */
 #include "interrupt_mask.h"
+#include "quick.h"
 #include "scheduler.h"
 #include "timed_sleep.h"
 #include "would_block.h"
@@ -24,4 +25,5 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_would_block();
     hd_init_interrupt_mask();
     hd_init_timed_sleep();
+    hd_init_quick();
 }

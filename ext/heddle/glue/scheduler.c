@@ -71,7 +71,7 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->fatal);
     rb_gc_mark(scheduler->pending);
     rb_gc_mark(scheduler->would_block_fiber);
-    rb_gc_mark(scheduler->closing_fiber);
+    rb_gc_mark(scheduler->quick_fiber);
     rb_gc_mark(scheduler->fiber_body);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
     if (scheduler->fork_generation != hd_fork_generation) return;
@@ -111,7 +111,7 @@ static VALUE scheduler_alloc(VALUE class)
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
     scheduler->thread = scheduler->home = scheduler->root = scheduler->fatal = scheduler->pending = Qnil;
-    scheduler->would_block_fiber = scheduler->closing_fiber = Qnil;
+    scheduler->would_block_fiber = scheduler->quick_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);

@@ -20,7 +20,7 @@ typedef struct hd_scheduler {
     hd_list masks;             /* the Thread.handle_interrupt blocks of its fibers; see interrupt_mask.c */
     struct hd_timed_sleep *timed_sleep; /* a Mutex#sleep that is about to call kernel_sleep, or NULL */
     unsigned fork_generation;
-    VALUE closing_fiber;     /* the fiber that is in IO#close, of no file; or nil */
+    VALUE quick_fiber;       /* the fiber whose blocking operation cannot take time; or nil */
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
     int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
     unsigned starts;       /* fibers started so far */

@@ -27,22 +27,26 @@ module Heddle
       def initialize
         @jobs = Thread::Queue.new
         @lock = Thread::Mutex.new
-        @threads = @busy = 0
+        @threads = @busy = @lasting = 0
         @pid = Process.pid
       end
 
       # Runs an operation on one of the threads while the calling fiber waits.
       #
       # @param work [#call]
+      # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it
       # @return [Object] what it returns
-      def run(work)
+      def run(work, lasting: false)
         job = BlockingJob.new(work)
         @lock.synchronize do
           @busy += 1
-          start_thread if @busy > @threads && @threads < MAX_THREADS
+          @lasting += 1 if lasting
+          start_thread if @busy > @threads && @threads < MAX_THREADS + @lasting
         end
         @jobs << job
         job.wait
+      ensure
+        @lock.synchronize { @lasting -= 1 } if lasting
       end
 
       private

@@ -1,0 +1,60 @@
+/* See quick.h; and what is known of a file before it is opened. */
+#include "quick.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static VALUE no_longer_quick(VALUE pointer)
+{
+    ((hd_scheduler *)pointer)->quick_fiber = Qnil;
+    return Qnil;
+}
+
+VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument)
+{
+    scheduler->quick_fiber = rb_fiber_current();
+    return rb_ensure(function, argument, no_longer_quick, (VALUE)scheduler);
+}
+
+static VALUE quickly(VALUE self)
+{
+    return hd_quickly(hd_scheduler_get(self), rb_yield, Qundef);
+}
+
+static VALUE quick_p(VALUE self)
+{
+    return HD_BOOL(hd_scheduler_get(self)->quick_fiber == rb_fiber_current());
+}
+
+/* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12). Ruby 3.3 opens on this thread anyway. */
+static bool look_up(const char *path, struct stat *status)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    if (fd < 0) return !HD_OPEN_IS_OFFLOADED && stat(path, status) == 0;
+    bool known = fstat(fd, status) == 0;
+    close(fd);
+    return known;
+}
+
+/* What a path leads to, if the kernel knows that by heart: :file, :fifo, or nil for everything else. */
+static VALUE known_kind(VALUE self, VALUE path)
+{
+    (void)self;
+    struct stat status;
+    if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;
+    if (!look_up(StringValueCStr(path), &status)) return Qnil;
+    if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
+    return S_ISREG(status.st_mode) ? ID2SYM(rb_intern("file")) : Qnil;
+}
+
+void hd_init_quick(void)
+{
+    rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
+    rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
+    rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);
+}

@@ -1,0 +1,12 @@
+/* Blocking operations that cannot take time, which Ruby 3.4+ would hand to a worker. */
+#ifndef HEDDLE_QUICK_H
+#define HEDDLE_QUICK_H
+
+#include "scheduler.h"
+
+/* Calls the function; what it offers to blocking_operation_wait meanwhile runs on this thread. */
+VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
+
+void hd_init_quick(void);
+
+#endif

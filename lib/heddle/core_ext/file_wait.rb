@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CoreExt
+    # What waits for a disk or for the owner of a lock, and is not offered to a scheduler by (every) Ruby: a thread of
+    # the pool does it.
+    module FileWait
+      # For IO.
+      module Sync
+        # @private
+        def fsync = FileWait.run(lasting: false) { super }
+        # @private
+        def fdatasync = FileWait.run(lasting: false) { super }
+      end
+
+      # For File.
+      module Lock
+        # @private
+        def flock(operation)
+          waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN)
+          return super unless waits && Fiber.current_scheduler.is_a?(Scheduler)
+
+          super(operation | File::LOCK_NB) || FileWait.run(lasting: true) { super }
+        end
+      end
+
+      # @private
+      def self.run(lasting:, &block)
+        scheduler = Fiber.current_scheduler
+        scheduler.is_a?(Scheduler) ? scheduler.__send__(:offload, block, lasting: lasting) : yield
+      end
+    end
+  end
+end
+
+IO.prepend(Heddle::CoreExt::FileWait::Sync)
+File.prepend(Heddle::CoreExt::FileWait::Lock)

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# Opening a file holds up nobody; what the file's methods return is Ruby's own.
+contract "FileOpen" do
+  def fifo = File.join(tempdir, "fifo").tap { |path| File.mkfifo(path) }
+
+  { "open" => ->(path) { File.open(path, &:read) }, "read" => ->(path) { File.read(path) },
+    "binread" => ->(path) { File.binread(path) }, "readlines" => ->(path) { File.readlines(path).join },
+    "new" => ->(path) { File.new(path).then { |file| file.read.tap { file.close } } } }.each do |name, reading|
+    define_method("test_#{name}_of_a_fifo_waits_for_the_writer") do
+      reactor do
+        path = fifo
+        text = assert_others_run do
+          go { sleep(0.15) && File.open(path, "w") { |file| file.write("text") } }
+          reading.call(path)
+        end
+
+        assert_equal("text", text)
+      end
+    end
+  end
+
+  { "open" => ->(path) { File.open(path, "w") { |file| file.write("text") } },
+    "write" => ->(path) { File.write(path, "text") },
+    "binwrite" => ->(path) { File.binwrite(path, "text") } }.each do |name, writing|
+    define_method("test_#{name}_of_a_fifo_waits_for_the_reader") do
+      reactor do
+        path = fifo
+        reading = go { sleep(0.15) && File.read(path) }
+        assert_others_run { writing.call(path) }
+
+        assert_equal("text", reading.value)
+      end
+    end
+  end
+
+  def test_more_fifos_than_the_pool_has_threads
+    reactor do
+      paths = Array.new(80) { fifo_in(tempdir) }
+      reading = paths.map { |path| go { File.read(path) } }
+      settle
+      path = File.join(tempdir, "plain")
+      File.write(path, "plain")
+
+      assert_equal("plain", File.read(path))
+      paths.each_with_index { |name, index| File.write(name, index.to_s) }
+
+      assert_equal((0..79).map(&:to_s), reading.map(&:value))
+    end
+  end
+
+  def test_a_fifo_that_nobody_opens_is_cancelled
+    heddle_only("the fiber is interrupted")
+    reactor do
+      path = fifo
+      job = go { File.read(path) }
+      settle
+      job.fiber.raise(ZeroDivisionError)
+
+      assert_instance_of(ZeroDivisionError, job.failure)
+      reading = go { File.read(path) }
+      File.write(path, "later")
+
+      assert_equal("later", reading.value)
+    end
+  end
+
+  def test_arguments_and_results_are_those_of_ruby
+    path = File.join(tempdir, "file")
+    reactor do
+      assert_equal(5, File.write(path, "a\r\nb\n"))
+      assert_equal(2, File.write(path, "XY", 3, perm: 0o600))
+      assert_equal("a\r\nXY", File.binread(path))
+      assert_equal("\nX", File.read(path, 2, 2))
+      assert_equal(["a\r\n", "XY"], File.readlines(path))
+      assert_equal(%w[a XY], File.readlines(path, chomp: true))
+      assert_equal(Encoding::ISO_8859_1, File.read(path, encoding: "iso-8859-1").encoding)
+      assert_equal(1, File.binwrite(path, "!", 0))
+      assert_equal("!", File.open(path, File::RDONLY) { |file| file.read(1) })
+      assert_equal("!", File.new(path, mode: "r", external_encoding: "utf-8").tap { |file| keep(file) }.getc)
+    end
+  end
+
+  def test_errors_are_those_of_ruby
+    reactor do
+      path = File.join(tempdir, "none")
+
+      assert_match(/rb_sysopen - #{path}\z/, assert_raises(Errno::ENOENT) { File.read(path) }.message)
+      assert_raises(Errno::EISDIR) { File.read(tempdir) }
+      assert_raises(Errno::EEXIST) { 2.times { keep(File.open(path, "wx")) } }
+      assert_raises(ArgumentError) { File.read("a\0b") }
+      assert_raises(ArgumentError) { File.open(path, "q") }
+      assert_raises(TypeError) { File.read(nil) }
+    end
+  end
+
+  private
+
+  def fifo_in(folder)
+    path = File.join(folder, "fifo#{@fifos = (@fifos || 0) + 1}")
+    File.mkfifo(path)
+    path
+  end
+end
