@@ -213,6 +213,22 @@ contract "Close" do
     end
   end
 
+  def test_a_waiter_that_begins_again_while_the_others_unwind
+    reactor do
+      server = tcp_server
+      job = go do
+        server.accept
+      rescue ZeroDivisionError
+        server.accept
+      end
+      settle
+      Fiber.scheduler.interrupt(job.fiber, ZeroDivisionError.new)
+      server.close
+
+      assert_closed(job)
+    end
+  end
+
   def test_close_write_and_close_read
     reactor do
       one, other = socket_pair

@@ -80,6 +80,8 @@ static void let_unwind(hd_scheduler *scheduler, const closing *closing)
     for (int turns = 0; closing->waiters && turns < UNWIND_TURNS_MAX; turns++) {
         hd_interest *interest = waiter_of(closing);
         if (!interest) return;
+        if (interest->wait->state == HD_WAIT_PARKED) /* it has begun to wait since */
+            hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
         if (scheduler && interest->wait->reactor == &scheduler->reactor)
             hd_park_turn(scheduler);
         else
