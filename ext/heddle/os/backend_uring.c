@@ -157,12 +157,14 @@ static int uring_arm(void *pointer, hd_interest *interest)
     return 0;
 }
 
+/* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
+ * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
 static void remove_poll(uring_backend *backend, uint64_t token)
 {
     backend->removals = true;
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
     if (!sqe) return; /* the poll stays in the kernel until its event; its token is void already */
-    sqe->opcode = IORING_OP_POLL_REMOVE;
+    sqe->opcode = IORING_OP_ASYNC_CANCEL;
     sqe->fd = -1;
     sqe->addr = token;
     sqe->user_data = NO_TOKEN;
