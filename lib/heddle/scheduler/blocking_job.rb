@@ -24,6 +24,7 @@ module Heddle
         @error = e
       ensure
         @lock.synchronize { @thread = nil }
+        drop_late_stop
         @done.close
       end
 
@@ -40,6 +41,13 @@ module Heddle
       end
 
       private
+
+      # A Stop that came when the operation had ended must not strike the next one on this thread.
+      def drop_late_stop
+        Thread.handle_interrupt(Stop => :immediate) { Thread.pass } while Thread.pending_interrupt?(Stop)
+      rescue Stop
+        retry
+      end
 
       def wait_until_done
         @done.pop until @done.closed?
