@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "streams"
+
+module Fuzz
+  # A file, read and written at random places, against a string.
+  class Files < StreamActor
+    private
+
+    def perform
+      folder = keep(Dir.mktmpdir("heddle-fuzz"))
+      @path = File.join(folder, "file")
+      @model = bytes(50_000)
+      File.binwrite(@path, @model)
+      @file = keep(File.open(@path, "r+b"))
+      steps(40).times { chance(0.5) ? read : write }
+      @file.close
+      same(File.binread(@path), @model)
+    end
+
+    def read
+      at = number(0...@model.bytesize)
+      size = number(1..20_000)
+      state, text = chance(0.2) ? [:done, File.binread(@path, size, at)] : struck(0.3) { read_at(at, size) }
+      check(state == :struck || text == @model.byteslice(at, size), "the file holds something else")
+    end
+
+    def read_at(at, size)
+      return @file.pread(size, at) if chance(0.5)
+
+      @file.seek(at)
+      @file.read(size)
+    end
+
+    def write
+      at = number(0..@model.bytesize)
+      text = bytes(10_000)
+      if chance(0.5)
+        check(@file.pwrite(text, at) == text.bytesize, "a short pwrite")
+      else
+        @file.seek(at)
+        @file.write(text)
+        @file.flush
+      end
+      @model[at, text.bytesize] = text
+    end
+  end
+
+  # A FIFO, whose ends are opened by two tasks in any order.
+  class Fifos < StreamActor
+    private
+
+    def perform
+      return if RUBY_VERSION < "3.4" # opening one blocks the thread: there is no hook
+
+      folder = keep(Dir.mktmpdir("heddle-fuzz"))
+      path = File.join(folder, "fifo")
+      File.mkfifo(path)
+      sent = bytes(100_000)
+      writing = go("writes") do
+        pause
+        File.open(path, "wb") do |fifo|
+          fifo.sync = !BUFFERED_WRITES
+          fifo.write(sent)
+        end
+      end
+      pause
+      same(File.open(path, "rb", &:read), sent)
+      finish(writing)
+    end
+  end
+end

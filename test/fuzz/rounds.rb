@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "actor"
+Dir.glob(File.join(__dir__, "actors/*.rb")).each { |file| require file }
+
+module Fuzz
+  # Plays rounds: each is a scheduler with some actors, known by its seed alone, after which nothing may be left.
+  class Rounds
+    # Ends a round from outside.
+    class Abort < Exception; end # rubocop:disable Lint/InheritException
+
+    ENTRIES = %i[run run run_in_thread set_scheduler].freeze
+
+    # @param limit [Integer] seconds that a round may take
+    # @param size [Integer] the most actors of a round
+    def initialize(backend:, limit: 30, size: 12, slow: 1.0, actors: Actor.all, abort: true, out: $stdout)
+      @backend = backend
+      @limit = limit
+      @size = size
+      @slow = slow
+      @actors = actors
+      @abort = abort
+      @out = out
+    end
+
+    # Plays the round of this seed.
+    # @raise [Failure]
+    def play(seed)
+      TestSupport::Watchdog.watch("the start", 10) { nil } # it opens a pipe
+      before = TestSupport::Leaks.snapshot
+      ios = open_ios
+      TestSupport::Watchdog.watch("fuzz #{@backend} --seed #{seed} --rounds 1", @limit) { with_context(seed) }
+      tidy(before, ios) if @aborted
+      left = TestSupport::Leaks.left_since(before)
+      raise Failure, "left behind: #{left}\n#{told}" if left
+    end
+
+    # @return [Array<String>] the names of the actors of the last round
+    def cast = @cast.map { |actor| actor.class.label }
+
+    # @return [String] what the round of this seed consists of
+    def plan(seed)
+      prepare(seed)
+      "#{title}: #{cast.zip(@delays).map { |name, delay| "#{name} after #{delay.round(4)} s" }.join(", ")}"
+    end
+
+    private
+
+    def prepare(seed)
+      rng = Random.new(seed)
+      @entry = ENTRIES[rng.rand(ENTRIES.size)]
+      @aborted = @abort && rng.rand < 0.1 ? rng.rand * 0.2 : nil
+      @cast = Array.new(rng.rand(1..@size)) { @actors[rng.rand(@actors.size)].new(rng.rand(2**32), slow: @slow) }
+      @delays = @cast.map { rng.rand < 0.5 ? 0 : rng.rand * 0.01 }
+    end
+
+    def title = "#{@entry}#{", aborted after #{@aborted.round(4)} s" if @aborted}"
+
+    # A round that was ended may have struck an actor between making an IO, or a child, and keeping it. And Thread#kill
+    # strikes Ruby itself between accept(2) and the socket object, with plain threads too.
+    def tidy(before, ios)
+      (open_ios - ios).each(&:close)
+      (TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a).each { |fd, _| IO.for_fd(fd).close }
+      (TestSupport::Leaks.children - before.children).each do |pid|
+        Process.kill(:KILL, pid)
+        Process.wait(pid)
+      rescue Errno::ECHILD, Errno::ESRCH
+        nil
+      end
+    end
+
+    def open_ios
+      ObjectSpace.each_object(IO).select do |io|
+        !io.closed? && io.autoclose?
+      rescue IOError
+        false # it was never opened
+      end
+    end
+
+    def with_context(seed)
+      prepare(seed)
+      aborting(@aborted) { __send__(:"by_#{@entry}") { scene } }
+    rescue Exception => e
+      raise if e.is_a?(SignalException) || e.is_a?(SystemExit)
+      return if @aborted && e.is_a?(IOError) # an actor that ends closes what its tasks wait on
+
+      cause = "\n#{e.cause.full_message(highlight: false)}" if e.cause
+      raise Failure, "#{e.class}: #{e.message}\n#{e.backtrace.first(12).join("\n")}#{cause}\n#{told}"
+    end
+
+    def told
+      notes = @cast.map { |actor| "#{actor.class.label}: #{actor.notes.last(25).join("; ")}" }
+      "entry #{title}\n  #{notes.join("\n  ")}"
+    end
+
+    def by_run(&) = Heddle.run(backend: @backend, &)
+
+    def by_run_in_thread(&)
+      in_thread { Heddle.run(backend: @backend, &) }
+    end
+
+    def by_set_scheduler
+      error = nil
+      in_thread do
+        Fiber.set_scheduler(Heddle::Scheduler.new(backend: @backend))
+        Fiber.schedule do
+          Heddle.run { yield }
+        rescue Exception => e
+          error = e
+        end
+      end
+      raise error if error
+    end
+
+    def in_thread
+      thread = Thread.new { yield }
+      thread.report_on_exception = false
+      thread.value
+    ensure
+      thread.kill.join
+    end
+
+    # An exception from another thread in the midst of it: ensure blocks run, and that is all.
+    def aborting(delay)
+      return yield unless delay
+
+      target = Thread.current
+      lock = Thread::Mutex.new
+      over = false
+      killer = Thread.new do
+        sleep(delay)
+        lock.synchronize { target.raise(Abort, "from outside") unless over }
+      end
+      begin
+        Thread.handle_interrupt(Abort => :immediate) { yield }
+      rescue Abort
+        nil
+      ensure
+        Thread.handle_interrupt(Abort => :never) { over = true }
+        killer.join
+      end
+    end
+
+    def scene
+      scheduler = Fiber.scheduler
+      tasks = @cast.zip(@delays).map do |actor, delay|
+        Heddle.spawn(name: actor.class.label) do
+          sleep(delay) if delay > 0
+          actor.run
+        end
+      end
+      tasks.each(&:wait)
+      tasks.each(&:value)
+      check_idle(scheduler)
+    end
+
+    # This fiber alone, and nothing in the kernel.
+    def check_idle(scheduler)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+      loop do
+        left = scheduler.__send__(:counts).slice(:armed, :timers, :queued).reject { |_, count| count.zero? }
+        left[:fibers] = scheduler.size if scheduler.size.positive?
+        left[:requests] = requests_in_kernel if requests_in_kernel.positive?
+        return if left.empty?
+        raise Failure, "the scheduler holds #{left}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+        sleep(0.005)
+      end
+    end
+
+    # What the rings of io_uring wait for, but for the one that wakes the loop.
+    def requests_in_kernel
+      Dir.children("/proc/self/fdinfo").sum do |number|
+        polls = File.read("/proc/self/fdinfo/#{number}")[/^PollList:\n((?:  .*\n)*)/, 1]
+        polls ? [polls.lines.size - 1, 0].max : 0
+      rescue SystemCallError
+        0
+      end
+    end
+  end
+end
