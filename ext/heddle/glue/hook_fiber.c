@@ -21,6 +21,14 @@ static VALUE report(VALUE error)
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
+/* An exception that came too late to be raised in this fiber goes with it. */
+static void drop_pending(hd_scheduler *scheduler)
+{
+    if (NIL_P(scheduler->pending)) return;
+    rb_hash_delete(scheduler->pending, rb_fiber_current());
+    if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
+}
+
 /* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
  * the scheduler, any other is reported as Ruby does for a thread. */
@@ -31,6 +39,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
+    if (generation == hd_fork_generation) drop_pending(RTYPEDDATA_GET_DATA(self));
     if (!state) return Qnil;
     VALUE error = rb_errinfo();
     if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
