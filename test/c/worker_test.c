@@ -421,7 +421,7 @@ TEST(names_are_resolved)
     open_inbox();
     for (int i = 0; i < 3; i++) {
         waiter waiter = {0};
-        hd_resolve_job *resolve = hd_resolve_job_new(names[i]);
+        hd_resolve_job *resolve = hd_resolve_job_new(names[i], "80", AF_UNSPEC);
         CHECK(resolve);
         CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
         CHECK_EQ(0, hd_worker_submit(&resolve->job, &inbox, &waiter.wait));
@@ -429,11 +429,11 @@ TEST(names_are_resolved)
         if (resolve->error)
             printf("note: %s: %s\n", names[i], gai_strerror(resolve->error));
         else
-            CHECK(resolve->addresses);
+            CHECK(resolve->addresses && resolve->count > 0);
         hd_wait_end(&waiter.wait);
         hd_worker_release(&resolve->job);
     }
-    hd_resolve_job *unused = hd_resolve_job_new("127.0.0.1");
+    hd_resolve_job *unused = hd_resolve_job_new("127.0.0.1", NULL, AF_INET);
     unused->job.free(&unused->job);
     close_setting();
 }

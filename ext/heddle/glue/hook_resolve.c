@@ -1,10 +1,45 @@
-/* The hook address_resolve: the system's resolver on a worker thread. */
+/* Names: the hook address_resolve, and Heddle::Lookup for those that wait for more than one thing. The system's
+ * resolver on worker threads. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <string.h>
 
 #include "../os/resolve.h"
 #include "park.h"
+
+/* -- what a lookup has found --------------------------------------------------------------------------------- */
+
+/* Socket::ResolutionError, or the system's error, as Ruby's own socket library makes it. */
+static VALUE error_of(const hd_resolve_job *job, const char *reason)
+{
+    if (job->error == EAI_SYSTEM && job->error_number != 0) return rb_syserr_new(job->error_number, reason);
+    VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(job->error));
+    VALUE error = rb_class_new_instance(1, &message, rb_path2class("Socket::ResolutionError"));
+    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(job->error)); /* (not an instance variable of Ruby's) */
+    return error;
+}
+
+/* With the zone id of a link-local address; nil if it is no address. */
+static VALUE numeric_host(const struct sockaddr *address, socklen_t length)
+{
+    char text[NI_MAXHOST];
+    int error = getnameinfo(address, length, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    return error ? Qnil : rb_str_new_cstr(text);
+}
+
+static VALUE numeric_addresses(const hd_resolve_job *job)
+{
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < job->count; i++) {
+        VALUE host = numeric_host(&job->addresses[i].address.any, job->addresses[i].length);
+        if (!NIL_P(host)) rb_ary_push(list, host);
+    }
+    return list;
+}
+
+/* -- the hook ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     hd_scheduler *scheduler;
@@ -12,23 +47,14 @@ typedef struct {
     VALUE host;
 } resolution;
 
-static VALUE addresses_of(const struct addrinfo *address)
-{
-    VALUE list = rb_ary_new();
-    for (; address; address = address->ai_next) {
-        char text[NI_MAXHOST]; /* with the zone id of a link-local address */
-        if (getnameinfo(address->ai_addr, address->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0)
-            rb_ary_push(list, rb_str_new_cstr(text));
-    }
-    return list;
-}
-
 static VALUE resolve(VALUE pointer)
 {
     resolution *resolution = (void *)pointer;
     int error = hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
-    return resolution->job->error ? Qnil : addresses_of(resolution->job->addresses);
+    if (!resolution->job->error) return numeric_addresses(resolution->job);
+    if (resolution->job->error == EAI_NONAME) return Qnil;
+    rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
 }
 
 static VALUE release(VALUE pointer)
@@ -38,16 +64,219 @@ static VALUE release(VALUE pointer)
 }
 
 /* @param host [String]
- * @return [Array<String>, nil] numeric addresses in the resolver's order, or nil when the name is unknown */
+ * @return [Array<String>, nil] numeric addresses in the resolver's order, or nil when the name is unknown
+ * @raise [Socket::ResolutionError] when it cannot be told */
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
     resolution resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
-    resolution.job = hd_resolve_job_new(StringValueCStr(host));
+    resolution.job = hd_resolve_job_new(StringValueCStr(host), NULL, AF_UNSPEC);
     if (!resolution.job) rb_memerror();
     return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
+}
+
+/* -- Heddle::Lookup ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    hd_resolve_job *job; /* NULL when released */
+    VALUE scheduler;     /* its inbox must outlive the job */
+    unsigned fork_generation;
+} lookup;
+
+static void lookup_mark(void *pointer)
+{
+    rb_gc_mark(((lookup *)pointer)->scheduler);
+}
+
+static void drop(lookup *lookup)
+{
+    /* In the child of a fork the job is the parent's; see worker.h. */
+    if (lookup->job && lookup->fork_generation == hd_fork_generation) hd_worker_release(&lookup->job->job);
+    lookup->job = NULL;
+}
+
+static void lookup_free(void *pointer)
+{
+    drop(pointer);
+    xfree(pointer);
+}
+
+static VALUE cLookup;
+
+static const rb_data_type_t LOOKUP_TYPE = {
+    .wrap_struct_name = "heddle_lookup",
+    .function = {.dmark = lookup_mark, .dfree = lookup_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static lookup *lookup_get(VALUE self)
+{
+    lookup *found = rb_check_typeddata(self, &LOOKUP_TYPE);
+    if (!found->job) rb_raise(hd_eError, "the lookup was released");
+    return found;
+}
+
+static const char *text_or_null(VALUE *text)
+{
+    return NIL_P(*text) ? NULL : StringValueCStr(*text);
+}
+
+static VALUE start(VALUE self, VALUE host, VALUE service, int family)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    lookup *created;
+    VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
+    created->scheduler = self;
+    created->fork_generation = hd_fork_generation;
+    created->job = hd_resolve_job_new(text_or_null(&host), text_or_null(&service), family);
+    if (!created->job) rb_memerror();
+    int error = hd_worker_submit(&created->job->job, &scheduler->inbox, NULL);
+    if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
+    return object;
+}
+
+/* @private Starts to resolve a name on a worker. */
+static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE family)
+{
+    return start(self, host, service, NUM2INT(family));
+}
+
+typedef struct {
+    VALUE scheduler, object, host, timeout, found;
+} finding;
+
+/* The numeric host and the port, if there is one address only and Ruby can take it for a host. */
+static VALUE only_address(hd_resolve_job *job)
+{
+    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return Qnil;
+    VALUE host = numeric_host(&job->addresses[0].address.any, job->addresses[0].length);
+    if (NIL_P(host) || strchr(RSTRING_PTR(host), '%')) return Qnil;
+    return rb_assoc_new(host, INT2FIX(ntohs(job->addresses[0].address.ipv4.sin_port)));
+}
+
+static VALUE find(VALUE pointer)
+{
+    finding *finding = (void *)pointer;
+    hd_scheduler *scheduler = hd_scheduler_get(finding->scheduler);
+    lookup *started = lookup_get(finding->object);
+    hd_job *job = &started->job->job;
+    int error = hd_park_connecting(scheduler, finding->host, NULL, 0, &job, 1, hd_deadline_from(finding->timeout));
+    if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
+    VALUE address = only_address(started->job);
+    return finding->found = NIL_P(address) ? finding->object : address;
+}
+
+static VALUE end_find(VALUE pointer)
+{
+    finding *finding = (void *)pointer;
+    if (finding->found != finding->object) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
+    return Qnil;
+}
+
+/* @private Resolves a name, and waits for it for no longer than the timeout.
+ * @return [Array(String, Integer), Lookup] the numeric host and the port, if that is known then and there is but the
+ *   one; else what is to be done with the rest */
+static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE timeout)
+{
+    finding finding = {.scheduler = self, .host = host, .timeout = timeout, .found = Qnil};
+    finding.object = start(self, host, service, AF_UNSPEC);
+    return rb_ensure(find, (VALUE)&finding, end_find, (VALUE)&finding);
+}
+
+/* @private @return [Boolean] has the resolver answered? */
+static VALUE lookup_finished(VALUE self)
+{
+    return hd_worker_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
+}
+
+/* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
+static VALUE lookup_addresses(VALUE self)
+{
+    hd_resolve_job *job = lookup_get(self)->job;
+    VALUE list = rb_ary_new();
+    if (!hd_worker_finished(&job->job)) return list;
+    for (size_t i = 0; i < job->count; i++)
+        rb_ary_push(list, rb_str_new(job->addresses[i].address.bytes, job->addresses[i].length));
+    return list;
+}
+
+/* @private @return [Exception, nil] why there are no addresses */
+static VALUE lookup_error(VALUE self, VALUE reason)
+{
+    hd_resolve_job *job = lookup_get(self)->job;
+    if (!hd_worker_finished(&job->job) || !job->error) return Qnil;
+    return error_of(job, StringValueCStr(reason));
+}
+
+/* @private The answer is not wanted any more. */
+static VALUE lookup_release(VALUE self)
+{
+    drop(rb_check_typeddata(self, &LOOKUP_TYPE));
+    return Qnil;
+}
+
+/* @private Is the host the text of an IP address? */
+static VALUE lookup_s_numeric(VALUE self, VALUE host)
+{
+    (void)self;
+    return hd_host_numeric(StringValueCStr(host)) ? Qtrue : Qfalse;
+}
+
+/* @private (Ruby 3.3 starts a thread to do this.)
+ * @return [Array(String, Integer)] the numeric host and the port of a packed sockaddr */
+static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
+{
+    (void)self;
+    hd_address copy = {0};
+    StringValue(address);
+    copy.length = (socklen_t)RSTRING_LEN(address);
+    if (copy.length > sizeof(copy.address)) rb_raise(rb_eArgError, "not an IP address");
+    memcpy(copy.address.bytes, RSTRING_PTR(address), copy.length);
+    VALUE host = numeric_host(&copy.address.any, copy.length);
+    if (NIL_P(host)) rb_raise(rb_eArgError, "not an IP address");
+    return rb_assoc_new(host, INT2FIX(ntohs(copy.address.ipv4.sin_port))); /* (in both families at the same place) */
+}
+
+/* @private Waits until one of the lookups has ended or one of the sockets is connected (or failed to).
+ * @return [Array<Socket>] those sockets; empty also when the timeout has passed */
+static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups, VALUE sockets, VALUE timeout)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int64_t deadline_ns = hd_deadline_from(timeout);
+    Check_Type(lookups, T_ARRAY);
+    Check_Type(sockets, T_ARRAY);
+    size_t jobs_count = RARRAY_LEN(lookups), count = RARRAY_LEN(sockets);
+    VALUE memory;
+    size_t bytes = count * sizeof(hd_interest) + (jobs_count + 1) * sizeof(hd_job *);
+    hd_interest *interests = rb_alloc_tmp_buffer(&memory, (long)bytes);
+    hd_job **jobs = (void *)(interests + count);
+    for (size_t i = 0; i < jobs_count; i++) jobs[i] = &lookup_get(RARRAY_AREF(lookups, i))->job->job;
+    for (size_t i = 0; i < count; i++) {
+        VALUE io = rb_io_get_io(RARRAY_AREF(sockets, i));
+        interests[i] = (hd_interest){.fd = rb_io_descriptor(io), .events = POLLOUT, .io = (hd_word)io};
+    }
+    int error = hd_park_connecting(scheduler, host, interests, count, jobs, jobs_count, deadline_ns);
+    if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for a connection");
+    VALUE ready = rb_ary_new();
+    for (size_t i = 0; i < count; i++)
+        if (interests[i].revents) rb_ary_push(ready, RARRAY_AREF(sockets, i));
+    rb_free_tmp_buffer(&memory);
+    RB_GC_GUARD(lookups);
+    RB_GC_GUARD(sockets);
+    return ready;
 }
 
 void hd_init_hooks_resolve(void)
 {
     rb_define_method(hd_cScheduler, "address_resolve", hook_address_resolve, 1);
+    rb_define_method(hd_cScheduler, "lookup", scheduler_lookup, 3);
+    rb_define_method(hd_cScheduler, "find_address", scheduler_find_address, 3);
+    rb_define_method(hd_cScheduler, "wait_for_connection", scheduler_wait_for_connection, 4);
+    cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
+    rb_undef_alloc_func(cLookup);
+    rb_define_singleton_method(cLookup, "numeric?", lookup_s_numeric, 1);
+    rb_define_singleton_method(cLookup, "host_and_port", lookup_s_host_and_port, 1);
+    rb_define_method(cLookup, "finished?", lookup_finished, 0);
+    rb_define_method(cLookup, "addresses", lookup_addresses, 0);
+    rb_define_method(cLookup, "error", lookup_error, 1);
+    rb_define_method(cLookup, "release", lookup_release, 0);
 }

@@ -13,7 +13,8 @@ typedef struct {
     hd_scheduler *scheduler;
     hd_interest *interests;
     size_t count, armed;
-    hd_job *job;
+    hd_job **jobs;
+    size_t jobs_count;
     VALUE (*switch_away)(VALUE);
     VALUE argument;
 } parking;
@@ -178,6 +179,7 @@ static VALUE unpark(VALUE pointer)
     hd_scheduler_check_fork(parking->scheduler);
     parking->scheduler->root = (VALUE)parking->wait.root;
     for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
+    for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], NULL);
     hd_wait_end(&parking->wait);
     return Qnil;
 }
@@ -233,24 +235,30 @@ hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64
     return wake;
 }
 
+static int park_armed(parking *parking, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
+{
+    begin(parking, kind, subject, deadline_ns);
+    parking->wait.interests = parking->interests;
+    parking->wait.interests_count = parking->count;
+    int error = 0;
+    while (parking->armed < parking->count && !error) {
+        hd_interest *interest = &parking->interests[parking->armed];
+        error = hd_interest_arm(interest, &parking->wait, interest->io, interest->fd, interest->events);
+        if (!error) parking->armed++;
+    }
+    if (error) {
+        unpark((VALUE)parking);
+        return error;
+    }
+    for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], &parking->wait);
+    return finish(parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
+}
+
 static int park_interests(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, hd_interest *interests,
                           size_t count, int64_t deadline_ns)
 {
     parking parking = {.scheduler = scheduler, .interests = interests, .count = count};
-    begin(&parking, kind, subject, deadline_ns);
-    parking.wait.interests = interests;
-    parking.wait.interests_count = count;
-    int error = 0;
-    while (parking.armed < count && !error) {
-        hd_interest *interest = &interests[parking.armed];
-        error = hd_interest_arm(interest, &parking.wait, interest->io, interest->fd, interest->events);
-        if (!error) parking.armed++;
-    }
-    if (error) {
-        unpark((VALUE)&parking);
-        return error;
-    }
-    return finish(&parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
+    return park_armed(&parking, kind, subject, deadline_ns);
 }
 
 int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, int64_t deadline_ns)
@@ -285,6 +293,16 @@ int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
     finish(&parking);
     RB_GC_GUARD(subject);
     return 0;
+}
+
+int hd_park_connecting(hd_scheduler *scheduler, VALUE host, hd_interest *interests, size_t count, hd_job **jobs,
+                       size_t jobs_count, int64_t deadline_ns)
+{
+    parking parking = {.scheduler = scheduler, .interests = interests, .count = count, .jobs = jobs,
+                       .jobs_count = jobs_count};
+    int result = park_armed(&parking, count ? HD_WAIT_FOR_SELECT : HD_WAIT_FOR_WORKER, host, deadline_ns);
+    RB_GC_GUARD(host);
+    return result;
 }
 
 void hd_park_turn(hd_scheduler *scheduler)

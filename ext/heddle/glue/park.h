@@ -37,6 +37,11 @@ int hd_park_process(hd_scheduler *scheduler, VALUE pid, int pidfd);
 /* Runs a job on a worker while this fiber is parked. The caller releases the job. 0 or -errno. */
 int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
 
+/* Parks until one of the jobs (submitted before) has run or one of the descriptors is ready, for a connection to
+ * *host*. As hd_park_ios. */
+int hd_park_connecting(hd_scheduler *scheduler, VALUE host, hd_interest *interests, size_t count, hd_job **jobs,
+                       size_t jobs_count, int64_t deadline_ns);
+
 /* Lets every other ready fiber run first. */
 void hd_park_turn(hd_scheduler *scheduler);
 

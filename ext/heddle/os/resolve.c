@@ -1,35 +1,103 @@
 /* The getaddrinfo job of resolve.h. */
 #include "resolve.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void keep(hd_resolve_job *resolve, const struct addrinfo *list)
+{
+    size_t count = 0;
+    for (const struct addrinfo *one = list; one; one = one->ai_next) count++;
+    resolve->addresses = calloc(count, sizeof(hd_address));
+    if (!resolve->addresses) {
+        resolve->error = EAI_MEMORY;
+        return;
+    }
+    for (const struct addrinfo *one = list; one; one = one->ai_next) {
+        hd_address *address = &resolve->addresses[resolve->count];
+        if (one->ai_addrlen > sizeof(address->address)) continue;
+        address->length = one->ai_addrlen;
+        memcpy(address->address.bytes, one->ai_addr, one->ai_addrlen);
+        resolve->count++;
+    }
+}
 
 static void run(hd_job *job)
 {
     hd_resolve_job *resolve = (hd_resolve_job *)job;
     /* One socket type, or every address would come back three times. */
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    resolve->error = getaddrinfo(resolve->host, NULL, &hints, &resolve->addresses);
+    struct addrinfo hints = {.ai_family = resolve->family, .ai_socktype = SOCK_STREAM}, *list = NULL;
+    resolve->error = getaddrinfo(resolve->host, resolve->service, &hints, &list);
+    resolve->error_number = errno;
+    /* What some resolvers say of a name that they do not know; Ruby reads it so too. */
+    if (resolve->error == EAI_SYSTEM && resolve->error_number == ENOENT) resolve->error = EAI_NONAME;
+    if (!resolve->error) keep(resolve, list);
+    if (list) freeaddrinfo(list);
 }
 
 static void release(hd_job *job)
 {
     hd_resolve_job *resolve = (hd_resolve_job *)job;
-    if (resolve->addresses) freeaddrinfo(resolve->addresses);
+    free(resolve->addresses);
     free(resolve->host);
+    free(resolve->service);
     free(resolve);
 }
 
-hd_resolve_job *hd_resolve_job_new(const char *host)
+static bool equal(const char *text, const char *other)
+{
+    return text && other ? strcmp(text, other) == 0 : text == other;
+}
+
+static bool same(const hd_job *job, const hd_job *other)
+{
+    const hd_resolve_job *one = (const hd_resolve_job *)job, *two = (const hd_resolve_job *)other;
+    return one->family == two->family && equal(one->host, two->host) && equal(one->service, two->service);
+}
+
+static void share(hd_job *job, const hd_job *other)
+{
+    hd_resolve_job *mine = (hd_resolve_job *)job;
+    const hd_resolve_job *result = (const hd_resolve_job *)other;
+    mine->error = result->error;
+    mine->error_number = result->error_number;
+    if (result->error) return;
+    mine->addresses = calloc(result->count, sizeof(hd_address));
+    if (!mine->addresses) {
+        mine->error = EAI_MEMORY;
+        return;
+    }
+    mine->count = result->count;
+    memcpy(mine->addresses, result->addresses, result->count * sizeof(hd_address));
+}
+
+static bool copy(char **to, const char *text)
+{
+    *to = text ? strdup(text) : NULL;
+    return !text || *to;
+}
+
+hd_resolve_job *hd_resolve_job_new(const char *host, const char *service, int family)
 {
     hd_resolve_job *resolve = calloc(1, sizeof(*resolve));
     if (!resolve) return NULL;
+    resolve->job.pool = HD_POOL_LOOKUPS;
     resolve->job.run = run;
     resolve->job.free = release;
-    resolve->host = strdup(host);
-    if (!resolve->host) {
-        free(resolve);
+    resolve->job.same = same;
+    resolve->job.share = share;
+    resolve->family = family;
+    if (!copy(&resolve->host, host) || !copy(&resolve->service, service)) {
+        release(&resolve->job);
         return NULL;
     }
     return resolve;
+}
+
+bool hd_host_numeric(const char *host)
+{
+    char bytes[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }

@@ -1,5 +1,5 @@
-/* The worker pool of worker.h. One mutex guards everything here; it is held only for a few list operations, and
- * never while a job runs. */
+/* The worker pools of worker.h. One mutex guards everything here; it is held only for a few list operations and
+ * copies, and never while a job runs. */
 #include "worker.h"
 
 #include <errno.h>
@@ -7,11 +7,15 @@
 #include <signal.h>
 #include <time.h>
 
+typedef struct {
+    hd_list queue, running;
+    int queued, threads, idle, limit;
+    pthread_cond_t work_came;
+} pool;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_came;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static hd_list queue;
-static int queued, threads, idle;
+static pool pools[HD_POOLS] = {{.limit = HD_WORKERS_MAX}, {.limit = HD_LOOKUP_WORKERS_MAX}};
 
 static void before_fork(void)
 {
@@ -23,12 +27,17 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void make_condition(void)
+static void make_pools(void)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&work_came, &attributes);
+    for (int i = 0; i < HD_POOLS; i++) {
+        hd_list_init(&pools[i].queue);
+        hd_list_init(&pools[i].running);
+        pools[i].queued = pools[i].threads = pools[i].idle = 0;
+        pthread_cond_init(&pools[i].work_came, &attributes);
+    }
     pthread_condattr_destroy(&attributes);
 }
 
@@ -36,15 +45,12 @@ static void make_condition(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
-    make_condition();
-    hd_list_init(&queue);
-    queued = threads = idle = 0;
+    make_pools();
 }
 
 static void prepare(void)
 {
-    hd_list_init(&queue);
-    make_condition();
+    make_pools();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -55,12 +61,8 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
     inbox->pending = 0;
 }
 
-static void finish(hd_job *job)
+static void deliver(hd_job *job)
 {
-    if (job->state == HD_JOB_ABANDONED) {
-        job->free(job);
-        return;
-    }
     hd_inbox *inbox = job->inbox;
     job->state = HD_JOB_FINISHED;
     hd_list_push_back(&inbox->finished, &job->node);
@@ -68,41 +70,60 @@ static void finish(hd_job *job)
     inbox->reactor->ops->wake(inbox->reactor->backend);
 }
 
+static void finish(hd_job *job)
+{
+    hd_node *node;
+    hd_node_remove(&job->node);
+    while ((node = hd_list_first(&job->followers))) {
+        hd_job *follower = HD_CONTAINER_OF(node, hd_job, node);
+        hd_node_remove(node);
+        follower->share(follower, job);
+        deliver(follower);
+    }
+    if (job->state == HD_JOB_ABANDONED)
+        job->free(job);
+    else
+        deliver(job);
+}
+
 /* False when there was nothing to do for long: the worker ends. */
-static bool await_work(void)
+static bool await_work(pool *own)
 {
     struct timespec until;
     int64_t until_ns = hd_clock_now() + HD_WORKER_IDLE_SECONDS * HD_NS_PER_SECOND;
     until.tv_sec = until_ns / HD_NS_PER_SECOND;
     until.tv_nsec = until_ns % HD_NS_PER_SECOND;
-    idle++;
+    own->idle++;
     int error = 0;
-    while (hd_list_empty(&queue) && error == 0) error = pthread_cond_timedwait(&work_came, &lock, &until);
-    idle--;
-    return !hd_list_empty(&queue);
+    while (hd_list_empty(&own->queue) && error == 0)
+        error = pthread_cond_timedwait(&own->work_came, &lock, &until);
+    own->idle--;
+    return !hd_list_empty(&own->queue);
 }
 
-static void *worker_main(void *unused)
+static void *worker_main(void *pointer)
 {
-    (void)unused;
+    pool *own = pointer;
     pthread_mutex_lock(&lock);
-    while (!hd_list_empty(&queue) || await_work()) {
-        hd_job *job = HD_CONTAINER_OF(hd_list_first(&queue), hd_job, node);
+    while (!hd_list_empty(&own->queue) || await_work(own)) {
+        hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
         hd_node_remove(&job->node);
-        queued--;
+        own->queued--;
         job->state = HD_JOB_RUNNING;
+        job->started_ns = hd_clock_now();
+        hd_list_push_front(&own->running, &job->node);
         pthread_mutex_unlock(&lock);
         job->run(job);
         pthread_mutex_lock(&lock);
         finish(job);
     }
-    threads--;
+    own->threads--;
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* With every signal blocked: they are for Ruby's threads. */
-static int start_thread(void)
+static int start_thread(pool *own)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -112,11 +133,42 @@ static int start_thread(void)
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    int error = pthread_create(&thread, &attributes, worker_main, NULL);
+    int error = pthread_create(&thread, &attributes, worker_main, own);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (!error) threads++;
+    if (!error) own->threads++;
     return -error;
+}
+
+static hd_job *same_in(const hd_list *list, const hd_job *job)
+{
+    for (hd_node *node = hd_list_first(list); node; node = hd_list_after(list, node)) {
+        hd_job *other = HD_CONTAINER_OF(node, hd_job, node);
+        if (other->same == job->same && job->same(job, other)) return other;
+    }
+    return NULL;
+}
+
+/* The job whose result this one may have: not one that was begun long ago, for things may have changed since. (The
+ * latest is first among the running.) */
+static hd_job *find_same(const pool *own, const hd_job *job)
+{
+    hd_job *other = same_in(&own->queue, job);
+    if (other) return other;
+    other = same_in(&own->running, job);
+    if (other && hd_clock_now() - other->started_ns > HD_SHARED_SECONDS * HD_NS_PER_SECOND) return NULL;
+    return other;
+}
+
+static int enqueue(pool *own, hd_job *job)
+{
+    int error = 0;
+    if (own->idle <= own->queued && own->threads < own->limit) error = start_thread(own);
+    if (own->threads == 0) return error; /* (fewer workers than wished for still do the work) */
+    job->state = HD_JOB_QUEUED;
+    hd_list_push_back(&own->queue, &job->node);
+    own->queued++;
+    return 0;
 }
 
 int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
@@ -125,18 +177,56 @@ int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
     pthread_once(&prepared, prepare);
     pthread_mutex_lock(&lock);
     hd_node_init(&job->node);
+    hd_list_init(&job->followers);
     job->inbox = inbox;
     job->wait = wait;
-    if (idle <= queued && threads < HD_WORKERS_MAX) error = start_thread();
-    if (threads > 0) error = 0; /* fewer workers than wished for still do the work */
-    if (!error) {
-        job->state = HD_JOB_QUEUED;
-        hd_list_push_back(&queue, &job->node);
-        queued++;
-        pthread_cond_signal(&work_came);
+    hd_job *other = job->same ? find_same(&pools[job->pool], job) : NULL;
+    if (other) {
+        job->state = HD_JOB_FOLLOWING;
+        hd_list_push_back(&other->followers, &job->node);
+    } else {
+        error = enqueue(&pools[job->pool], job);
     }
     pthread_mutex_unlock(&lock);
+    /* (Not before: the worker would wake only to wait for the lock.) */
+    if (!other && !error) pthread_cond_signal(&pools[job->pool].work_came);
     return error;
+}
+
+void hd_worker_watch(hd_job *job, hd_wait *wait)
+{
+    pthread_mutex_lock(&lock);
+    job->wait = wait;
+    bool over = job->state == HD_JOB_FINISHED && !hd_node_linked(&job->node);
+    pthread_mutex_unlock(&lock);
+    if (over && wait) hd_wait_settle(wait, HD_WOKEN_BY_EVENT);
+}
+
+bool hd_worker_finished(hd_job *job)
+{
+    pthread_mutex_lock(&lock);
+    bool finished = job->state == HD_JOB_FINISHED;
+    pthread_mutex_unlock(&lock);
+    return finished;
+}
+
+/* Takes a job out of the queue; the first of its followers gets the place, and the others. */
+static void withdraw(hd_job *job)
+{
+    hd_node *next = job->node.next, *node = hd_list_first(&job->followers);
+    hd_node_remove(&job->node);
+    if (!node) {
+        pools[job->pool].queued--;
+        return;
+    }
+    hd_job *heir = HD_CONTAINER_OF(node, hd_job, node);
+    hd_node_remove(node);
+    hd_node_insert(node, next);
+    heir->state = HD_JOB_QUEUED;
+    while ((node = hd_list_first(&job->followers))) {
+        hd_node_remove(node);
+        hd_list_push_back(&heir->followers, node);
+    }
 }
 
 void hd_worker_release(hd_job *job)
@@ -145,8 +235,10 @@ void hd_worker_release(hd_job *job)
     pthread_mutex_lock(&lock);
     switch (job->state) {
     case HD_JOB_QUEUED:
+        withdraw(job);
+        break;
+    case HD_JOB_FOLLOWING:
         hd_node_remove(&job->node);
-        queued--;
         break;
     case HD_JOB_RUNNING:
         job->state = HD_JOB_ABANDONED;
@@ -174,7 +266,8 @@ void hd_inbox_drain(hd_inbox *inbox)
     while ((node = hd_list_first(&inbox->finished))) {
         hd_node_remove(node);
         __atomic_sub_fetch(&inbox->pending, 1, __ATOMIC_RELEASE);
-        hd_wait_settle(HD_CONTAINER_OF(node, hd_job, node)->wait, HD_WOKEN_BY_EVENT);
+        hd_job *job = HD_CONTAINER_OF(node, hd_job, node);
+        if (job->wait) hd_wait_settle(job->wait, HD_WOKEN_BY_EVENT);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -182,7 +275,10 @@ void hd_inbox_drain(hd_inbox *inbox)
 void hd_worker_stats(int *thread_count, int *queue_length)
 {
     pthread_mutex_lock(&lock);
-    *thread_count = threads;
-    *queue_length = queued;
+    *thread_count = *queue_length = 0;
+    for (int i = 0; i < HD_POOLS; i++) {
+        *thread_count += pools[i].threads;
+        *queue_length += pools[i].queued;
+    }
     pthread_mutex_unlock(&lock);
 }

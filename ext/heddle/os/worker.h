@@ -1,6 +1,9 @@
 /* Native worker threads for calls that block and know nothing of Ruby: getaddrinfo, file reads and writes.
- * One small pool a process, started at first use; it grows to HD_WORKERS_MAX and shrinks when idle. The queue
- * is first come first served. A job's result comes back through the inbox of the reactor that asked. */
+ * A small pool a process for each of the two, so that names that nobody answers for do not hold up files. A pool is
+ * started at first use, grows to its limit and shrinks when idle. Its queue is first come first served; a job that
+ * asks for the same as one that is in the queue, or has been running for less than HD_SHARED_SECONDS, runs with that
+ * one: however many want a slow name, it keeps few workers from the others.
+ * A job's result comes back through the inbox of the reactor that asked. */
 #ifndef HEDDLE_WORKER_H
 #define HEDDLE_WORKER_H
 
@@ -8,7 +11,9 @@
 
 #include "../core/reactor.h"
 
-enum { HD_WORKERS_MAX = 16, HD_WORKER_IDLE_SECONDS = 5 };
+enum { HD_WORKERS_MAX = 16, HD_LOOKUP_WORKERS_MAX = 64, HD_WORKER_IDLE_SECONDS = 5, HD_SHARED_SECONDS = 5 };
+
+typedef enum { HD_POOL_FILES, HD_POOL_LOOKUPS, HD_POOLS } hd_pool;
 
 /* Where finished jobs wait for their reactor. */
 typedef struct hd_inbox {
@@ -17,22 +22,41 @@ typedef struct hd_inbox {
     int pending; /* finished, not yet drained; read without the lock as a hint */
 } hd_inbox;
 
-typedef enum { HD_JOB_NEW, HD_JOB_QUEUED, HD_JOB_RUNNING, HD_JOB_FINISHED, HD_JOB_ABANDONED } hd_job_state;
+typedef enum {
+    HD_JOB_NEW,
+    HD_JOB_QUEUED,
+    HD_JOB_RUNNING,
+    HD_JOB_FOLLOWING, /* gets the result of another one */
+    HD_JOB_FINISHED,
+    HD_JOB_ABANDONED
+} hd_job_state;
 
 /* Heap memory, embedded at the start of the caller's record. */
 typedef struct hd_job {
-    hd_node node;
+    hd_node node;      /* in the queue, among the running, with the followers of another one, or in the inbox */
+    hd_list followers; /* the jobs that get this one's result */
+    hd_pool pool;
     hd_job_state state;
-    hd_wait *wait;
+    int64_t started_ns;
+    hd_wait *wait; /* or NULL */
     hd_inbox *inbox;
     void (*run)(struct hd_job *job);  /* on a worker, without the GVL; must not fail to return in the end */
     void (*free)(struct hd_job *job); /* releases the record */
+    /* May the one have the other's result? NULL: never. */
+    bool (*same)(const struct hd_job *job, const struct hd_job *other);
+    void (*share)(struct hd_job *job, const struct hd_job *other); /* takes a copy of the other's result */
 } hd_job;
 
 void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 
-/* 0 or -errno when no worker could be started. On success `wait` is settled when the job has run. */
+/* 0 or -errno when no worker could be started. On success `wait` (may be NULL) is settled when the job has run. */
 int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait);
+
+/* Settles another wait when the job has run, at once if it has; NULL: none. With the GVL. */
+void hd_worker_watch(hd_job *job, hd_wait *wait);
+
+/* Has the job run? Then its result may be read. */
+bool hd_worker_finished(hd_job *job);
 
 /* In the child of a fork a job of the parent is never released: the child's queue knows nothing of it.
  *
@@ -43,7 +67,7 @@ void hd_worker_release(hd_job *job);
 /* Settles the waits of the finished jobs. With the GVL. */
 void hd_inbox_drain(hd_inbox *inbox);
 
-/* Workers alive and jobs queued, for reports. */
+/* Workers alive and jobs queued in both pools, for reports. */
 void hd_worker_stats(int *threads, int *queued);
 
 #endif

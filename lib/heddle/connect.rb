@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Connecting to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): the system's resolver on
+  # a worker thread, and the addresses raced as RFC 8305 says, while the other fibers run.
+  module Connect
+    # Seconds that one family of addresses has to wait for the other one.
+    RESOLUTION_DELAY = 0.05
+    # Seconds until the next address is tried beside one that has not answered.
+    ATTEMPT_DELAY = 0.25
+    # Hosts that Ruby takes for an address.
+    SPECIAL = ["", "<any>", "<broadcast>"].freeze
+    LONGEST_HOST = 1024
+    LONGEST_SERVICE = 31
+    SOCKADDR_IN_SIZE = 16
+    # The keywords that this Ruby's TCPSocket.new and Socket.tcp know.
+    OPTIONS = [:resolv_timeout, :connect_timeout,
+               (:fast_fallback if RUBY_VERSION >= "3.4"), (:open_timeout if RUBY_VERSION >= "4.0")].compact.freeze
+    TIMEOUTS = OPTIONS - [:fast_fallback]
+    private_constant :SPECIAL, :LONGEST_HOST, :LONGEST_SERVICE, :SOCKADDR_IN_SIZE, :OPTIONS, :TIMEOUTS
+
+    class << self
+      # @return [Float] seconds
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # @param address [String] a packed sockaddr
+      # @return [Integer] AF_INET6 or AF_INET
+      def family_of(address) = address.bytesize > SOCKADDR_IN_SIZE ? Socket::AF_INET6 : Socket::AF_INET
+
+      # @return [Integer]
+      def other_family(address) = address.bytesize > SOCKADDR_IN_SIZE ? Socket::AF_INET : Socket::AF_INET6
+
+      # @return [Boolean] can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is
+      #   Ruby's to refuse.
+      def by_name?(arguments, options)
+        return false unless arguments.size.between?(2, 4)
+
+        host, port, local_host, local_port = arguments
+        return false unless name?(host) && service?(port)
+
+        options.empty? ? arguments.size == 2 || (host?(local_host) && service?(local_port)) : options?(options)
+      end
+
+      private
+
+      def name?(host)
+        host.nil? || (host?(host) && !SPECIAL.include?(host) && !Lookup.numeric?(host))
+      end
+
+      def host?(host)
+        host.nil? || text?(host, LONGEST_HOST)
+      end
+
+      def service?(port)
+        port.nil? || port.is_a?(Integer) || text?(port, LONGEST_SERVICE)
+      end
+
+      def text?(text, longest)
+        text.is_a?(String) && text.bytesize <= longest && text.encoding.ascii_compatible? && !text.include?("\0")
+      end
+
+      def options?(options)
+        (options.keys - OPTIONS).empty? && TIMEOUTS.all? { |name| seconds?(options[name]) } &&
+          !(options[:open_timeout] && (options[:connect_timeout] || options[:resolv_timeout]))
+      end
+
+      def seconds?(value)
+        value.nil? || ((value.is_a?(Integer) || value.is_a?(Float) || value.is_a?(Rational)) && value >= 0)
+      end
+    end
+  end
+  private_constant :Connect, :Lookup
+end
+
+require_relative "connect/names"
+require_relative "connect/target"
+require_relative "connect/tcp_socket_target"
+require_relative "connect/socket_target"
+require_relative "connect/race"

@@ -1,0 +1,214 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Connect
+    # Connects to the first address of a host that answers.
+    class Race
+      CREATE = IO.instance_method(:initialize)
+      private_constant :CREATE
+
+      # @param target [Target]
+      # @param lookup [Lookup, nil] one for the host's addresses of both families, if it has been started
+      def initialize(scheduler, target, lookup)
+        @scheduler = scheduler
+        @target = target
+        @lookup = lookup
+        @attempts = {} # socket => its address
+        @failure = @next_attempt_at = @connect_at = nil
+      end
+
+      # @return [Socket, true] connected (true: TCPSocket.new has done it itself)
+      def run
+        @locals = local_addresses
+        @names = Names.new(@scheduler, @target, family, @lookup)
+        @target.racing? ? race : one_after_another
+      ensure
+        (@names || @lookup)&.release
+        @attempts.each_key(&:close)
+      end
+
+      # Makes a TCPSocket in its making the owner of the connection, in the mode in which Ruby opens its own.
+      def run_for(tcp_socket)
+        socket = run
+        return if socket == true
+
+        socket.autoclose = false
+        CREATE.bind_call(tcp_socket, socket.fileno, "r+b")
+        tcp_socket.sync = true
+        tcp_socket.do_not_reverse_lookup = BasicSocket.do_not_reverse_lookup
+      end
+
+      private
+
+      # -- names --
+
+      def local_addresses
+        local = @target.local or return
+        names = Names.new(@scheduler, local, Socket::AF_UNSPEC)
+        await_all(names)
+        found = []
+        found << names.shift until names.empty?
+        found
+      ensure
+        names&.release
+      end
+
+      def family
+        families = @locals.to_a.map { |address| Connect.family_of(address) }.uniq
+        return Socket::AF_UNSPEC unless @target.racing? && families.size == 1
+
+        @target.one_family
+        families.first
+      end
+
+      # Waits until all names are known.
+      def await_all(names)
+        until names.finished?
+          limit = @target.open_at || @target.resolv_at
+          wait(names.lookups, [], limit)
+          names.collect
+          raise @target.timed_out if limit && !names.finished? && Connect.now >= limit
+        end
+        raise names.error if names.empty?
+      end
+
+      def wait(lookups, sockets, limit)
+        left = limit && [limit - Connect.now, 0].max
+        @scheduler.wait_for_connection(@target.host, lookups, sockets, left)
+      end
+
+      # -- one after the other --
+
+      def one_after_another
+        await_all(@names)
+        until @names.empty?
+          connected = connect(@names.shift)
+          return connected if connected
+        end
+        raise @failure || @target.no_local_address
+      end
+
+      # Connects to one address, beside which there is no other.
+      def connect(address)
+        local = local_for(address)
+        return if @locals && !local
+
+        @target.connect(address, local, @target.attempt_timeout)
+      rescue SystemCallError, IO::TimeoutError => e
+        raise if @target.final?(e)
+
+        @failure = with_backtrace(@target.failure(e, address), e)
+        nil
+      end
+
+      def local_for(address)
+        @locals&.find { |local| Connect.family_of(local) == Connect.family_of(address) }
+      end
+
+      # -- at the same time --
+
+      def race
+        loop do
+          connected = start_attempts if !@names.empty? && attempt_due?
+          return connected if connected
+
+          raise_when_over
+          ready = wait(@names.lookups, @attempts.keys, wake_at)
+          connected = ready.find { |socket| connected?(socket) }
+          return connected if connected
+
+          @names.collect
+          check_timeouts
+        end
+      end
+
+      def attempt_due?
+        @next_attempt_at.nil? || Connect.now >= @next_attempt_at
+      end
+
+      # Tries the addresses until one of them is under way.
+      def start_attempts
+        until @names.empty?
+          connected = @names.single? && @attempts.empty? ? connect(@names.shift) : attempt(@names.shift)
+          return if connected == :under_way
+          return connected if connected
+        end
+      end
+
+      def attempt(address)
+        local = local_for(address)
+        return if @locals && !local
+
+        socket = Socket.new(Connect.family_of(address), :STREAM)
+        socket.bind(Addrinfo.new(local)) if local && @target.prepare(socket)
+        return begin_attempt(socket, address) if socket.connect_nonblock(address, exception: false) == :wait_writable
+
+        @attempts.delete(connected = socket)
+        connected
+      rescue SystemCallError => e
+        @failure = with_backtrace(@target.failure(e, address), e)
+        nil
+      ensure
+        socket&.close unless connected || @attempts.key?(socket)
+      end
+
+      def begin_attempt(socket, address)
+        @attempts[socket] = address
+        @next_attempt_at = Connect.now + ATTEMPT_DELAY
+        @connect_at = @target.connect_timeout && (Connect.now + @target.connect_timeout) if @names.empty?
+        :under_way
+      end
+
+      # A socket has become writable. When its attempt has failed, the next one need not wait.
+      def connected?(socket)
+        address = @attempts.delete(socket)
+        error = socket.getsockopt(:SOCKET, :ERROR).int
+        return true if error.zero?
+
+        socket.close
+        @failure = @target.failure(SystemCallError.new("connect(2)", error), address)
+        @next_attempt_at = nil
+        false
+      end
+
+      def raise_when_over
+        return unless @names.empty? && @names.finished? && @attempts.empty?
+
+        raise @failure || @names.error || @target.no_local_address
+      end
+
+      def wake_at
+        [@names.split_at, limit].compact.min
+      end
+
+      # The time at which something is to be done even if nothing happens; nil: never.
+      def limit
+        return [@next_attempt_at, @target.open_at].compact.min unless @names.empty?
+        return @target.open_at if @target.open_at
+        return if !@names.finished? && !@target.resolv_at
+        return if @attempts.any? && !@connect_at
+
+        [(@target.resolv_at unless @names.finished?), (@connect_at if @attempts.any?)].compact.max
+      end
+
+      # A connect_timeout counts from the last address's attempt on; the name may come late when an attempt is under
+      # way.
+      def check_timeouts
+        now = Connect.now
+        raise @target.timed_out if @target.open_at && now >= @target.open_at
+        return unless @names.empty?
+        return if @names.finished? && @attempts.empty?
+
+        resolved = @names.finished? || past?(@target.resolv_at, now)
+        raise @target.timed_out if resolved && (@attempts.empty? || past?(@connect_at, now))
+      end
+
+      def past?(time, now) = time && now >= time
+
+      def with_backtrace(error, cause)
+        error.set_backtrace(cause.backtrace) unless error.equal?(cause)
+        error
+      end
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Connect
+    # Socket.tcp. Its messages name the address that failed.
+    class SocketTarget < Target
+      # @return [Socket] connected
+      def connect(address, local, timeout)
+        remote = addrinfo(address)
+        local ? remote.connect_from(addrinfo(local), timeout:) : remote.connect(timeout:)
+      end
+
+      # What Ruby raises for a failure at one of the addresses.
+      def failure(error, address)
+        return error unless error.message.end_with?("connect(2)")
+
+        SystemCallError.new("connect(2) for #{addrinfo(address).inspect_sockaddr}", error.errno)
+      end
+
+      # Does it end all attempts, not only the one?
+      def final?(error) = error.is_a?(IO::TimeoutError)
+
+      # @return [Exception]
+      def timed_out = timeout_error("#{@host}:#{@port}")
+
+      # No own address is of the family of any address of the host.
+      def no_local_address = SocketError.new("no appropriate local address")
+
+      # Before a socket is bound to an own address.
+      def prepare(_socket) = true
+
+      # The own address allows for one family only.
+      def one_family; end
+
+      private
+
+      def addrinfo(address)
+        Addrinfo.new(address, Connect.family_of(address), :STREAM, Socket::IPPROTO_TCP)
+      end
+    end
+  end
+end

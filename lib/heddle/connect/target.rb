@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Connect
+    # Where to connect to, with which options, and what Ruby's own method would say when that fails. A subclass for
+    # each of the methods.
+    class Target
+      attr_reader :host, :port, :local_host, :local_port, :connect_timeout, :began_at
+
+      # As the method was called.
+      def initialize(arguments, options)
+        @host, @port, @local_host, @local_port = arguments
+        @resolv_timeout = options[:resolv_timeout]
+        @connect_timeout = options[:connect_timeout]
+        @open_timeout = options[:open_timeout]
+        @racing = fast_fallback(options[:fast_fallback])
+        @began_at = Connect.now
+      end
+
+      # What most hosts need: the only address.
+      #
+      # @return [Array(String, Integer), Lookup, nil] the host and the port; else what has been begun
+      def find(scheduler)
+        return if @local_host || @local_port
+
+        scheduler.find_address(@host, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
+      end
+
+      # Are the addresses to be tried at the same time?
+      def racing? = @racing
+
+      # @return [String, nil]
+      def service = @port&.to_s
+
+      # @return [Float, nil] when the name must be known at the latest
+      def resolv_at = @resolv_timeout && (@began_at + @resolv_timeout)
+
+      # @return [Float, nil] when everything must be done at the latest
+      def open_at = @open_timeout && (@began_at + @open_timeout)
+
+      # @return [Target, nil] the own address, to be looked up
+      def local
+        return unless @local_host || @local_port
+
+        options = { resolv_timeout: @resolv_timeout, open_timeout: @open_timeout, fast_fallback: false }
+        self.class.new([@local_host, @local_port], options)
+      end
+
+      # What getaddrinfo is called in a message.
+      def resolver = "getaddrinfo"
+
+      # @param error [Exception] as the lookup tells it
+      def resolution_error(error)
+        return error unless resolver == "getaddrinfo" && @host&.end_with?("\n")
+
+        SocketError.new("newline at the end of hostname")
+      end
+
+      # Seconds for one attempt.
+      # @raise [Exception] when it is too late for another one
+      def attempt_timeout
+        return @connect_timeout unless @open_timeout
+
+        left = open_at - Connect.now
+        raise timed_out if left.negative?
+
+        left
+      end
+
+      private
+
+      # (Ruby 3.3 tries one after the other; here the hosts that have several addresses are raced there too.)
+      def fast_fallback(wanted)
+        return true if RUBY_VERSION < "3.4" && wanted.nil?
+
+        wanted.nil? ? Socket.tcp_fast_fallback != false : wanted
+      end
+
+      # @return [Exception]
+      def timeout_error(place)
+        return Errno::ETIMEDOUT.new("user specified timeout") if RUBY_VERSION < "4.0"
+
+        IO::TimeoutError.new("user specified timeout for #{place}")
+      end
+    end
+  end
+end

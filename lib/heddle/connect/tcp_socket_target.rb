@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Connect
+    # TCPSocket.new. Its messages name the host as it was given.
+    class TCPSocketTarget < Target
+      # @yield connects to one address, with the arguments of Ruby's own TCPSocket.new
+      def connect_with(&connect)
+        @connect = connect
+      end
+
+      # Ruby's two ways to connect call it differently.
+      def resolver = RUBY_VERSION >= "3.4" && racing? && !@one_family ? "getaddrinfo(3)" : super
+
+      # The own address allows for one family only.
+      def one_family
+        @one_family = true
+      end
+
+      # @return [true] connected
+      def connect(address, local, timeout)
+        host, port = Lookup.host_and_port(address)
+        return open_socket(address, local, timeout) if host.include?("%") # Ruby's numeric hosts know no zones
+
+        local_host, local_port = Lookup.host_and_port(local) if local
+        @connect.call(host, port, local_host, local_port, connect_timeout: timeout)
+        true
+      end
+
+      # What Ruby raises for a failure at one of the addresses.
+      def failure(error, _address = nil)
+        syscall = error.message[/(?:socket|bind|connect)\(2\)/] || "connect(2)"
+        host, port = syscall == "bind(2)" ? [@local_host, @local_port] : [@host, @port]
+        message = "#{syscall} for #{host.inspect} port #{port}"
+        return IO::TimeoutError.new(message) if error.is_a?(IO::TimeoutError) || error.is_a?(Errno::ETIMEDOUT)
+
+        SystemCallError.new(message, error.errno)
+      end
+
+      # Does it end all attempts, not only the one? From Ruby 3.4 on a connect_timeout does.
+      def final?(error)
+        error.is_a?(IO::TimeoutError) && !error.message.include?("(2) for ")
+      end
+
+      # @return [Exception]
+      def timed_out = timeout_error("#{@host} port #{@port}")
+
+      # No own address is of the family of any address of the host.
+      def no_local_address
+        SystemCallError.new("connect(2) for #{@local_host.inspect} port #{@local_port}", Errno::EAFNOSUPPORT::Errno)
+      end
+
+      # Before a socket is bound to an own address.
+      def prepare(socket)
+        socket.setsockopt(:SOCKET, :REUSEADDR, true)
+      end
+
+      private
+
+      def open_socket(address, local, timeout)
+        socket = Socket.new(Connect.family_of(address), :STREAM)
+        socket.bind(Addrinfo.new(local)) if local && prepare(socket)
+        connected = socket.connect_nonblock(address, exception: false) == 0
+        connected ||= socket.wait_writable(timeout) or raise timed_out
+        error = socket.getsockopt(:SOCKET, :ERROR).int
+        raise SystemCallError.new("connect(2)", error) unless error.zero?
+
+        opened = socket
+      ensure
+        socket&.close unless opened
+      end
+    end
+  end
+end
