@@ -45,7 +45,7 @@ module Heddle
       def local_addresses
         local = @target.local or return
         names = Names.new(@scheduler, local, Socket::AF_UNSPEC)
-        await_all(names)
+        await_all(names, local)
         found = []
         found << names.shift until names.empty?
         found
@@ -55,19 +55,16 @@ module Heddle
 
       def family
         families = @locals.to_a.map { |address| Connect.family_of(address) }.uniq
-        return Socket::AF_UNSPEC unless @target.racing? && families.size == 1
-
-        @target.one_family
-        families.first
+        families.size == 1 && @target.one_family? ? families.first : Socket::AF_UNSPEC
       end
 
-      # Waits until all names are known.
-      def await_all(names)
+      # Waits until all addresses are known.
+      def await_all(names, target)
+        limit = @target.open_at || @target.resolv_at
         until names.finished?
-          limit = @target.open_at || @target.resolv_at
           wait(names.lookups, [], limit)
           names.collect
-          raise @target.timed_out if limit && !names.finished? && Connect.now >= limit
+          raise target.resolution_timed_out if limit && !names.finished? && Connect.now >= limit
         end
         raise names.error if names.empty?
       end
@@ -80,7 +77,7 @@ module Heddle
       # -- one after the other --
 
       def one_after_another
-        await_all(@names)
+        await_all(@names, @target)
         until @names.empty?
           connected = connect(@names.shift)
           return connected if connected
@@ -199,8 +196,9 @@ module Heddle
         return unless @names.empty?
         return if @names.finished? && @attempts.empty?
 
-        resolved = @names.finished? || past?(@target.resolv_at, now)
-        raise @target.timed_out if resolved && (@attempts.empty? || past?(@connect_at, now))
+        raise @target.connect_timed_out if @names.finished? && past?(@connect_at, now)
+        return unless past?(@target.resolv_at, now)
+        raise @target.timed_out if @attempts.empty? || past?(@connect_at, now)
       end
 
       def past?(time, now) = time && now >= time

@@ -29,10 +29,10 @@ module Heddle
       # Before a socket is bound to an own address.
       def prepare(_socket) = true
 
-      # The own address allows for one family only.
-      def one_family; end
-
       private
+
+      # Ruby's goes on to the next address, without giving it time.
+      def too_late = 0
 
       def addrinfo(address)
         Addrinfo.new(address, Connect.family_of(address), :STREAM, Socket::IPPROTO_TCP)

@@ -62,10 +62,17 @@ module Heddle
         return @connect_timeout unless @open_timeout
 
         left = open_at - Connect.now
-        raise timed_out if left.negative?
-
-        left
+        left.negative? ? too_late : left
       end
+
+      # @return [Exception] the name was not known in time
+      def resolution_timed_out = timeout_error("#{@host} port #{@port}")
+
+      # @return [Exception] no address has answered in time
+      def connect_timed_out = timed_out
+
+      # Is a host looked up for the family of the own address alone?
+      def one_family? = false
 
       private
 

@@ -4,18 +4,25 @@ module Heddle
   module Connect
     # TCPSocket.new. Its messages name the host as it was given.
     class TCPSocketTarget < Target
-      # @yield connects to one address, with the arguments of Ruby's own TCPSocket.new
-      def connect_with(&connect)
+      # @param tcp_socket [TCPSocket] to be connected
+      # @yield connects it to one address, with the arguments of Ruby's own TCPSocket.new
+      def open(tcp_socket, scheduler, &connect)
         @connect = connect
+        found = find(scheduler)
+        return Race.new(scheduler, self, found).run_for(tcp_socket) unless found.is_a?(Array)
+
+        begin
+          connect.call(*found, connect_timeout: attempt_timeout)
+        rescue SystemCallError, IO::TimeoutError => e
+          raise final?(e) ? e : failure(e), cause: nil
+        end
       end
 
       # Ruby's two ways to connect call it differently.
       def resolver = RUBY_VERSION >= "3.4" && racing? && !@one_family ? "getaddrinfo(3)" : super
 
-      # The own address allows for one family only.
-      def one_family
-        @one_family = true
-      end
+      # Ruby asks for the one family only when it races.
+      def one_family? = @one_family = RUBY_VERSION >= "3.4" && racing?
 
       # @return [true] connected
       def connect(address, local, timeout)
@@ -43,11 +50,14 @@ module Heddle
       end
 
       # @return [Exception]
-      def timed_out = timeout_error("#{@host} port #{@port}")
+      def timed_out = resolution_timed_out
+
+      # Ruby 3.3 says what the system would.
+      def connect_timed_out = RUBY_VERSION < "3.4" ? failure(Errno::ETIMEDOUT.new) : super
 
       # No own address is of the family of any address of the host.
       def no_local_address
-        SystemCallError.new("connect(2) for #{@local_host.inspect} port #{@local_port}", Errno::EAFNOSUPPORT::Errno)
+        Errno::EAFNOSUPPORT.new("bind(2) for #{@local_host.inspect} port #{@local_port}")
       end
 
       # Before a socket is bound to an own address.
@@ -57,11 +67,14 @@ module Heddle
 
       private
 
+      def too_late = raise(timed_out)
+
       def open_socket(address, local, timeout)
         socket = Socket.new(Connect.family_of(address), :STREAM)
         socket.bind(Addrinfo.new(local)) if local && prepare(socket)
-        connected = socket.connect_nonblock(address, exception: false) == 0
-        connected ||= socket.wait_writable(timeout) or raise timed_out
+        connected = socket.connect_nonblock(address, exception: false) == 0 || socket.wait_writable(timeout)
+        raise timed_out unless connected
+
         error = socket.getsockopt(:SOCKET, :ERROR).int
         raise SystemCallError.new("connect(2)", error) unless error.zero?
 

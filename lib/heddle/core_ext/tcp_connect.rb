@@ -10,19 +10,11 @@ module Heddle
       # @see https://docs.ruby-lang.org/en/master/TCPSocket.html#method-c-new
       def initialize(*arguments, **options)
         scheduler = Fiber.current_scheduler
-        return super unless scheduler.is_a?(Scheduler) && Connect.by_name?(arguments, options)
-
-        target = Connect::TCPSocketTarget.new(arguments, options)
-        found = target.find(scheduler)
-        unless found.is_a?(Array)
-          target.connect_with { |*own, **rest| super(*own, **rest) }
-          return Connect::Race.new(scheduler, target, found).run_for(self)
-        end
-
-        begin
-          super(*found, connect_timeout: target.attempt_timeout)
-        rescue SystemCallError, IO::TimeoutError => e
-          raise target.final?(e) ? e : target.failure(e), cause: nil
+        if scheduler.is_a?(Scheduler) && Connect.by_name?(arguments, options)
+          target = Connect::TCPSocketTarget.new(arguments, options)
+          target.open(self, scheduler) { |*own, **rest| super(*own, **rest) }
+        else
+          super
         end
       end
     end

@@ -1,0 +1,83 @@
+/* A getaddrinfo for tests, to be preloaded. The file that FAKE_HOSTS names has a line for each answer:
+ *
+ *   NAME FAMILY MILLISECONDS ADDRESS       slow 4 500 127.0.0.1
+ *   NAME FAMILY MILLISECONDS !ERROR        dead 6 2000 !-3
+ *
+ * A NAME that ends in * stands for all that begin so; FAMILY is 4 or 6. Who asks for both families waits for the
+ * slower one. Other names go to the system. Each call adds a line to the file that FAKE_LOG names. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef int resolver(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+static void note(const char *host, int family)
+{
+    char line[300];
+    const char *path = getenv("FAKE_LOG");
+    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (fd < 0) return;
+    int size = snprintf(line, sizeof(line), "%s %s\n", host,
+                        family == AF_INET ? "4" : family == AF_INET6 ? "6" : "any");
+    if (write(fd, line, (size_t)size) != size) abort();
+    close(fd);
+}
+
+static int names(const char *pattern, const char *host)
+{
+    size_t length = strlen(pattern);
+    if (length && pattern[length - 1] == '*') return strncmp(pattern, host, length - 1) == 0;
+    return strcmp(pattern, host) == 0;
+}
+
+static void append(struct addrinfo **list, struct addrinfo *more)
+{
+    while (*list) list = &(*list)->ai_next;
+    *list = more;
+}
+
+static void pass(long milliseconds)
+{
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+{
+    resolver *system_resolver = (resolver *)dlsym(RTLD_NEXT, "getaddrinfo");
+    const char *path = getenv("FAKE_HOSTS");
+    FILE *file = host && path && !(hints->ai_flags & AI_NUMERICHOST) ? fopen(path, "re") : NULL;
+    if (!file) return system_resolver(host, service, hints, result);
+    char pattern[100], answer[100];
+    int family, known = 0, error = EAI_NONAME;
+    long milliseconds, longest = 0;
+    struct addrinfo *list = NULL;
+    while (fscanf(file, "%99s %d %ld %99s", pattern, &family, &milliseconds, answer) == 4) {
+        if (!names(pattern, host)) continue;
+        known = 1;
+        family = family == 6 ? AF_INET6 : AF_INET;
+        if (hints->ai_family != AF_UNSPEC && hints->ai_family != family) continue;
+        if (milliseconds > longest) longest = milliseconds;
+        if (answer[0] == '!') {
+            error = atoi(answer + 1);
+            continue;
+        }
+        struct addrinfo numeric = *hints, *one = NULL;
+        numeric.ai_family = family;
+        numeric.ai_flags = AI_NUMERICHOST;
+        int failed = system_resolver(answer, service, &numeric, &one);
+        if (failed) error = failed;
+        append(&list, one);
+    }
+    fclose(file);
+    if (!known) return system_resolver(host, service, hints, result);
+    note(host, hints->ai_family);
+    pass(longest);
+    *result = list;
+    return list ? 0 : error;
+}
