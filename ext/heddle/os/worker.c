@@ -10,6 +10,7 @@
 typedef struct {
     hd_list queue, running;
     int queued, threads, idle, limit;
+    bool starting; /* a thread is about to begin */
     pthread_cond_t work_came;
 } pool;
 
@@ -36,6 +37,7 @@ static void make_pools(void)
         hd_list_init(&pools[i].queue);
         hd_list_init(&pools[i].running);
         pools[i].queued = pools[i].threads = pools[i].idle = 0;
+        pools[i].starting = false;
         pthread_cond_init(&pools[i].work_came, &attributes);
     }
     pthread_condattr_destroy(&attributes);
@@ -101,32 +103,16 @@ static bool await_work(pool *own)
     return !hd_list_empty(&own->queue);
 }
 
-static void *worker_main(void *pointer)
-{
-    pool *own = pointer;
-    pthread_mutex_lock(&lock);
-    while (!hd_list_empty(&own->queue) || await_work(own)) {
-        hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
-        hd_node_remove(&job->node);
-        own->queued--;
-        job->state = HD_JOB_RUNNING;
-        job->started_ns = hd_clock_now();
-        hd_list_push_front(&own->running, &job->node);
-        pthread_mutex_unlock(&lock);
-        job->run(job);
-        pthread_mutex_lock(&lock);
-        finish(job);
-    }
-    own->threads--;
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
+static void *worker_main(void *pointer);
 
-/* With every signal blocked: they are for Ruby's threads. */
+/* With every signal blocked: they are for Ruby's threads. Lets go of the lock for a while. */
 static int start_thread(pool *own)
 {
     sigset_t all, before;
     sigfillset(&all);
+    own->starting = true;
+    own->threads++;
+    pthread_mutex_unlock(&lock);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -136,8 +122,40 @@ static int start_thread(pool *own)
     int error = pthread_create(&thread, &attributes, worker_main, own);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (!error) own->threads++;
+    pthread_mutex_lock(&lock);
+    if (error) {
+        own->starting = false;
+        own->threads--;
+    }
     return -error;
+}
+
+static bool too_few(const pool *own)
+{
+    return own->idle < own->queued && own->threads < own->limit && !own->starting;
+}
+
+static void *worker_main(void *pointer)
+{
+    pool *own = pointer;
+    pthread_mutex_lock(&lock);
+    own->starting = false;
+    while (!hd_list_empty(&own->queue) || await_work(own)) {
+        hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
+        hd_node_remove(&job->node);
+        own->queued--;
+        job->state = HD_JOB_RUNNING;
+        job->started_ns = hd_clock_now();
+        hd_list_push_front(&own->running, &job->node);
+        if (too_few(own)) start_thread(own); /* (so that whoever submits many waits for one start only) */
+        pthread_mutex_unlock(&lock);
+        job->run(job);
+        pthread_mutex_lock(&lock);
+        finish(job);
+    }
+    own->threads--;
+    pthread_mutex_unlock(&lock);
+    return NULL;
 }
 
 static hd_job *same_in(const hd_list *list, const hd_job *job)
@@ -160,15 +178,18 @@ static hd_job *find_same(const pool *own, const hd_job *job)
     return other;
 }
 
+/* When no worker can be started, those that there are still do the work. */
 static int enqueue(pool *own, hd_job *job)
 {
-    int error = 0;
-    if (own->idle <= own->queued && own->threads < own->limit) error = start_thread(own);
-    if (own->threads == 0) return error; /* (fewer workers than wished for still do the work) */
     job->state = HD_JOB_QUEUED;
     hd_list_push_back(&own->queue, &job->node);
     own->queued++;
-    return 0;
+    int error = too_few(own) ? start_thread(own) : 0;
+    if (!error || own->threads > 0 || job->state != HD_JOB_QUEUED) return 0;
+    hd_node_remove(&job->node);
+    own->queued--;
+    job->state = HD_JOB_NEW;
+    return error;
 }
 
 int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
