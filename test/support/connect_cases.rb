@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# What TCPSocket.new and Socket.tcp do with names and options, a line for each case; under Heddle when that is loaded,
+# else on plain Ruby. Both must say the same. Needs the names of ConnectTest (tcp_connect_test.rb).
+require "fcntl"
+require "socket"
+
+# Keeps everything open until the end.
+KEPT = [] # rubocop:disable Style/MutableConstant
+TIMEOUTS = { connect_timeout: 0.12, resolv_timeout: 0.12, open_timeout: 0.12 }.freeze
+
+def server(*hosts)
+  port = 0
+  hosts.each do |host|
+    KEPT << TCPServer.new(host, port)
+    port = KEPT.last.local_address.ip_port
+  end
+  port
+end
+
+# A port where connection attempts get no answer.
+def silent_port(*hosts)
+  port = 0
+  hosts.each do |host|
+    socket = Addrinfo.tcp(host, port).listen(0)
+    port = socket.local_address.ip_port
+    KEPT << socket
+    2.times { KEPT << socket.local_address.then { |address| Socket.new(address.pfamily, :STREAM) } }
+    KEPT.last(2).each { |client| client.connect_nonblock(socket.local_address, exception: false) }
+  end
+  port
+end
+
+PORTS = { v4: server("127.0.0.1"), both: server("127.0.0.1", "::1"), silent4: silent_port("127.0.0.1"),
+          silent: silent_port("127.0.0.1", "::1"), closed: server("127.0.0.1") }.freeze
+KEPT.pop.close # (of the last one)
+
+def in_words(socket)
+  local = socket.local_address.ip_address
+  flags = [socket.sync, socket.binmode?, socket.external_encoding, socket.do_not_reverse_lookup, socket.close_on_exec?,
+           socket.fcntl(Fcntl::F_GETFL).anybits?(File::NONBLOCK), socket.autoclose?, socket.timeout, socket.lineno]
+  "#{socket.class} #{local} #{socket.remote_address.inspect_sockaddr} #{flags.join(" ")}"
+ensure
+  socket.close
+end
+
+def outcome
+  value = yield
+  value.is_a?(BasicSocket) ? in_words(value) : value.inspect
+rescue StandardError => e
+  "#{e.class}: #{e.message} #{e.error_code if e.respond_to?(:error_code)}"
+end
+
+class Subclass < TCPSocket; end
+
+OPEN = { "new" => TCPSocket.method(:new), "tcp" => Socket.method(:tcp) }.freeze
+CASES = OPEN.flat_map do |name, open|
+  (RUBY_VERSION < "3.4" ? [{}] : [{}, { fast_fallback: false }]).flat_map do |options|
+    cases = [
+      ["one4", :v4], ["both", :both], ["both", :v4], ["slow4", :v4], ["one4", PORTS[:v4].to_s],
+      ["one4", :closed], ["both", :closed], ["one4", :v4, nil, 0], [nil, :both], [nil, :closed], ["", :closed],
+      ["127.1", :v4], ["one4", nil], ["a\0b", :v4], ["a" * 2000, :v4], [1.5, :v4], ["one4", 1.5],
+      ["one4"], ["one4", 1, 2, 3, 4], ["one4", "x" * 40],
+      ["one4", :v4, TIMEOUTS.slice(:connect_timeout)], ["both", :both, TIMEOUTS.slice(:connect_timeout)],
+      ["one4", :silent4, TIMEOUTS.slice(:connect_timeout)], ["both", :silent, TIMEOUTS.slice(:connect_timeout)],
+      ["one4", :v4, { connect_timeout: -1 }], ["both", :both, { connect_timeout: nil, resolv_timeout: nil }],
+      ["one4", :v4, TIMEOUTS.slice(:resolv_timeout)], ["one4", :v4, TIMEOUTS.slice(:open_timeout)],
+      ["slow", :v4, TIMEOUTS.slice(:open_timeout)], ["one4", :silent4, TIMEOUTS.slice(:open_timeout)],
+      ["both", :silent, TIMEOUTS.slice(:open_timeout)], ["one4", :v4, TIMEOUTS], ["one4", :v4, { nonsense: 1 }]
+    ]
+    # The rest is where some Rubies fail themselves: no error_code, a TypeError, a timeout that is not heeded.
+    unless name == "tcp" && RUBY_VERSION.start_with?("3.4")
+      cases << ["one4", :v4, "127.0.0.2", 0] << ["both", :both, "one4", 0] << ["one4", :closed, "127.0.0.2", 0]
+    end
+    if name == "new"
+      cases << ["none", :v4] << ["again", :v4] << ["nodata", :v4] << ["one4", :v4, "none", 0] << ["none\n", :v4]
+      cases << ["one4", :v4, "192.0.2.1", 0] << ["both", :both, "192.0.2.1", 0] << ["one4", :v4, "::1", 0]
+    end
+    cases << ["slow", :v4, TIMEOUTS.slice(:resolv_timeout)] if RUBY_VERSION >= "4.0"
+    cases.map { |arguments| [name, open, arguments, options] }
+  end
+end
+CASES << ["subclass", Subclass.method(:new), ["both", :both], {}]
+CASES << ["block", ->(*all) { TCPSocket.open(*all, &:class) }, ["both", :both], {}]
+CASES << ["block", ->(*all) { Socket.tcp(*all, &:class) }, ["both", :both], {}]
+
+run = lambda do
+  CASES.each do |name, open, given, options|
+    host, port, *rest = given
+    options = options.merge(rest.pop) if rest.last.is_a?(Hash)
+    arguments = [host, *([port].first(given.size - 1)), *rest].map { |one| PORTS.fetch(one, one) }
+    said = outcome { open.call(*arguments, **options) }
+    PORTS.each { |label, number| said = said.gsub(number.to_s, label.to_s) }
+    puts "#{name} #{host.inspect[0, 20]} #{[port.class, port.is_a?(Symbol) ? port : "", *rest, options].join(" ")}: #{said}"
+  end
+end
+defined?(Heddle) ? Heddle.run(&run) : run.call
