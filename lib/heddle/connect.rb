@@ -69,7 +69,7 @@ module Heddle
       end
     end
   end
-  private_constant :Connect, :Lookup
+  private_constant :Connect
 end
 
 require_relative "connect/names"

@@ -83,6 +83,7 @@ contract "TCPConnect" do
   define_method(:script) do |code|
     heddle_only("the resolver of its own process")
     @env = fake_hosts(hosts)
+
     assert_script("#{prelude}\nHeddle.run do\n#{code}\nend\n", env: @env.merge("HEDDLE_BACKEND" => backend))
   end
 
@@ -110,6 +111,7 @@ contract "TCPConnect" do
       check(counts[:workers] <= 8, "\#{counts}")
       dead.each(&:cancel)
     RUBY
+
     assert_equal(["dead 4", "dead 6", "dead any", "other any"], (lookups(@env) - ["other 4", "other 6"]).sort)
   end
 
@@ -225,6 +227,28 @@ contract "TCPConnect" do
         error = failure { Addrinfo.getaddrinfo(name, 80) }
         check(error.is_a?(Socket::ResolutionError) && error.error_code == code, error.inspect)
       end
+    RUBY
+  end
+
+  def test_a_timeout_of_addrinfo
+    script(<<~RUBY)
+      next if RUBY_VERSION < "4.0" # plain Ruby does not heed it
+      error, seconds = elapsed { failure { Addrinfo.getaddrinfo("dead", 80, nil, :STREAM, timeout: 0.1) } }
+      check(error.is_a?(IO::TimeoutError) && error.message == "user specified timeout for dead port 80", error.inspect)
+      check(seconds < 1, "took \#{seconds}")
+      check(Addrinfo.getaddrinfo("one4", 80, nil, :STREAM, timeout: 5).size == 1, "not resolved")
+    RUBY
+  end
+
+  def test_in_a_ractor
+    script(<<~RUBY)
+      port = server("127.0.0.1", "::1")
+      Warning[:experimental] = false
+      ractor = Ractor.new(port) do |number|
+        Heddle.run { %w[one4 both].map { |name| TCPSocket.new(name, number).then { |it| it.close || it.class } } }
+      end
+      value = Heddle.spawn { Thread.new { ractor.respond_to?(:value) ? ractor.value : ractor.take }.value }.value
+      check(value == [TCPSocket, TCPSocket], value.inspect)
     RUBY
   end
 

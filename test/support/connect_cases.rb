@@ -88,10 +88,11 @@ run = lambda do
   CASES.each do |name, open, given, options|
     host, port, *rest = given
     options = options.merge(rest.pop) if rest.last.is_a?(Hash)
-    arguments = [host, *([port].first(given.size - 1)), *rest].map { |one| PORTS.fetch(one, one) }
+    arguments = (given.size == 1 ? given : [host, port, *rest]).map { |one| PORTS.fetch(one, one) }
     said = outcome { open.call(*arguments, **options) }
     PORTS.each { |label, number| said = said.gsub(number.to_s, label.to_s) }
-    puts "#{name} #{host.inspect[0, 20]} #{[port.class, port.is_a?(Symbol) ? port : "", *rest, options].join(" ")}: #{said}"
+    label = port.is_a?(Symbol) ? port : port.class # (a number would be another one each time)
+    puts "#{name} #{host.inspect[0, 20]} #{[label, *rest, options].join(" ")}: #{said}"
   end
 end
 defined?(Heddle) ? Heddle.run(&run) : run.call

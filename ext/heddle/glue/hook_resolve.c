@@ -272,6 +272,7 @@ void hd_init_hooks_resolve(void)
     rb_define_method(hd_cScheduler, "find_address", scheduler_find_address, 3);
     rb_define_method(hd_cScheduler, "wait_for_connection", scheduler_wait_for_connection, 4);
     cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
+    rb_funcall(hd_mHeddle, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Lookup")));
     rb_undef_alloc_func(cLookup);
     rb_define_singleton_method(cLookup, "numeric?", lookup_s_numeric, 1);
     rb_define_singleton_method(cLookup, "host_and_port", lookup_s_host_and_port, 1);

@@ -4,9 +4,6 @@ module Heddle
   module Connect
     # Connects to the first address of a host that answers.
     class Race
-      CREATE = IO.instance_method(:initialize)
-      private_constant :CREATE
-
       # @param target [Target]
       # @param lookup [Lookup, nil] one for the host's addresses of both families, if it has been started
       def initialize(scheduler, target, lookup)
@@ -33,7 +30,7 @@ module Heddle
         return if socket == true
 
         socket.autoclose = false
-        CREATE.bind_call(tcp_socket, socket.fileno, "r+b")
+        IO.instance_method(:initialize).bind_call(tcp_socket, socket.fileno, "r+b")
         tcp_socket.sync = true
         tcp_socket.do_not_reverse_lookup = BasicSocket.do_not_reverse_lookup
       end
