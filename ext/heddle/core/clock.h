@@ -19,4 +19,9 @@ static inline int64_t hd_clock_deadline(int64_t now_ns, int64_t timeout_ns)
     return timeout_ns >= HD_NO_DEADLINE - now_ns ? HD_NO_DEADLINE : now_ns + timeout_ns;
 }
 
+static inline int64_t hd_earlier(int64_t one_ns, int64_t other_ns)
+{
+    return one_ns < other_ns ? one_ns : other_ns;
+}
+
 #endif

@@ -4,6 +4,10 @@
 
 #include "interrupt_mask.h"
 #include "park.h"
+#include "watch.h"
+
+/* What hd_timeouts_strike leaves to the loop, and how often it looks at what it cannot interrupt. */
+enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS };
 
 typedef struct {
     hd_timer timer;
@@ -11,6 +15,7 @@ typedef struct {
     hd_scheduler *scheduler;
     VALUE fiber, root; /* on whose stack this is; of the chain of fibers that is to raise */
     VALUE duration, exception, message;
+    VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike, or nil */
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
@@ -54,7 +59,9 @@ static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
         timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
         if (due->root != root || mask_of(due, fiber) > strictest) continue;
         hd_node_remove(node);
-        rb_exc_raise(make_exception(due, due->exception));
+        if (NIL_P(due->sent)) rb_exc_raise(make_exception(due, due->exception));
+        rb_thread_check_ints(); /* sent to the thread, and this is the place to raise it */
+        return;
     }
 }
 
@@ -83,14 +90,33 @@ static VALUE call_block(VALUE pointer)
     return rb_yield(((timeout *)pointer)->duration);
 }
 
+static VALUE check_interrupts(VALUE unused)
+{
+    (void)unused;
+    rb_thread_check_ints();
+    return Qnil;
+}
+
+/* An exception that was sent to the thread and came too late must not strike whatever runs next. */
+static void take_back(const timeout *timeout)
+{
+    int state = 0;
+    rb_protect(check_interrupts, Qnil, &state);
+    if (!state) return;
+    if (rb_errinfo() != timeout->sent) rb_jump_tag(state);
+    rb_set_errinfo(Qnil);
+}
+
 static VALUE remove_timeout(VALUE pointer)
 {
     timeout *timeout = (void *)pointer;
     hd_scheduler_check_fork(timeout->scheduler);
     if (timeout->generation != timeout->scheduler->reactor.generation) return Qnil;
+    if (!NIL_P(timeout->sent)) take_back(timeout);
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->scheduler->reactor.timers, &timeout->timer);
     if (!hd_node_linked(&timeout->expired_node)) return Qnil;
     hd_node_remove(&timeout->expired_node);
+    if (!NIL_P(timeout->sent)) return Qnil;
     VALUE fiber = timeout->fiber;
     if (mask_of(timeout, fiber) == HD_MASK_IMMEDIATE) return Qnil;
     VALUE exception = make_exception(timeout, masked_as(timeout, fiber));
@@ -119,10 +145,57 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .duration = argv[0],
         .exception = argc > 1 && !NIL_P(argv[1]) ? argv[1] : rb_path2class("Timeout::Error"),
         .message = argc > 2 ? argv[2] : rb_str_new_cstr("execution expired"),
+        .sent = Qnil,
     };
-    if (deadline_ns != HD_NO_DEADLINE && hd_timers_add(&scheduler->reactor.timers, &timeout.timer, deadline_ns) < 0)
-        rb_memerror();
+    if (deadline_ns != HD_NO_DEADLINE) {
+        if (hd_timers_add(&scheduler->reactor.timers, &timeout.timer, deadline_ns) < 0) rb_memerror();
+        hd_watch_deadline(scheduler, deadline_ns);
+    }
     return rb_ensure(call_block, (VALUE)&timeout, remove_timeout, (VALUE)&timeout);
+}
+
+/* Overdue, and its fibers neither wait nor are about to go on: they compute. */
+static bool computes(const timeout *due)
+{
+    return NIL_P(due->sent) && !hd_wait_of_chain(due->scheduler, due->root) &&
+           mask_of(due, due->fiber) == HD_MASK_IMMEDIATE;
+}
+
+/* The timeout that is overdue for longest in fibers that compute, or NULL; and when to look again. */
+static timeout *overdue(hd_scheduler *scheduler, int64_t now_ns, int64_t *look_ns)
+{
+    timeout *found = NULL;
+    for (hd_node *node = hd_list_first(&scheduler->expired); node; node = hd_list_after(&scheduler->expired, node)) {
+        timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
+        if (NIL_P(due->sent)) *look_ns = hd_earlier(*look_ns, now_ns + LOOK_AGAIN_NS);
+        if ((!found || due->timer.deadline_ns < found->timer.deadline_ns) && computes(due)) found = due;
+    }
+    const hd_timers *timers = &scheduler->reactor.timers;
+    for (size_t i = 0; i < timers->count; i++) {
+        hd_timer *timer = timers->heap[i];
+        if (timer->fire != timeout_fired) continue;
+        bool later = timer->deadline_ns > now_ns - GRACE_NS;
+        *look_ns = hd_earlier(*look_ns, later ? timer->deadline_ns + GRACE_NS : now_ns + LOOK_AGAIN_NS);
+        if (later || (found && found->timer.deadline_ns <= timer->deadline_ns)) continue;
+        timeout *due = HD_CONTAINER_OF(timer, timeout, timer);
+        if (computes(due)) found = due;
+    }
+    return found;
+}
+
+int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns)
+{
+    int64_t look_ns = HD_NO_DEADLINE;
+    timeout *due = overdue(scheduler, now_ns, &look_ns);
+    if (!due) return look_ns;
+    uint64_t sequence = due->timer.sequence;
+    VALUE exception = make_exception(due, due->exception); /* may call Ruby code, and everything may be different then */
+    if (overdue(scheduler, now_ns, &look_ns) != due || due->timer.sequence != sequence) return now_ns;
+    if (hd_timer_set(&due->timer)) hd_timers_remove(&scheduler->reactor.timers, &due->timer);
+    if (!hd_node_linked(&due->expired_node)) hd_list_push_back(&scheduler->expired, &due->expired_node);
+    due->sent = exception;
+    rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception);
+    return look_ns;
 }
 
 void hd_init_hooks_timeout(void)

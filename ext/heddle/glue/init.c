@@ -3,6 +3,7 @@
 #include "quick.h"
 #include "scheduler.h"
 #include "timed_sleep.h"
+#include "watch.h"
 #include "would_block.h"
 
 VALUE hd_mHeddle, hd_eError;
@@ -26,4 +27,5 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_interrupt_mask();
     hd_init_timed_sleep();
     hd_init_quick();
+    hd_init_watch();
 }

@@ -90,6 +90,7 @@ static VALUE end(VALUE pointer)
 /* As Ruby does, the end of a mask raises what came in the meantime. */
 static void raise_held(mask_record *record)
 {
+    hd_timers_fire(&record->scheduler->reactor.timers, hd_clock_now()); /* the block may not have waited once */
     hd_timeouts_raise_unmasked(record->scheduler);
     if (NIL_P(record->held)) return;
     hd_struck struck = {record->root, record->fiber};

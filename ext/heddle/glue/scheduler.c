@@ -84,6 +84,8 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
+    if (scheduler->fork_generation == hd_fork_generation && hd_node_linked(&scheduler->watch_node))
+        hd_node_remove(&scheduler->watch_node);
     hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
     hd_reactor_free(&scheduler->reactor);
     free(scheduler->waits_first);
@@ -115,6 +117,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);
+    hd_node_init(&scheduler->watch_node);
     if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fiber_body = hd_fiber_body(self);
@@ -130,6 +133,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);
+    hd_node_init(&scheduler->watch_node);
     scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
     scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
     scheduler->fork_generation = hd_fork_generation;
