@@ -17,26 +17,23 @@ require peer_file
 row = Bench.rows.fetch(row_name)
 peer = Bench.peers.fetch(peer_name)
 
-# Ten thousand sockets need more open files than most shells allow at first.
+# Ten thousand sockets or pipes need more open files than most shells allow at first.
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 
 peer.gems.each { |name| gem(name) }
 adapter = peer.adapter.call
-row.work.call(adapter, warmup) if warmup > 0
+row.work.call(peer.adapter.call, warmup) if warmup > 0
 
 GC.start
-clocks = -> { [Process::CLOCK_PROCESS_CPUTIME_ID, Process::CLOCK_MONOTONIC].map { |id| Process.clock_gettime(id) } }
-allocated = GC.stat(:total_allocated_objects)
-cpu, wall = clocks.call
-result = row.work.call(adapter, operations)
-cpu_after, wall_after = clocks.call
-allocated = GC.stat(:total_allocated_objects) - allocated
+result = nil
+all = Bench::Costs.of { result = row.work.call(adapter, operations) }
+costs = adapter.measured || all
 
 expected = row.expect.call(operations)
 answer.puts(JSON.generate(
               status: result == expected ? "ok" : "wrong result",
               detail: result == expected ? nil : "#{result.inspect} in place of #{expected.inspect}"[0, 300],
-              cpu: cpu_after - cpu, wall: wall_after - wall, operations:, objects: allocated,
+              cpu: costs.cpu, wall: costs.wall, operations:, objects: costs.objects,
               result: result.inspect[0, 100],
               backend: adapter.respond_to?(:backend) ? adapter.backend.to_s : nil,
               version: peer.gems.first && Gem.loaded_specs.fetch(peer.gems.first).version.to_s

@@ -1,8 +1,36 @@
 # frozen_string_literal: true
 
 module Bench
+  # CPU time, wall time and allocated objects.
+  module Costs
+    Cost = Struct.new(:cpu, :wall, :objects)
+
+    def self.now
+      Cost.new(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
+               Process.clock_gettime(Process::CLOCK_MONOTONIC), GC.stat(:total_allocated_objects))
+    end
+
+    # What the block costs.
+    def self.of
+      before = now
+      yield
+      Cost.new(*now.to_a.zip(before.to_a).map { |after, earlier| after - earlier })
+    end
+
+    # The costs of the parts of a row that count, or nil if all of it does.
+    attr_reader :measured
+
+    # Only what such blocks do counts.
+    def measure(&)
+      cost = Costs.of(&)
+      @measured = Cost.new(*(@measured || Cost.new(0, 0, 0)).to_a.zip(cost.to_a).map(&:sum))
+    end
+  end
+
   # Runs a row under a Fiber::Scheduler, the way its users do without any API of its own.
   class SchedulerAdapter
+    include Costs
+
     # The block makes a scheduler for the current thread.
     def initialize(&make)
       @make = make
@@ -37,6 +65,8 @@ module Bench
 
   # One thread per task.
   class ThreadAdapter
+    include Costs
+
     def run
       @threads = []
       yield

@@ -58,7 +58,7 @@ module Bench
 
     # Loads the row files in the order of the table, then the peers.
     def load_all
-      %w[tasks queues pipes network].each { |name| require_relative "../rows/#{name}" }
+      %w[tasks queues pipes network closes].each { |name| require_relative "../rows/#{name}" }
       Dir[File.join(ROOT, "peers", "*.rb")].each { |file| require file }
     end
   end

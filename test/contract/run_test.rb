@@ -90,12 +90,14 @@ contract "Run" do
   def test_nested_runs
     order = []
     value = Heddle.run(backend: backend) do
-      Heddle.spawn { sleep(0.05) && (order << :outer_task) }
+      gate = Thread::Queue.new
+      Heddle.spawn { gate.pop && (order << :outer_task) }
       inner = Heddle.run do
         Heddle.spawn { sleep(0.01) && (order << :inner_task) }
         :inner
       end
       order << :after_inner
+      gate << true
       [inner, :outer]
     end
 
