@@ -27,6 +27,7 @@ class AdviceTest < HeddleTest
     {
       "RUBY_YJIT_ENABLE=1" => { ruby: { version: "3.4.9", yjit: "off" } },
       "without YJIT" => { ruby: { version: "3.4.9", yjit: "not built" } },
+      "RUBY_MN_THREADS=1" => { ruby: { version: "3.4.9", yjit: "on", mn_threads: true } },
       "too old" => { ruby: { version: "3.3.1", yjit: "on" } },
       "kernel.io_uring_disabled=0" => NO_URING.merge(kernel: { io_uring_disabled: 2, seccomp: false }),
       "seccomp" => NO_URING.merge(kernel: { io_uring_disabled: 0, seccomp: true }),

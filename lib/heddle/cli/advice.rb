@@ -23,7 +23,7 @@ module Heddle
 
       # @return [Array<String>]
       def to_a
-        [ruby, failure, io_uring, locked_memory, yjit, soft_files, hard_files, fibers].compact
+        [ruby, failure, io_uring, locked_memory, yjit, soft_files, hard_files, fibers, mn_threads].compact
       end
 
       private
@@ -33,6 +33,13 @@ module Heddle
         return if Gem::Version.new(version) >= Gem::Version.new(RUBY_WANTED)
 
         "Ruby #{version} is too old: Heddle needs #{RUBY_WANTED} or newer; in its repository `bin/setup` builds one"
+      end
+
+      def mn_threads
+        return unless @facts[:ruby][:mn_threads]
+
+        "RUBY_MN_THREADS=1: Heddle works as without it, but its threads move between native threads, so io_uring does " \
+          "without the mode that ties a ring to one of them"
       end
 
       def failure
