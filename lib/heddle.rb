@@ -1,14 +1,8 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-require "socket"
 require_relative "heddle/version"
 require_relative "heddle/errors"
-
-# The native extension: bin/build keeps one for each Ruby in a folder named after its ABI, `gem install` makes one.
-native = "heddle/#{RbConfig::CONFIG["ruby_version"]}/heddle_native"
-require $LOAD_PATH.resolve_feature_path(native) ? native : "heddle/heddle_native"
-
+require_relative "heddle/native"
 require_relative "heddle/completion"
 require_relative "heddle/scheduler"
 require_relative "heddle/task"

@@ -8,5 +8,6 @@
 bool hd_would_block_active(const hd_scheduler *scheduler);
 
 void hd_init_would_block(void);
+void hd_init_would_block_errors(void);
 
 #endif
