@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-module Heddle
-  module CoreExt
-    # What Ruby's own *_nonblock methods raise, with the messages that they give.
-    {
-      IO::EAGAINWaitReadable => ["read would block", "recvfrom(2) would block", "recvmsg(2) would block",
-                                 "accept(2) would block"],
-      IO::EAGAINWaitWritable => ["write would block", "sendmsg(2) would block"],
-      IO::EINPROGRESSWaitWritable => ["connect(2) would block"]
-    }.each { |error, messages| cheapen(error, messages.map(&:b)) }
-  end
-end
+# The exceptions of Ruby's own *_nonblock methods, with the messages that they give: cheap, see would_block_errors.c.
+{
+  IO::EAGAINWaitReadable => ["read would block", "recvfrom(2) would block", "recvmsg(2) would block",
+                             "accept(2) would block"],
+  IO::EAGAINWaitWritable => ["write would block", "sendmsg(2) would block"],
+  IO::EINPROGRESSWaitWritable => ["connect(2) would block"]
+}.each { |error, messages| Heddle::CoreExt.cheapen(error, messages.map(&:b)) }
