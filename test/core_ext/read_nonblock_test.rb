@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 
-# read_nonblock never waits, where Ruby calls the same hook as for a read that does; without Heddle nothing changes.
+# read_nonblock never waits, though Ruby calls the same hook as for a read that does.
 contract "ReadNonblock" do
   def test_it_does_not_let_others_run
     heddle_only("threads are switched by time")
@@ -20,7 +20,7 @@ contract "ReadNonblock" do
     end
   end
 
-  # The wish not to wait ends with the call, also when it raises.
+  # Also after one that raised.
   def test_the_next_read_waits
     reactor do
       reader, writer = pipe
@@ -32,6 +32,53 @@ contract "ReadNonblock" do
 
       assert_equal("x", job.value)
     end
+  end
+
+  # Ruby's own method, however it is called, also for a socket.
+  def test_by_other_names
+    reactor do
+      [pipe, socket_pair].each do |reader, writer|
+        reader.singleton_class.alias_method(:look, :read_nonblock)
+        method = IO.instance_method(:read_nonblock)
+
+        assert_equal(IO, method.owner)
+        assert_equal(:wait_readable, reader.look(1, exception: false))
+        assert_equal(:wait_readable, reader.public_send(:read_nonblock, 1, exception: false))
+        2.times { assert_equal(:wait_readable, method.bind_call(reader, 1, exception: false)) }
+        job = go { reader.readpartial(1) }
+        settle
+        2.times { assert_equal(:wait_readable, method.bind_call(reader, 1, exception: false)) }
+        writer.write("x")
+
+        assert_equal("x", job.value)
+        assert_equal(:wait_readable, method.bind_call(reader, 1, exception: false))
+      end
+    end
+  end
+
+  # A scheduler's class may have methods of its own around the hook.
+  def test_a_wrapped_hook
+    heddle_only("has no hooks")
+    wrapped = Class.new(Heddle::Scheduler) do
+      def io_read(...) = around { super }
+
+      def around = [1].map { yield }.first
+    end
+    name = backend
+    reader, writer = pipe
+    said = Thread.new do
+      Fiber.set_scheduler(wrapped.new(backend: name))
+      said = []
+      Fiber.schedule do
+        said << reader.read_nonblock(1, exception: false)
+        said << reader.readpartial(1)
+      end
+      Fiber.schedule { writer.write("x") }
+      Fiber.set_scheduler(nil)
+      said
+    end.value
+
+    assert_equal([:wait_readable, "x"], said)
   end
 
   def test_argf

@@ -225,13 +225,13 @@ contract "WouldBlockErrors" do
       begin
         IO.pipe.first.read_nonblock(1)
       rescue IO::WaitReadable => e
-        p e.backtrace, Heddle.respond_to?(:run), IO.instance_method(:read_nonblock).owner
+        p e.backtrace, Heddle.respond_to?(:run)
       end
       require "heddle"
       p Heddle.run { 1 }
     RUBY
 
-    assert_equal("[]\nfalse\nIO\n1\n", out)
+    assert_equal("[]\nfalse\n1\n", out)
   end
 
   def test_nobody_rescues_it

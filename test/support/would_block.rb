@@ -26,7 +26,6 @@ module TestSupport
       end
       [IO, BasicSocket, Socket, TCPServer, UDPSocket, OpenSSL::SSL::SSLSocket].each do |type|
         names = type.instance_methods.grep(/_nonblock\\z/).sort
-        names.delete(:read_nonblock) if type == IO
         p(names.map { |name| type.instance_method(name) }.map { |m| [m.name, m.owner, m.arity, m.parameters] })
       end
     RUBY

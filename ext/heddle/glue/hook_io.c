@@ -157,7 +157,7 @@ static void *bytes_of(transfer *call, size_t *size)
 
 static bool must_not_wait(const transfer *call)
 {
-    return HD_OFFSET_BEFORE_LENGTH || hd_would_block_active(call->scheduler);
+    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_would_block_wanted());
 }
 
 /* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
@@ -167,8 +167,8 @@ static bool must_not_wait(const transfer *call)
 static bool expects_to_wait(const transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
-    if (call->kind == HD_MAYBE_FILE || must_not_wait(call)) return false;
-    return call->fd < scheduler->waits_first_count && scheduler->waits_first[call->fd] & 1 << call->direction;
+    if (call->kind == HD_MAYBE_FILE || call->fd >= scheduler->waits_first_count) return false;
+    return scheduler->waits_first[call->fd] & 1 << call->direction && !must_not_wait(call);
 }
 
 static void expect_to_wait(const transfer *call, bool wait)

@@ -23,7 +23,6 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_hooks_process();
     hd_init_hooks_resolve();
     hd_init_report();
-    hd_init_would_block();
     hd_init_would_block_errors();
     hd_init_interrupt_mask();
     hd_init_timed_sleep();

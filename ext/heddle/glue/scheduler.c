@@ -70,7 +70,6 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->root);
     rb_gc_mark(scheduler->fatal);
     rb_gc_mark(scheduler->pending);
-    rb_gc_mark(scheduler->would_block_fiber);
     rb_gc_mark(scheduler->quick_fiber);
     rb_gc_mark(scheduler->fiber_body);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
@@ -113,7 +112,7 @@ static VALUE scheduler_alloc(VALUE class)
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
     scheduler->thread = scheduler->home = scheduler->root = scheduler->fatal = scheduler->pending = Qnil;
-    scheduler->would_block_fiber = scheduler->quick_fiber = Qnil;
+    scheduler->quick_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);

@@ -33,7 +33,6 @@ typedef struct hd_scheduler {
     bool stopped; /* the home loop ends at its next step */
     uint8_t *waits_first;    /* by descriptor, a bit a direction: the last transfer waited; a guess, see hook_io.c */
     int waits_first_count;
-    VALUE would_block_fiber; /* the fiber that is in a *_nonblock method: its io_read must not wait; or nil */
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;

@@ -1,45 +1,37 @@
-/* IO#read_nonblock calls the io_read hook exactly as the blocking methods do (Ruby up to 4.0), so the hook cannot
- * tell that it must not wait. The method is prepended: it leaves a mark that the hook sees. */
+/* IO#read_nonblock and ARGF.read_nonblock call the io_read hook exactly as the blocking methods do (Ruby up to 4.0).
+ * A hook that is about to wait looks at who called it, so that those methods need no other code around them. */
 #include "would_block.h"
 
-typedef struct {
-    int argc;
-    VALUE *argv;
-    hd_scheduler *scheduler;
-    VALUE before;
-} marked_call;
+#include <ruby/debug.h>
 
-static VALUE call_super(VALUE pointer)
+/* How far a scheduler's class may wrap the hook in methods of its own. */
+enum { WRAPPERS_MAX = 32 };
+
+static bool of_ruby_itself(VALUE frame)
 {
-    marked_call *call = (void *)pointer;
-    return rb_call_super_kw(call->argc, call->argv, RB_PASS_CALLED_KEYWORDS);
+    static const char internal[] = "<internal:";
+    VALUE path = rb_profile_frame_path(frame); /* nil: written in C */
+    return NIL_P(path) || !strncmp(RSTRING_PTR(path), internal, strlen(internal));
 }
 
-static VALUE unmark(VALUE pointer)
+static bool is_read_nonblock(VALUE frame)
 {
-    marked_call *call = (void *)pointer;
-    call->scheduler->would_block_fiber = call->before;
-    return Qnil;
+    static const char read_nonblock[] = "read_nonblock";
+    VALUE name = rb_profile_frame_method_name(frame);
+    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == (long)strlen(read_nonblock) &&
+           !memcmp(RSTRING_PTR(name), read_nonblock, strlen(read_nonblock)) && of_ruby_itself(frame);
 }
 
-/* Prepended to IO#read_nonblock and ARGF.class#read_nonblock; without a Heddle scheduler it is plain super. */
-static VALUE read_nonblock(int argc, VALUE *argv, VALUE io)
+bool hd_would_block_wanted(void)
 {
-    (void)io;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler) return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
-    marked_call call = {argc, argv, scheduler, scheduler->would_block_fiber};
-    scheduler->would_block_fiber = rb_fiber_current();
-    return rb_ensure(call_super, (VALUE)&call, unmark, (VALUE)&call);
-}
+    VALUE frames[WRAPPERS_MAX];
+    int count = rb_profile_frames(0, 2, frames, NULL); /* the hook itself, and its caller */
+    if (count < 2) return false;
+    if (of_ruby_itself(frames[1])) return is_read_nonblock(frames[1]);
 
-bool hd_would_block_active(const hd_scheduler *scheduler)
-{
-    return !NIL_P(scheduler->would_block_fiber) && scheduler->would_block_fiber == rb_fiber_current();
-}
-
-void hd_init_would_block(void)
-{
-    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "ReadNonblock");
-    rb_define_method(extension, "read_nonblock", read_nonblock, -1);
+    count = rb_profile_frames(0, WRAPPERS_MAX, frames, NULL);
+    for (int i = 2; i < count; i++) {
+        if (is_read_nonblock(frames[i])) return true;
+    }
+    return false;
 }

@@ -1,13 +1,12 @@
-/* IO#read_nonblock under a scheduler: what hook_io.c must know of it. */
+/* read_nonblock and its kin: what hook_io.c must know of them, and their cheap errors. */
 #ifndef HEDDLE_WOULD_BLOCK_H
 #define HEDDLE_WOULD_BLOCK_H
 
 #include "scheduler.h"
 
-/* Is the current fiber inside a *_nonblock method of this scheduler's thread? Then a hook must not wait. */
-bool hd_would_block_active(const hd_scheduler *scheduler);
+/* Was the hook that asks called by a read_nonblock of Ruby's own? Then it must not wait. */
+bool hd_would_block_wanted(void);
 
-void hd_init_would_block(void);
 void hd_init_would_block_errors(void);
 
 #endif
