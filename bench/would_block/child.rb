@@ -19,7 +19,7 @@ class WouldBlockChild
     @depth = variant.depth
     @io = Bench::WouldBlock.instance_exec(&variant.make)
     @buffer = +""
-    instance_eval(<<~RUBY, __FILE__, __LINE__ + 1)
+    loops = <<~RUBY
       def raising(io, number)
         last = nil
         number.times do
@@ -35,6 +35,7 @@ class WouldBlockChild
         [last]
       end
     RUBY
+    instance_eval(loops, __FILE__, __LINE__ - 15)
   end
 
   def serve
