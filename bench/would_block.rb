@@ -118,9 +118,9 @@ module Bench
 
     def report(style)
       [environment.map { |key, value| "#{"#{key}:".ljust(9)} #{value}" }.join("\n"), table(style),
-       "Microseconds of CPU per call (user + system), the fastest of #{@rounds} rounds of #{@operations}; in brackets\n" \
-       "how many times plain Ruby's `exception: false`, the first column; then objects per call. The first two\n" \
-       "columns are plain Ruby, the next two with require \"heddle\", the last two inside of Heddle.run.",
+       "Microseconds of CPU per call (user + system), the fastest of #{@rounds} rounds of #{@operations}; in\n" \
+       "brackets how many times plain Ruby's `exception: false`, the first column; then objects per call. The first\n" \
+       "two columns are plain Ruby, the next two with require \"heddle\", the last two inside of Heddle.run.",
        verdict].join("\n\n") << "\n"
     end
 
