@@ -30,6 +30,27 @@ module Heddle
       # @return [Integer]
       def other_family(address) = address.bytesize > SOCKADDR_IN_SIZE ? Socket::AF_INET : Socket::AF_INET6
 
+      # For TCPSocket.new, when a Heddle scheduler runs and the host may be a name.
+      #
+      # @yield Ruby's own way, with arguments as TCPSocket.new takes them
+      def open_tcp_socket(tcp_socket, scheduler, *arguments, **options, &connect)
+        return yield(*arguments, **options) unless by_name?(arguments, options)
+
+        TCPSocketTarget.new(scheduler, arguments, options).open(tcp_socket, &connect)
+      end
+
+      # For Socket.tcp.
+      #
+      # @return [SocketTarget, nil] nil: it is Ruby's to connect
+      def socket_target(arguments, options)
+        scheduler = Fiber.current_scheduler
+        return unless scheduler.is_a?(Scheduler) && by_name?(arguments, options)
+
+        SocketTarget.new(scheduler, arguments, options)
+      end
+
+      private
+
       # @return [Boolean] can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is
       #   Ruby's to refuse.
       def by_name?(arguments, options)
@@ -38,10 +59,8 @@ module Heddle
         host, port, local_host, local_port = arguments
         return false unless name?(host) && service?(port)
 
-        options.empty? ? arguments.size == 2 || (host?(local_host) && service?(local_port)) : options?(options)
+        host?(local_host) && service?(local_port) && (options.empty? || options?(options))
       end
-
-      private
 
       def name?(host)
         host.nil? || (host?(host) && !SPECIAL.include?(host) && !Lookup.numeric?(host))

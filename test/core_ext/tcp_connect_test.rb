@@ -266,6 +266,14 @@ contract "TCPConnect" do
     RUBY
   end
 
+  # net-http, dalli and redis-client ask for them, to know which options there are.
+  def test_the_parameters_are_rubys
+    code = "require 'socket'; p [TCPSocket.instance_method(:initialize), Socket.method(:tcp)].map(&:parameters)"
+    said = [false, true].map { |heddle| assert_script(code, heddle:).sub(/, \[:block, :\S+\]/, "") }
+
+    assert_equal(said.first, said.last)
+  end
+
   def test_localhost
     reactor do
       server = tcp_server

@@ -2,6 +2,7 @@
 #include "interrupt_mask.h"
 #include "quick.h"
 #include "scheduler.h"
+#include "tcp_connect.h"
 #include "timed_sleep.h"
 #include "watch.h"
 #include "would_block.h"
@@ -28,4 +29,5 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_timed_sleep();
     hd_init_quick();
     hd_init_watch();
+    hd_init_tcp_connect();
 }

@@ -14,8 +14,7 @@ module Heddle
       # @param target [Target]
       # @param family [Integer] AF_UNSPEC: both
       # @param lookup [Lookup, nil] one that was started before
-      def initialize(scheduler, target, family, lookup = nil)
-        @scheduler = scheduler
+      def initialize(target, family, lookup = nil)
         @target = target
         @family = family
         @lookups = { family => lookup || start(family) }
@@ -65,7 +64,7 @@ module Heddle
       private
 
       def start(family)
-        @scheduler.lookup(@target.host, @target.service, family)
+        @target.scheduler.lookup(@target.host, @target.service, family)
       end
 
       # A lookup has ended.

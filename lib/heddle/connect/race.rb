@@ -6,8 +6,7 @@ module Heddle
     class Race
       # @param target [Target]
       # @param lookup [Lookup, nil] one for the host's addresses of both families, if it has been started
-      def initialize(scheduler, target, lookup)
-        @scheduler = scheduler
+      def initialize(target, lookup)
         @target = target
         @lookup = lookup
         @attempts = {} # socket => its address
@@ -17,7 +16,7 @@ module Heddle
       # @return [Socket, true] connected (true: TCPSocket.new has done it itself)
       def run
         @locals = local_addresses
-        @names = Names.new(@scheduler, @target, family, @lookup)
+        @names = Names.new(@target, family, @lookup)
         @target.racing? ? race : one_after_another
       ensure
         (@names || @lookup)&.release
@@ -41,7 +40,7 @@ module Heddle
 
       def local_addresses
         local = @target.local or return
-        names = Names.new(@scheduler, local, Socket::AF_UNSPEC)
+        names = Names.new(local, Socket::AF_UNSPEC)
         await_all(names, local)
         found = []
         found << names.shift until names.empty?
@@ -68,7 +67,7 @@ module Heddle
 
       def wait(lookups, sockets, limit)
         left = limit && [limit - Connect.now, 0].max
-        @scheduler.wait_for_connection(@target.host, lookups, sockets, left)
+        @target.scheduler.wait_for_connection(@target.host, lookups, sockets, left)
       end
 
       # -- one after the other --

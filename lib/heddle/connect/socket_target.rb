@@ -4,6 +4,23 @@ module Heddle
   module Connect
     # Socket.tcp. Its messages name the address that failed.
     class SocketTarget < Target
+      # @param block [Proc, nil] what is to be done with the socket, before it is closed
+      # @yield connects to one address, with the arguments of Ruby's own Socket.tcp and this block
+      # @return [Socket, Object] the value of the block
+      def open(block)
+        found = find
+        return yield(*found, connect_timeout: attempt_timeout) if found.is_a?(Array)
+
+        socket = Race.new(self, found).run
+        return socket unless block
+
+        begin
+          block.call(socket)
+        ensure
+          socket.close
+        end
+      end
+
       # @return [Socket] connected
       def connect(address, local, timeout)
         remote = addrinfo(address)

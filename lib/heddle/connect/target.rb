@@ -7,8 +7,12 @@ module Heddle
     class Target
       attr_reader :host, :port, :local_host, :local_port, :connect_timeout, :began_at
 
+      # @return [Scheduler] that waits meanwhile
+      attr_reader :scheduler
+
       # As the method was called.
-      def initialize(arguments, options)
+      def initialize(scheduler, arguments, options)
+        @scheduler = scheduler
         @host, @port, @local_host, @local_port = arguments
         @resolv_timeout = options[:resolv_timeout]
         @connect_timeout = options[:connect_timeout]
@@ -20,10 +24,10 @@ module Heddle
       # What most hosts need: the only address.
       #
       # @return [Array(String, Integer), Lookup, nil] the host and the port; else what has been begun
-      def find(scheduler)
+      def find
         return if @local_host || @local_port
 
-        scheduler.find_address(@host, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
+        @scheduler.find_address(@host, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
       end
 
       # Are the addresses to be tried at the same time?
@@ -43,7 +47,7 @@ module Heddle
         return unless @local_host || @local_port
 
         options = { resolv_timeout: @resolv_timeout, open_timeout: @open_timeout, fast_fallback: false }
-        self.class.new([@local_host, @local_port], options)
+        self.class.new(@scheduler, [@local_host, @local_port], options)
       end
 
       # What getaddrinfo is called in a message.

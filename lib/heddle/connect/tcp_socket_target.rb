@@ -6,10 +6,10 @@ module Heddle
     class TCPSocketTarget < Target
       # @param tcp_socket [TCPSocket] to be connected
       # @yield connects it to one address, with the arguments of Ruby's own TCPSocket.new
-      def open(tcp_socket, scheduler, &connect)
+      def open(tcp_socket, &connect)
         @connect = connect
-        found = find(scheduler)
-        return Race.new(scheduler, self, found).run_for(tcp_socket) unless found.is_a?(Array)
+        found = find
+        return Race.new(self, found).run_for(tcp_socket) unless found.is_a?(Array)
 
         begin
           connect.call(*found, connect_timeout: attempt_timeout)

@@ -4,44 +4,37 @@ require_relative "../connect"
 
 module Heddle
   module CoreExt
-    # TCPSocket.new(hostname) waits in a select that no hook sees, from Ruby 3.4 on: every fiber of the thread stands
-    # still. Under Heddle the name is looked up, and its addresses are raced, by Heddle::Connect.
-    module TCPSocketConnect
-      # @see https://docs.ruby-lang.org/en/master/TCPSocket.html#method-c-new
-      def initialize(*arguments, **options)
-        scheduler = Fiber.current_scheduler
-        if scheduler.is_a?(Scheduler) && Connect.by_name?(arguments, options)
-          target = Connect::TCPSocketTarget.new(arguments, options)
-          target.open(self, scheduler) { |*own, **rest| super(*own, **rest) }
-        else
-          super
-        end
-      end
-    end
-
-    # Socket.tcp(hostname) starts two threads for each name.
+    # Socket.tcp(hostname) starts two threads for each name. The parameters are Ruby's own, for libraries ask for them.
     module SocketTCP
-      # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-tcp
-      def tcp(*arguments, **options)
-        scheduler = Fiber.current_scheduler
-        return super unless scheduler.is_a?(Scheduler) && Connect.by_name?(arguments, options)
-
-        target = Connect::SocketTarget.new(arguments, options)
-        found = target.find(scheduler)
-        return super(*found, connect_timeout: target.attempt_timeout) if found.is_a?(Array)
-
-        socket = Connect::Race.new(scheduler, target, found).run
-        return socket unless block_given?
-
-        begin
-          yield socket
-        ensure
-          socket.close
+      if RUBY_VERSION < "3.4"
+        # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-c-tcp
+        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil, &block)
+          options = { connect_timeout:, resolv_timeout: }
+          target = Connect.socket_target([host, port, local_host, local_port], options) or return super
+          target.open(block) { |*own, **rest| super(*own, **rest, &block) }
+        end
+      elsif RUBY_VERSION < "4.0"
+        # @see https://docs.ruby-lang.org/en/3.4/Socket.html#method-c-tcp
+        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil,
+                fast_fallback: tcp_fast_fallback, &block)
+          options = { connect_timeout:, resolv_timeout:, fast_fallback: }
+          target = Connect.socket_target([host, port, local_host, local_port], options) or return super
+          target.open(block) { |*own, **rest| super(*own, **rest, &block) }
+        end
+      else
+        # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-tcp
+        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil,
+                open_timeout: nil, fast_fallback: tcp_fast_fallback, &block)
+          options = { connect_timeout:, resolv_timeout:, open_timeout:, fast_fallback: }
+          target = Connect.socket_target([host, port, local_host, local_port], options) or return super
+          target.open(block) { |*own, **rest| super(*own, **rest, &block) }
         end
       end
     end
   end
 end
 
+# TCPSocket.new(hostname) waits in a select that no hook sees, from Ruby 3.4 on: every fiber of the thread stands still.
+# (The method is in ext/heddle/glue/tcp_connect.c.)
 TCPSocket.prepend(Heddle::CoreExt::TCPSocketConnect)
 Socket.singleton_class.prepend(Heddle::CoreExt::SocketTCP)
