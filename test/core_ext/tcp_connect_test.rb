@@ -269,7 +269,7 @@ contract "TCPConnect" do
   # net-http, dalli and redis-client ask for them, to know which options there are.
   def test_the_parameters_are_rubys
     code = "require 'socket'; p [TCPSocket.instance_method(:initialize), Socket.method(:tcp)].map(&:parameters)"
-    said = [false, true].map { |heddle| assert_script(code, heddle:).sub(/, \[:block, :\S+\]/, "") }
+    said = [false, true].map { |heddle| assert_script(code, heddle:).gsub(/, \[:block, :\S\w*\]/, "") }
 
     assert_equal(said.first, said.last)
   end
