@@ -63,10 +63,17 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
     inbox->pending = 0;
 }
 
+/* (hd_worker_finished has no lock.) */
+static void set_state(hd_job *job, hd_job_state state)
+{
+    __atomic_store_n(&job->state, state, __ATOMIC_RELEASE);
+}
+
 static void deliver(hd_job *job)
 {
     hd_inbox *inbox = job->inbox;
-    job->state = HD_JOB_FINISHED;
+    set_state(job, HD_JOB_FINISHED);
+    if (!job->wait) return;
     hd_list_push_back(&inbox->finished, &job->node);
     __atomic_add_fetch(&inbox->pending, 1, __ATOMIC_RELEASE);
     inbox->reactor->ops->wake(inbox->reactor->backend);
@@ -144,7 +151,7 @@ static void *worker_main(void *pointer)
         hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
         hd_node_remove(&job->node);
         own->queued--;
-        job->state = HD_JOB_RUNNING;
+        set_state(job, HD_JOB_RUNNING);
         job->started_ns = hd_clock_now();
         hd_list_push_front(&own->running, &job->node);
         if (too_few(own)) start_thread(own); /* (so that whoever submits many waits for one start only) */
@@ -181,14 +188,14 @@ static hd_job *find_same(const pool *own, const hd_job *job)
 /* When no worker can be started, those that there are still do the work. */
 static int enqueue(pool *own, hd_job *job)
 {
-    job->state = HD_JOB_QUEUED;
+    set_state(job, HD_JOB_QUEUED);
     hd_list_push_back(&own->queue, &job->node);
     own->queued++;
     int error = too_few(own) ? start_thread(own) : 0;
     if (!error || own->threads > 0 || job->state != HD_JOB_QUEUED) return 0;
     hd_node_remove(&job->node);
     own->queued--;
-    job->state = HD_JOB_NEW;
+    set_state(job, HD_JOB_NEW);
     return error;
 }
 
@@ -203,7 +210,7 @@ int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
     job->wait = wait;
     hd_job *other = job->same ? find_same(&pools[job->pool], job) : NULL;
     if (other) {
-        job->state = HD_JOB_FOLLOWING;
+        set_state(job, HD_JOB_FOLLOWING);
         hd_list_push_back(&other->followers, &job->node);
     } else {
         error = enqueue(&pools[job->pool], job);
@@ -225,10 +232,7 @@ void hd_worker_watch(hd_job *job, hd_wait *wait)
 
 bool hd_worker_finished(hd_job *job)
 {
-    pthread_mutex_lock(&lock);
-    bool finished = job->state == HD_JOB_FINISHED;
-    pthread_mutex_unlock(&lock);
-    return finished;
+    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED;
 }
 
 /* Takes a job out of the queue; the first of its followers gets the place, and the others. */
@@ -243,7 +247,7 @@ static void withdraw(hd_job *job)
     hd_job *heir = HD_CONTAINER_OF(node, hd_job, node);
     hd_node_remove(node);
     hd_node_insert(node, next);
-    heir->state = HD_JOB_QUEUED;
+    set_state(heir, HD_JOB_QUEUED);
     while ((node = hd_list_first(&job->followers))) {
         hd_node_remove(node);
         hd_list_push_back(&heir->followers, node);
@@ -262,7 +266,7 @@ void hd_worker_release(hd_job *job)
         hd_node_remove(&job->node);
         break;
     case HD_JOB_RUNNING:
-        job->state = HD_JOB_ABANDONED;
+        set_state(job, HD_JOB_ABANDONED);
         free_now = false;
         break;
     case HD_JOB_FINISHED:
