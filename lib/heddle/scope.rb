@@ -30,7 +30,7 @@ module Heddle
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
       @open = true
-      @failure = @interruption = @all_ended = nil
+      @failure = @interruption = @cancelled = @all_ended = nil
       @scheduler.scopes[self] = true
     end
 
@@ -67,6 +67,7 @@ module Heddle
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise if forked?
 
+      note_cancel(e)
       cancel_tasks
       join_uninterrupted
       raise @failure if @failure && e.is_a?(Cancelled)
@@ -76,6 +77,8 @@ module Heddle
       @open = false
       @scheduler.scopes.delete(self)
       @scheduler.withdraw(@owner, @interruption) if @interruption
+      # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
+      @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
     end
 
     # @private A task tells that it has ended. The first failure ends the scope.
@@ -114,10 +117,16 @@ module Heddle
         begin
           @all_ended = Completion.new("the tasks of its scope")
           @all_ended.pop unless @tasks.empty?
-        rescue Cancelled
+        rescue Cancelled => e
+          note_cancel(e)
           cancel_tasks
         end
       end
+    end
+
+    # A cancel of the owner, which does not come from this scope.
+    def note_cancel(error)
+      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@interruption)
     end
 
     def cancel_tasks

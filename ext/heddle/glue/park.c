@@ -406,5 +406,6 @@ void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (wait && hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception)) return;
     if (!RTEST(rb_fiber_alive_p(fiber))) return;
     if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
-    rb_hash_aset(scheduler->pending, fiber, exception);
+    /* The first one stays: a scope that fails must not take away the cancel of its owner. */
+    if (NIL_P(rb_hash_lookup(scheduler->pending, fiber))) rb_hash_aset(scheduler->pending, fiber, exception);
 }

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# A task is cancelled while a Heddle.run inside of it is failing: both are heard of.
+contract "NestedCancel" do
+  def test_a_failing_scope_does_not_swallow_the_cancel_of_its_task
+    heddle_only("a task")
+    reactor do
+      60.times do |i|
+        task = Heddle.spawn { loop { failing_scope } }
+        (i % 8).times { sleep(0) }
+        task.cancel
+
+        assert(task.wait(5), "the task goes on after its cancel")
+        assert_predicate(task, :cancelled?)
+      end
+    end
+  end
+
+  def test_nor_does_one_that_waits_for_its_tasks
+    heddle_only("a task")
+    reactor do
+      failed = false
+      task = Heddle.spawn do
+        failing_scope(0.02) { failed = true }
+        sleep
+      end
+      sleep(0.01) # the scope waits for the ensure block
+      task.cancel
+
+      assert(task.wait(5), "the task goes on after its cancel")
+      assert_predicate(task, :cancelled?)
+      assert(failed, "the failure of the scope was lost")
+    end
+  end
+
+  private
+
+  def failing_scope(cleaning = 0)
+    Heddle.run do
+      Heddle.spawn { wait_and_clean(cleaning) }
+      Heddle.spawn { raise ArgumentError }
+      sleep
+    end
+  rescue ArgumentError
+    yield if block_given?
+    sleep(0)
+  end
+
+  def wait_and_clean(cleaning)
+    sleep
+  ensure
+    sleep(cleaning)
+  end
+end
