@@ -28,7 +28,7 @@
 
 /* The kernel finds a request that is to be cancelled by a hash table, the larger the more completions fit in: with the
  * default of 2 for each entry, taking back a poll costs ever more from 1,000 of them on. */
-enum { MINIMUM_ENTRIES = 64, COMPLETIONS_PER_ENTRY = 32 };
+enum { MINIMUM_ENTRIES = 64, COMPLETIONS_PER_ENTRY = 32, SUBMIT_TRIES_MAX = 16 };
 
 static const unsigned NEEDED_FEATURES =
     IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG; /* 5.4, 5.5, 5.11 */
@@ -116,12 +116,16 @@ void uring_ring_close(uring_ring *ring, bool in_child)
     ring->fd = -1;
 }
 
+static bool full(const uring_ring *ring)
+{
+    return ring->sq_local_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) == ring->sq_entries;
+}
+
 struct io_uring_sqe *uring_ring_sqe(uring_ring *ring)
 {
-    if (ring->sq_local_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) == ring->sq_entries) {
-        uring_ring_enter(ring, 0, 0);
-        if (ring->sq_local_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) == ring->sq_entries) return NULL;
-    }
+    /* It may be refused for a moment: EAGAIN, no memory for the requests; EBUSY, completions to be fetched first. */
+    for (int tries = 0; full(ring) && tries < SUBMIT_TRIES_MAX; tries++) uring_ring_enter(ring, 0, 0);
+    if (full(ring)) return NULL;
     struct io_uring_sqe *sqe = &ring->sqes[ring->sq_local_tail++ & ring->sq_mask];
     memset(sqe, 0, sizeof(*sqe));
     return sqe;
