@@ -59,8 +59,9 @@ module Tools
     end
 
     def sources
-      @sources ||= Dir.glob("**/*.{rb,c,h}", base: SOURCE).sort
-        .to_h { |name| [name, File.read(File.join(SOURCE, name))] }
+      names = Dir.glob("**/*.{rb,c,h}", base: SOURCE).sort
+      names << "../../test/faults/inject.c" if @variant == "faults"
+      @sources ||= names.to_h { |name| [name, File.read(File.join(SOURCE, name))] }
     end
 
     def digest

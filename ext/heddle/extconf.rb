@@ -3,13 +3,15 @@
 # Builds heddle_native. Sources lie in three layers: core/ (no system calls, no Ruby), os/ (system calls, no Ruby)
 # and glue/ (the only files that include ruby.h).
 #
-# HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), asan, ubsan, tsan
+# HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), faults (assert, and system calls fail on demand: only in
+#                  the repository, see test/faults/inject.c), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
 require "mkmf"
 
 VARIANTS = {
   "release" => [],
   "assert" => %w[-DHEDDLE_ASSERT_BUILD -g],
+  "faults" => %w[-DHEDDLE_ASSERT_BUILD -g -U_FORTIFY_SOURCE],
   "asan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=address -fno-omit-frame-pointer],
   "ubsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=undefined -fno-sanitize-recover=undefined],
   "tsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=thread]
@@ -28,6 +30,13 @@ have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"])
 layers = %w[core os glue]
 $srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }
 $VPATH.concat(layers.map { |layer| "$(srcdir)/#{layer}" })
+if variant == "faults"
+  injection = File.expand_path("../../test/faults/inject.c", __dir__)
+  names = File.read(injection).scan(/__wrap_([a-z]\w+)\(|^WRAP\w*\([^,(]+, (\w+)/).flatten.compact.uniq
+  $srcs << injection
+  $VPATH << File.dirname(injection)
+  $LDFLAGS << names.map { |name| " -Wl,--wrap=#{name}" }.join
+end
 $INCFLAGS << " -I$(srcdir)"
 $CFLAGS << " -std=gnu11 -fvisibility=hidden -D_GNU_SOURCE"
 $warnflags = "-Wall -Wextra -Wno-unused-parameter" if $warnflags.nil?

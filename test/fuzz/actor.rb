@@ -201,7 +201,7 @@ module Fuzz
       ended = Thread::Queue.new
       fiber = Fiber.schedule do
         result.replace([:done, yield])
-      rescue StandardError => e
+      rescue Exception => e # also what was meant for the thread
         result.replace([:failed, e])
       ensure
         ended.close

@@ -152,14 +152,15 @@ module Fuzz
       reader, writer = stream
       sent = Array.new(steps(200)) { "#{"x" * number(0..300)}#{number(0..9)}\n" }
       writing = go("writes") do
-        writer.sync = chance(0.7)
+        writer.sync = !BUFFERED_WRITES || chance(0.7)
         sent.each do |line|
           pause if chance(0.2)
           chance(0.5) ? writer.puts(line) : writer.print(line[0..2], line[3..])
         end
         writer.close
       end
-      check(read_lines(reader) == sent, "other lines came")
+      got = read_lines(reader)
+      check(got == sent) { "#{got.size} of #{sent.size} lines came on a #{reader.class}" }
       finish(writing)
     end
 
@@ -250,7 +251,10 @@ module Fuzz
 
         answer.first.each do |reader|
           text = reader.read_nonblock(number(1..4096), exception: false)
-          check(text != :wait_readable, "IO.select said readable, and it is not")
+          if text == :wait_readable
+            check(defined?(Heddle::Faults), "IO.select said readable, and it is not")
+            next
+          end
           text ? got[readers.index(reader)] << text : open.delete(reader)
         end
       end

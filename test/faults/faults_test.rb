@@ -1,0 +1,299 @@
+# frozen_string_literal: true
+
+require "open3"
+require "rbconfig"
+ROOT = File.expand_path("../..", __dir__)
+output, status = Open3.capture2e(File.join(ROOT, "bin/build"), "--variant", "faults", "--ruby", RbConfig.ruby)
+abort "the build with faults failed:\n#{output}" unless status.success?
+ENV["HEDDLE_VARIANT"] = "faults"
+require_relative "../test_helper"
+
+# System calls that fail, come short or come late: each fault surfaces as the right exception where the program waits,
+# or not at all, and the scheduler goes on. See inject.c.
+contract "Faults" do
+  def teardown
+    Heddle::Faults.clear
+    super
+  end
+
+  # Ruby 4.0 drops the rest of its buffer when the scheduler's io_write takes only a part of it.
+  short = %w[recv send preadv2 read pread]
+  short += %w[pwritev2 write pwrite] if RUBY_VERSION < "4.0"
+
+  # Nobody may notice these.
+  silent = {
+    "interrupted" => [%w[recv send preadv2 pwritev2 read write pread pwrite], { error: Errno::EINTR }],
+    "interrupted waits" => [%w[poll epoll_wait epoll_pwait2 io_uring_enter], { error: Errno::EINTR }],
+    "never ready" => [%w[recv send preadv2 pwritev2], { error: Errno::EAGAIN }],
+    "short" => [short, { limit: 7, percent: 90 }],
+    "late" => [%w[recv send epoll_pwait2 io_uring_enter pread pwrite], { delay_us: 300, percent: 30 }],
+    "refused submissions" => [%w[io_uring_enter], { error: Errno::EBUSY }],
+    "submissions without memory" => [%w[io_uring_enter], { error: Errno::EAGAIN }],
+    "no pidfd" => [%w[pidfd_open], { error: Errno::EMFILE, percent: 100 }],
+    "no nanoseconds" => [%w[epoll_pwait2], { error: Errno::ENOSYS, percent: 100 }]
+  }
+  silent.each do |name, (calls, fault)|
+    define_method("test_#{name.tr(" ", "_")}") do
+      heddle_only("faults")
+      calls = calls.grep_v(backend == "uring" ? /epoll/ : /uring/)
+      skip("#{backend} makes no such calls") if calls.empty?
+      reactor do
+        inject(*calls, **fault)
+        everything
+      end
+
+      assert_operator(calls.sum { |call| Heddle::Faults.struck(call) }, :>, 0, "the fault did not strike")
+    end
+  end
+
+  # Nothing is in the page cache, and the workers are interrupted.
+  { "interrupted" => { error: Errno::EINTR }, "late" => { delay_us: 300 } }.each do |name, fault|
+    define_method("test_#{name}_workers") do
+      heddle_only("faults")
+      reactor do
+        inject("preadv2", "pwritev2", error: Errno::EAGAIN, percent: 100)
+        inject("pread", "pwrite", "read", **fault)
+        files
+      end
+
+      assert_operator(Heddle::Faults.struck("pread") + Heddle::Faults.struck("read"), :>, 0)
+    end
+  end
+
+  # The ring with the fewest entries: submissions and completions do not fit.
+  def test_a_full_queue
+    heddle_only("faults")
+    skip("epoll has no queue") unless backend == "uring"
+    inject("io_uring_setup", limit: 2, percent: 100)
+    reactor do
+      pipes = Array.new(200) { pipe }
+      reading = pipes.map { |reader, _| go { reader.readpartial(10) } }
+      settle
+      pipes.each_with_index { |(_, writer), i| writer.write(i.to_s) }
+
+      assert_equal(Array.new(200, &:to_s), reading.map(&:value))
+      assert_everything_is_taken_back
+      everything
+    end
+  end
+
+  def test_no_memory_to_wait_for_an_io
+    heddle_only("faults")
+    call, errors = backend == "uring" ? ["realloc", [Errno::ENOMEM]] : ["epoll_ctl", [Errno::ENOMEM, Errno::ENOSPC]]
+    errors.each do |error|
+      reactor do
+        pipes = Array.new(300) { pipe }
+        inject(call, error: error, percent: 100)
+        reading = pipes.map { |reader, _| go { reader.readpartial(10) } }
+        settle
+        Heddle::Faults.clear
+        pipes.each { |_, writer| writer.write("x") }
+        outcomes = reading.map { |job| job.failure&.class || job.value }
+
+        assert_empty(outcomes.uniq - [error, "x"])
+        assert_includes(outcomes, error)
+        everything
+      end
+    end
+  end
+
+  def test_no_memory_for_timers
+    heddle_only("faults")
+    reactor do
+      inject("realloc", error: Errno::ENOMEM, percent: 100)
+      sleeping = Array.new(300) { go { sleep(0.05) } }
+      settle
+      Heddle::Faults.clear
+      failures = sleeping.filter_map(&:failure)
+
+      refute_empty(failures)
+      assert_empty(failures.grep_v(Errno::ENOMEM))
+      everything
+    end
+  end
+
+  # The ring or the epoll set cannot be made: an exception that says so, and nothing left open.
+  { "epoll_create1" => Errno::EMFILE, "eventfd" => Errno::EMFILE, "calloc" => Errno::ENOMEM, "mmap" => Errno::ENOMEM,
+    "io_uring_setup" => Errno::ENOMEM, "epoll_ctl" => Errno::ENOSPC }.each do |call, error|
+    define_method("test_no_backend_for_want_of_#{call}") do
+      heddle_only("faults")
+      Heddle.run(backend: backend) { nil }
+      inject(call, error: error, percent: 100)
+      begin
+        Heddle.run(backend: backend) { sleep(0) }
+
+        assert_equal(0, Heddle::Faults.struck(call), "#{call} failed, and nobody heard of it")
+      rescue SystemCallError => e
+        assert_instance_of(error, e)
+      rescue Heddle::Error => e
+        assert_match(/#{Regexp.escape(error.new.message)}|memory|too many open files/i, e.message)
+      end
+      Heddle::Faults.clear
+      reactor { everything }
+    end
+  end
+
+  def test_without_a_ring_there_is_epoll
+    heddle_only("faults")
+    inject("mmap", error: Errno::ENOMEM, percent: 100)
+    name = Heddle.run do
+      sleep(0)
+      Fiber.scheduler.backend
+    end
+
+    assert_equal("epoll", name)
+  end
+
+  def test_no_thread_for_a_name
+    heddle_only("faults")
+    reactor do
+      inject("pthread_create", error: Errno::EAGAIN, percent: 100)
+      begin
+        scheduler = Fiber.scheduler
+
+        assert_includes(scheduler.address_resolve("localhost").to_a, "127.0.0.1") # a worker of an earlier test
+      rescue Errno::EAGAIN
+        nil
+      end
+      Heddle::Faults.clear
+
+      assert_includes(Fiber.scheduler.address_resolve("localhost"), "127.0.0.1")
+    end
+  end
+
+  def test_no_answer_for_a_name
+    heddle_only("faults")
+    reactor do
+      inject("getaddrinfo", errno: Socket::EAI_AGAIN, percent: 100)
+
+      assert_nil(Fiber.scheduler.address_resolve("localhost"))
+    end
+  end
+
+  # No descriptor for the worker that would do it, no memory for the bytes, a broken disk.
+  { "fcntl" => Errno::EMFILE, "malloc" => Errno::ENOMEM, "pread" => Errno::EIO }.each do |call, error|
+    define_method("test_a_file_without_#{call}") do
+      heddle_only("faults")
+      reactor do
+        path = File.join(tempdir, "file")
+        File.binwrite(path, "text")
+        File.open(path, "rb") do |file|
+          inject("preadv2", error: Errno::EAGAIN, percent: 100) # not in the page cache
+          inject(call, error: error, percent: 100)
+
+          assert_raises(error) { file.pread(4, 0) }
+          Heddle::Faults.clear
+
+          assert_equal("text", file.pread(4, 0))
+        end
+        everything
+      end
+    end
+  end
+
+  private
+
+  def inject(*calls, error: nil, errno: error ? error::Errno : 0, percent: 50, limit: 0, delay_us: 0)
+    calls.each { |call| Heddle::Faults.set(call, errno, percent, limit, delay_us) }
+  end
+
+  # A bit of all that waits.
+  def everything
+    jobs = [go { ping_pong(*tcp_pair) }, go { bulk(*pipe) }, go { bulk(*socket_pair) }, go { sleep(0.01) },
+            go { files }, go { selecting(*pipe) }, go { child }, go { limits(pipe.first) }]
+
+    jobs.each(&:value)
+  end
+
+  def ping_pong(ours, theirs)
+    answering = go { 20.times { theirs.write(theirs.readpartial(10)) } }
+    20.times do |i|
+      ours.write(i.to_s)
+
+      assert_equal(i.to_s, ours.readpartial(10))
+    end
+    answering.value
+  end
+
+  def bulk(reader, writer)
+    sent = Random.new(1).bytes(30_000)
+    writing = go { writer.write(sent).tap { writer.close } }
+
+    got = reader.read.b
+
+    assert_equal([30_000, true], [got.bytesize, got == sent])
+    assert_equal(30_000, writing.value)
+  end
+
+  def files
+    path = File.join(tempdir, "file")
+    text = "0123456789" * 100
+    File.binwrite(path, text)
+
+    assert_equal(text, File.binread(path))
+    File.open(path, "r+b") do |file|
+      assert_equal("345", file.pread(3, 3))
+      file.pwrite("x", 999)
+      file.seek(0, :END)
+      file.write("end")
+    end
+
+    assert_equal("#{text[0..-2]}xend", File.binread(path))
+  end
+
+  def selecting(reader, writer)
+    assert_nil(IO.select([reader], nil, nil, 0.005))
+    waiting = go { IO.select([reader]) }
+    writer.write("x")
+
+    assert_equal([[reader], [], []], waiting.value)
+  end
+
+  def child
+    assert_equal(3, Process.wait2(spawn("sleep 0.02; exit 3")).last.exitstatus)
+  end
+
+  def limits(reader)
+    reader.timeout = 0.01
+
+    assert_raises(IO::TimeoutError) { reader.readpartial(1) }
+    assert_nil(reader.wait_readable(0.001))
+  end
+
+  def assert_everything_is_taken_back
+    counts = Fiber.scheduler.__send__(:counts)
+
+    assert_equal([0, 0], counts.values_at(:armed, :timers))
+  end
+end
+
+# The random operations of test/fuzz/ in the build with assertions, with and without faults that nobody may notice.
+class FuzzWithFaultsTest < HeddleTest
+  time_limit 60
+
+  TestSupport::Contract.backends.each do |backend, reason|
+    next if backend == TestSupport::Contract::REFERENCE
+
+    %w[1 2].each do |parity| # odd seeds make transfers short, even ones put them off
+      define_method("test_#{backend}_#{parity}") do
+        skip("backend #{backend}: #{reason}") if reason
+        seed = (rand(100_000_000) * 2) + Integer(parity)
+        outcome = run_command(*ruby_command, File.join(ROOT, "test/fuzz/run.rb"), "--seconds", "1.5", "--faults",
+                              "--seed", seed.to_s, env: { "HEDDLE_BACKEND" => backend }, timeout: 50)
+
+        assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
+        assert_match(/^[1-9]\d* rounds, 0 failed/, outcome.out)
+      end
+    end
+  end
+end
+
+# What the release build must not have.
+class NoFaultsTest < HeddleTest
+  def test_the_release_build_has_no_faults
+    code = 'print Heddle.const_defined?(:Faults), $LOADED_FEATURES.grep(/heddle_native/).first.include?("/build/")'
+    outcome = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-rheddle", "-e", code)
+
+    assert_equal("falsefalse", outcome.out)
+  end
+end
