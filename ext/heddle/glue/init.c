@@ -2,6 +2,7 @@
 #include "interrupt_mask.h"
 #include "quick.h"
 #include "scheduler.h"
+#include "service_names.h"
 #include "tcp_connect.h"
 #include "timed_sleep.h"
 #include "watch.h"
@@ -26,6 +27,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_report();
     hd_init_would_block_errors();
     hd_init_interrupt_mask();
+    hd_init_service_names();
     hd_init_timed_sleep();
     hd_init_quick();
     hd_init_watch();

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# The name of a service ("http") is as good as its port everywhere, with the name of a host and with an address.
+contract "ServiceNames" do
+  def setup
+    super
+    @service, @port = %w[http ssh domain smtp].filter_map { |name| service(name) }.first
+    skip("this machine knows no names of services") unless @service
+  end
+
+  def test_addrinfo
+    ["localhost", "127.0.0.1"].each do |host|
+      reactor do
+        ports = Addrinfo.getaddrinfo(host, @service, nil, :STREAM).map(&:ip_port)
+
+        assert_equal([@port], ports.uniq)
+        assert_equal(@port, Addrinfo.tcp(host, @service).ip_port)
+        assert_equal([@port], Socket.getaddrinfo(host, @service, nil, :STREAM).map { |entry| entry[1] }.uniq)
+      end
+    end
+  end
+
+  def test_packed_addresses
+    reactor do
+      assert_equal(Socket.pack_sockaddr_in(@port, "127.0.0.1"), Socket.pack_sockaddr_in(@service, "localhost"))
+      assert_equal([@port, "127.0.0.1"], Socket.unpack_sockaddr_in(Socket.sockaddr_in(@service, "127.0.0.1")))
+    end
+  end
+
+  # Whether somebody listens there or not, it gets as far as that.
+  def test_tcp_socket
+    reactor do
+      [["127.0.0.1", @service], ["localhost", @service], ["localhost", @service, "127.0.0.1", nil]].each do |arguments|
+        TCPSocket.new(*arguments).close
+      rescue SystemCallError => e
+        refute_kind_of(SocketError, e)
+      end
+    end
+  end
+
+  def test_tcp_server
+    reactor do
+      TCPServer.new("localhost", @service).close
+    rescue SystemCallError => e
+      refute_kind_of(SocketError, e)
+    end
+  end
+
+  def test_udp_socket
+    service, port = service("domain", "udp")
+    skip("this machine does not know the service domain") unless service
+    reactor do
+      socket = keep(UDPSocket.new)
+      socket.connect("localhost", service)
+
+      assert_equal(port, socket.remote_address.ip_port)
+      assert_equal(1, keep(UDPSocket.new).send("x", 0, "localhost", service))
+    end
+  end
+
+  def test_what_is_no_service
+    reactor do
+      assert_raises(SocketError) { Addrinfo.tcp("localhost", "no-such-service") }
+      assert_raises(SocketError, ArgumentError) { Addrinfo.tcp("localhost", "ht\0tp") }
+      assert_raises(ArgumentError) { Addrinfo.tcp("localhost") }
+      assert_equal(80, Addrinfo.tcp("localhost", "80").ip_port)
+      assert_equal(0, Addrinfo.tcp("localhost", nil).ip_port)
+      assert_equal(0, Addrinfo.tcp("localhost", "").ip_port)
+    end
+  end
+
+  private
+
+  def service(name, protocol = "tcp")
+    [name, Socket.getservbyname(name, protocol)]
+  rescue SocketError
+    nil
+  end
+end
