@@ -4,6 +4,7 @@
 # in a fiber of a Heddle scheduler of its own, and notes in a file what becomes of it. HEDDLE_SUITES_BACKEND: uring,
 # epoll or nothing (no scheduler); HEDDLE_SUITES_RESULTS: the file, a line of JSON for each start and each end of a
 # test. One that is in there already is not run again: suites.rb goes on behind the one that hung or ended the process.
+# HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
 
 require "json"
 
@@ -12,6 +13,7 @@ module HeddleSuites
   RESULTS = File.open(ENV.delete("HEDDLE_SUITES_RESULTS"), "a+")
   DONE = RESULTS.each_line.to_h { |line| [JSON.parse(line)["test"], true] }
   RESULTS.sync = true
+  THREADS = ENV.delete("HEDDLE_SUITES_THREADS")
   PROCESS = Process.pid
 
   require "heddle" if BACKEND
@@ -24,6 +26,11 @@ module HeddleSuites
       raise "the scheduler is still set" if Fiber.scheduler
 
       value
+    end
+
+    def of_a_test?(block)
+      place = block&.source_location
+      place && place.first.start_with?(THREADS)
     end
 
     # A test that forks may come back from it in the child.
@@ -55,6 +62,24 @@ module HeddleSuites
     end
   end
 
+  # Prepended to Thread: the block of a thread that a test starts runs in a fiber, too.
+  module EachThread
+    # Prepended to its singleton class: Ruby's own ones do not call initialize.
+    module Starts
+      def start(...) = new(...)
+
+      def fork(...) = new(...)
+    end
+
+    def initialize(*, &block)
+      if HeddleSuites.of_a_test?(block)
+        super { |*arguments| HeddleSuites.around { block.call(*arguments) } }
+      else
+        super
+      end
+    end
+  end
+
   # Prepended to Test::Unit::TestCase.
   module EachTest
     def run(runner)
@@ -83,3 +108,7 @@ module HeddleSuites
 end
 
 Test::Unit::TestCase.prepend(HeddleSuites::EachTest)
+if HeddleSuites::BACKEND && HeddleSuites::THREADS
+  Thread.prepend(HeddleSuites::EachThread)
+  Thread.singleton_class.prepend(HeddleSuites::EachThread::Starts)
+end

@@ -36,7 +36,8 @@ module Upstream
   end
 
   # A list of tests that do not pass, each with the reason why that is right: "Class#test" => { rubies: ["3.3", ...],
-  # backends: ["uring", ...] (all if left out), sometimes: true (may pass), reason: "..." }.
+  # backends: ["uring", ...] (all if left out; "threads" is `suites.rb --threads`), sometimes: true (may pass),
+  # reason: "..." }.
   class Exceptions
     def initialize(file)
       @file = file
@@ -46,14 +47,14 @@ module Upstream
     attr_reader :file
 
     # @return [Hash, nil] the entry of a test, if it is for this Ruby
-    def find(test, backend)
+    def find(test, backends)
       entry = @entries[test]
-      entry if entry && in?(entry["rubies"], RUBY_VERSION[/\d+\.\d+/]) && in?(entry["backends"], backend)
+      entry if entry && in?(entry["rubies"], RUBY_VERSION[/\d+\.\d+/]) && in?(entry["backends"], *backends)
     end
 
     private
 
-    def in?(list, value) = list.nil? || list.include?(value)
+    def in?(list, *values) = list.nil? || list.intersect?(values)
   end
 
   # The folders for -I: this gem's, and in front a build variant that this process was started with (-I build/assert).

@@ -4,8 +4,10 @@
 # test in a fiber of Heddle. What fails or hangs only with Heddle is an error, unless suites_exceptions.yml tells why
 # that is right; so is a test that is in there and passes.
 #
-#   ruby test/upstream/suites.rb --source DIR [--backend uring,epoll] [-n NAME] [--limit SECONDS] [--seed N] [FILE ...]
+#   ruby test/upstream/suites.rb --source DIR [--backend uring,epoll] [-n NAME] [--limit SECONDS] [--seed N] [--threads]
+#     [FILE ...]
 #
+# --threads: the threads that the tests start run in fibers of Heddle, too, each with a scheduler of its own.
 # DIR is a checkout of CRuby's source at the tag of the running Ruby. Nothing of it is kept here. Its tests use the
 # extensions of the running Ruby; one that needs an extension of CRuby's test tree (-test-) does not run.
 
@@ -44,13 +46,14 @@ module Upstream
   class SuiteRun
     attr_reader :outcomes, :log
 
-    def initialize(file, backend, source:, name:, limit:, seed:)
+    def initialize(file, backend, source:, name:, limit:, seed:, threads:)
       @file = file
       @backend = backend
       @source = source
       @name = name
       @limit = limit
       @seed = seed
+      @threads = threads
       @outcomes = {}
       @log = +""
     end
@@ -91,7 +94,8 @@ module Upstream
 
     def environment
       { "HEDDLE_SUITES_BACKEND" => @backend, "HEDDLE_SUITES_RESULTS" => @results, "RUBYOPT" => nil, "RUBYLIB" => nil,
-        "HEDDLE_DUMP" => @backend && "USR1", "TMPDIR" => work_folder }
+        "HEDDLE_DUMP" => @backend && "USR1", "TMPDIR" => work_folder,
+        "HEDDLE_SUITES_THREADS" => (@source.path if @threads) }
     end
 
     # Ends the process that no test has begun or ended in for the time of the limit. Says how it ended.
@@ -130,7 +134,7 @@ module Upstream
   class Suites
     def initialize(arguments)
       @backends = %w[uring epoll]
-      @settings = { name: nil, limit: 40, seed: Random.rand(65_536) }
+      @settings = { name: nil, limit: 40, seed: Random.rand(65_536), threads: false }
       parse(arguments)
       @exceptions = Exceptions.new("suites_exceptions.yml")
       @good = true
@@ -145,7 +149,8 @@ module Upstream
 
         @backends.each { |backend| compare(file, backend, plain, run_file(file, backend), counts[backend]) }
       end
-      counts.each { |backend, count| puts "Ruby #{RUBY_VERSION}, #{backend}: #{sum(count)}" }
+      title = "Ruby #{RUBY_VERSION}#{", threads too" if @settings[:threads]}"
+      counts.each { |backend, count| puts "#{title}, #{backend}: #{sum(count)}" }
       @good ? 0 : 1
     end
 
@@ -159,6 +164,7 @@ module Upstream
         options.on("-n", "--name NAME") { |name| @settings[:name] = name }
         options.on("--limit SECONDS", Integer) { |seconds| @settings[:limit] = seconds }
         options.on("--seed N", Integer) { |seed| @settings[:seed] = seed }
+        options.on("--threads") { @settings[:threads] = true }
       end.parse!(arguments)
       @settings[:source] = @source = Source.new(source)
       @files = arguments
@@ -190,7 +196,7 @@ module Upstream
     end
 
     def verdict(test, backend, before, after, text)
-      known = @exceptions.find(test, backend)
+      known = @exceptions.find(test, @settings[:threads] ? [backend, "threads"] : backend)
       if before == after || after == :passed
         return after == :failed ? :failed_without_heddle_too : after unless known && after == :passed
         return after if known["sometimes"]
