@@ -29,8 +29,8 @@ module HeddleSuites
     end
 
     def of_a_test?(block)
-      place = block&.source_location
-      place && place.first.start_with?(THREADS)
+      file, = block&.source_location
+      file&.start_with?(THREADS)
     end
 
     # A test that forks may come back from it in the child.
