@@ -80,6 +80,19 @@ module HeddleSuites
     end
   end
 
+  # Prepended to Test::Unit::TestCase: what a test runs in a process of its own runs in a fiber there. But for those
+  # that put something of their own in the place of Addrinfo.getaddrinfo: Heddle does not look names up with that.
+  module Separately
+    def assert_separately(arguments, *place, source, **)
+      caller = caller_locations(1, 1).first
+      place = [caller.path, caller.lineno] unless place.all? && place.size == 2
+      unless source.include?("define_singleton_method(:getaddrinfo)")
+        source = "require 'heddle'; Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend"
+      end
+      super(arguments, *place, source, **)
+    end
+  end
+
   # Prepended to Test::Unit::TestCase.
   module EachTest
     def run(runner)
@@ -108,6 +121,7 @@ module HeddleSuites
 end
 
 Test::Unit::TestCase.prepend(HeddleSuites::EachTest)
+Test::Unit::TestCase.prepend(HeddleSuites::Separately) if HeddleSuites::BACKEND
 if HeddleSuites::BACKEND && HeddleSuites::THREADS
   Thread.prepend(HeddleSuites::EachThread)
   Thread.singleton_class.prepend(HeddleSuites::EachThread::Starts)
