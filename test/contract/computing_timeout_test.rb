@@ -88,6 +88,7 @@ contract "ComputingTimeout" do
       assert_raises(ZeroDivisionError) do
         Timeout.timeout(0.03, ZeroDivisionError) do
           Thread.handle_interrupt(ZeroDivisionError => :never) { computed = compute(0.3) }
+
           flunk("the end of the mask raises it")
         end
       end

@@ -38,7 +38,7 @@ module Heddle
       def mn_threads
         return unless @facts[:ruby][:mn_threads]
 
-        "RUBY_MN_THREADS=1: Heddle works as without it, but its threads move between native threads, so io_uring does " \
+        "RUBY_MN_THREADS=1: Heddle works as without it, but threads move between native threads, so io_uring does " \
           "without the mode that ties a ring to one of them"
       end
 
