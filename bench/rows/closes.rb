@@ -8,7 +8,7 @@ most = [10_000, (Process.getrlimit(:NOFILE).last - 200) / 2].min
 # N pipes with a reader parked on each (Ruby Bug #18455), from the first close to the end of the last reader.
 [10, 100, 1000, most].each do |pairs|
   Bench.row(
-    "close-#{pairs}", "close #{pairs} pipes that are read",
+    "close_#{pairs}", "close #{pairs} pipes that are read",
     unit: "pair", operations: [pairs, 2000].max, multiple: pairs > 1000 ? 1 : pairs, fixed: pairs > 1000,
     expect: ->(n) { n }
   ) do |peer, n|
@@ -37,7 +37,7 @@ most = [10_000, (Process.getrlimit(:NOFILE).last - 200) / 2].min
 end
 
 # Those who wait elsewhere must not slow it (Ruby Feature #9632).
-{ "open-close" => 0, "open-close-parked" => 10_000 }.each do |name, most_waiters|
+{ "open_close" => 0, "open_close_parked" => 10_000 }.each do |name, most_waiters|
   Bench.row(
     name, "open and close a pipe#{", 10,000 tasks wait elsewhere" if most_waiters > 0}",
     unit: "pipe", operations: 50_000,

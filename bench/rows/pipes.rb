@@ -3,6 +3,7 @@
 # Rows about pipes and socket pairs.
 
 require "socket"
+require "timeout"
 
 Bench.row(
   "pipe", "pipe transfer, chunks of 64 KiB",
@@ -52,27 +53,33 @@ Bench.row(
   same
 end
 
-{ "socketpair" => nil, "socketpair_timeout" => 20 }.each do |name, timeout|
-  title = "socket pair ping-pong, 64 bytes#{", with IO#timeout" if timeout}"
+{
+  "socketpair" => "", "socketpair_timeout" => ", with IO#timeout", "socketpair_block" => ", reads in Timeout.timeout"
+}.each do |name, title|
   Bench.row(
-    name, title,
+    name, "socket pair ping-pong, 64 bytes#{title}",
     unit: "round trip", operations: 40_000,
     expect: ->(n) { n }
   ) do |peer, n|
     near, far = UNIXSocket.pair
-    [near, far].each { |socket| socket.timeout = timeout } if timeout
+    [near, far].each { |socket| socket.timeout = 20 } if name == "socketpair_timeout"
+    read = lambda do |socket, buffer|
+      next socket.readpartial(64, buffer) unless name == "socketpair_block"
+
+      Timeout.timeout(20) { socket.readpartial(64, buffer) }
+    end
     message = "m" * 64
     same = 0
     peer.run do
       peer.spawn do
         buffer = String.new(capacity: 64)
-        n.times { far.write(far.readpartial(64, buffer)) }
+        n.times { far.write(read.call(far, buffer)) }
         far.close
       end
       buffer = String.new(capacity: 64)
       n.times do
         near.write(message)
-        same += 1 if near.readpartial(64, buffer) == message
+        same += 1 if read.call(near, buffer) == message
       end
       near.close
     end

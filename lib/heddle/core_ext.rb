@@ -14,4 +14,5 @@ require_relative "core_ext/pwrite" if RUBY_VERSION < "4.0"
 require_relative "core_ext/service_names" # (below tcp_connect, which knows them)
 require_relative "core_ext/tcp_connect"
 require_relative "core_ext/timed_sleep"
+require_relative "core_ext/timeout"
 require_relative "would_block"

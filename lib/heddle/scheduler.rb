@@ -66,21 +66,6 @@ module Heddle
       cancel_all unless succeeded
     end
 
-    if RUBY_VERSION < "4.0"
-      # Ruby 4.0 passes an exception that a `rescue => e` inside of the block does not swallow when Timeout.timeout was
-      # called without a class. Earlier ones pass Timeout::Error: it is wrapped in the same way.
-      module TimeoutWithoutClass
-        # @see #timeout_after
-        def timeout_after(duration, exception = nil, message = nil, &block)
-          return super unless Timeout::Error.equal?(exception)
-
-          Timeout::Error.handle_timeout(message) { |exit_exception| super(duration, exit_exception, message, &block) }
-        end
-      end
-      private_constant :TimeoutWithoutClass
-      prepend TimeoutWithoutClass
-    end
-
     # Runs a blocking operation on a pool thread while the fiber is parked (3.4: a Proc, 4.0: a BlockingOperation).
     #
     # @param work [#call]

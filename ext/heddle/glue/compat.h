@@ -24,9 +24,6 @@
 /* 3.4: IO#close hands the system call to blocking_operation_wait; 4.0 calls io_close instead. */
 #define HD_CLOSE_IS_OFFLOADED (RUBY_API_VERSION_CODE >= 30400 && RUBY_API_VERSION_CODE < 40000)
 
-/* 4.0: Timeout.timeout tells timeout_after whether it was called with a class. */
-#define HD_TIMEOUT_CLASS_IS_LOST (RUBY_API_VERSION_CODE < 40000)
-
 #define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
 
 /* 4.0: BlockingOperation objects; 3.4 passes a Proc. Both answer to `call`. */

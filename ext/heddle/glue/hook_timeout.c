@@ -2,6 +2,8 @@
  * that set it; no object is made until it fires. */
 #include "timeout.h"
 
+#include <string.h>
+
 #include "interrupt_mask.h"
 #include "park.h"
 #include "watch.h"
@@ -14,26 +16,25 @@ typedef struct {
     hd_node expired_node; /* in scheduler->expired once due and not yet raised */
     hd_scheduler *scheduler;
     VALUE fiber, root; /* on whose stack this is; of the chain of fibers that is to raise */
-    VALUE duration, exception, message;
+    VALUE duration, exception, message; /* exception nil: none was named */
+    VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike, or nil */
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
-/* What Thread.handle_interrupt is asked about: an exception or a class. Ruby before 4.0 calls the hook in the same way
- * for Timeout.timeout(1) and Timeout.timeout(1, Timeout::Error), so both are taken to be meant. */
-static VALUE masked_as(const timeout *timeout, VALUE fiber)
+static VALUE cExitException, cTimeoutError;
+
+/* An exception or a class. Without a class it is one that `rescue => e` inside of the block does not swallow; the
+ * frame of the timeout makes a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception
+ * beforehand.) */
+static VALUE class_of(const timeout *timeout)
 {
-    hd_struck struck = {timeout->root, fiber};
-    if (!HD_TIMEOUT_CLASS_IS_LOST || hd_list_empty(&timeout->scheduler->masks) ||
-        RB_TYPE_P(timeout->exception, T_CLASS) ||
-        hd_interrupt_mask(timeout->scheduler, struck, timeout->exception) != HD_MASK_IMMEDIATE)
-        return timeout->exception;
-    return rb_path2class("Timeout::Error");
+    return NIL_P(timeout->exception) ? cExitException : timeout->exception;
 }
 
 static hd_mask mask_of(const timeout *timeout, VALUE fiber)
 {
-    return hd_interrupt_mask(timeout->scheduler, (hd_struck){timeout->root, fiber}, masked_as(timeout, fiber));
+    return hd_interrupt_mask(timeout->scheduler, (hd_struck){timeout->root, fiber}, class_of(timeout));
 }
 
 /* Runs while the loop reaps: only marks. The chain of fibers raises when it wakes, or, when it is not parked (its wake
@@ -46,10 +47,11 @@ static void timeout_fired(hd_timer *timer)
     if (wait && mask_of(due, hd_wait_fiber(wait)) != HD_MASK_NEVER) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
 }
 
-static VALUE make_exception(const timeout *timeout, VALUE exception)
+static VALUE make_exception(timeout *timeout)
 {
-    VALUE arguments[] = {exception, timeout->message};
-    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+    VALUE arguments[] = {class_of(timeout), timeout->message};
+    timeout->raised = rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+    return timeout->raised;
 }
 
 static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
@@ -59,7 +61,7 @@ static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
         timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
         if (due->root != root || mask_of(due, fiber) > strictest) continue;
         hd_node_remove(node);
-        if (NIL_P(due->sent)) rb_exc_raise(make_exception(due, due->exception));
+        if (NIL_P(due->sent)) rb_exc_raise(make_exception(due));
         rb_thread_check_ints(); /* sent to the thread, and this is the place to raise it */
         return;
     }
@@ -119,15 +121,27 @@ static VALUE remove_timeout(VALUE pointer)
     if (!NIL_P(timeout->sent)) return Qnil;
     VALUE fiber = timeout->fiber;
     if (mask_of(timeout, fiber) == HD_MASK_IMMEDIATE) return Qnil;
-    VALUE exception = make_exception(timeout, masked_as(timeout, fiber));
+    VALUE exception = make_exception(timeout);
     hd_interrupt_mask_hold(timeout->scheduler, (hd_struck){timeout->root, fiber}, exception);
     return Qnil;
+}
+
+static VALUE call_block_ensured(VALUE pointer)
+{
+    return rb_ensure(call_block, pointer, remove_timeout, pointer);
+}
+
+static VALUE timeout_error(VALUE pointer, VALUE exception)
+{
+    timeout *timeout = (void *)pointer;
+    if (exception != timeout->raised) rb_exc_raise(exception);
+    rb_exc_raise(rb_class_new_instance(1, &timeout->message, cTimeoutError));
 }
 
 /* Calls the block; raises the exception in it when the time is over.
  *
  * @param duration [Numeric] seconds
- * @param exception [Class, Exception]
+ * @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
  * @param message [String, nil]
  * @yield [Numeric] the duration
  * @return [Object] what the block returns */
@@ -143,22 +157,33 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .fiber = rb_fiber_current(),
         .root = hd_root(scheduler),
         .duration = argv[0],
-        .exception = argc > 1 && !NIL_P(argv[1]) ? argv[1] : rb_path2class("Timeout::Error"),
+        .exception = argc > 1 ? argv[1] : Qnil,
         .message = argc > 2 ? argv[2] : rb_str_new_cstr("execution expired"),
+        .raised = Qnil,
         .sent = Qnil,
     };
     if (deadline_ns != HD_NO_DEADLINE) {
         if (hd_timers_add(&scheduler->reactor.timers, &timeout.timer, deadline_ns) < 0) rb_memerror();
         hd_watch_deadline(scheduler, deadline_ns);
     }
-    return rb_ensure(call_block, (VALUE)&timeout, remove_timeout, (VALUE)&timeout);
+    if (!NIL_P(timeout.exception)) return call_block_ensured((VALUE)&timeout);
+    return rb_rescue2(call_block_ensured, (VALUE)&timeout, timeout_error, (VALUE)&timeout, cExitException, (VALUE)0);
+}
+
+/* Is this fiber, or one that it has resumed, what its thread runs? Only its description tells another thread so. One
+ * that is abandoned is "suspended", or "terminated". */
+static bool runs(VALUE fiber)
+{
+    VALUE text = rb_inspect(fiber);
+    const char *said = StringValueCStr(text);
+    return strstr(said, "(resumed)>") || strstr(said, "(suspended by resuming)>");
 }
 
 /* Overdue, and its fibers neither wait nor are about to go on: they compute. */
 static bool computes(const timeout *due)
 {
     return NIL_P(due->sent) && !hd_wait_of_chain(due->scheduler, due->root) &&
-           mask_of(due, due->fiber) == HD_MASK_IMMEDIATE;
+           mask_of(due, due->fiber) == HD_MASK_IMMEDIATE && runs(due->root);
 }
 
 /* The timeout that is overdue for longest in fibers that compute, or NULL; and when to look again. */
@@ -189,7 +214,7 @@ int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns)
     timeout *due = overdue(scheduler, now_ns, &look_ns);
     if (!due) return look_ns;
     uint64_t sequence = due->timer.sequence;
-    VALUE exception = make_exception(due, due->exception); /* may call Ruby code, and everything may be different then */
+    VALUE exception = make_exception(due); /* may call Ruby code, and everything may be different then */
     if (overdue(scheduler, now_ns, &look_ns) != due || due->timer.sequence != sequence) return now_ns;
     if (hd_timer_set(&due->timer)) hd_timers_remove(&scheduler->reactor.timers, &due->timer);
     if (!hd_node_linked(&due->expired_node)) hd_list_push_back(&scheduler->expired, &due->expired_node);
@@ -200,5 +225,10 @@ int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns)
 
 void hd_init_hooks_timeout(void)
 {
+    rb_require("timeout");
+    cExitException = rb_path2class("Timeout::ExitException");
+    cTimeoutError = rb_path2class("Timeout::Error");
+    rb_gc_register_mark_object(cExitException);
+    rb_gc_register_mark_object(cTimeoutError);
     rb_define_method(hd_cScheduler, "timeout_after", hook_timeout_after, -1);
 }
