@@ -19,6 +19,7 @@ module Heddle
       # For `include Timeout`; Ruby 4.0 has that call Timeout.timeout.
       module Included
         include TimeoutBlock
+
         private :timeout
       end
     end
