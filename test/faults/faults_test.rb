@@ -112,6 +112,26 @@ contract "Faults" do
     end
   end
 
+  # Every call, for want of memory or of descriptors: who needed it hears of it, the others at most of a closed IO.
+  memory = %w[malloc calloc realloc]
+  (%w[recv send preadv2 pwritev2 pread pwrite poll epoll_ctl epoll_wait epoll_pwait2 io_uring_enter fcntl
+      pthread_create pidfd_open] + memory).each do |call|
+    define_method("test_failures_of_#{call}") do
+      heddle_only("faults")
+      error = memory.include?(call) || backend == "uring" ? Errno::ENOMEM : Errno::EMFILE
+      failures = reactor do
+        inject(call, error: error, percent: 20)
+        survive
+      end
+      Heddle::Faults.clear
+
+      allowed = [error, IOError, EOFError, Errno::ECONNRESET, Errno::EPIPE]
+
+      assert_empty(failures.reject { |failure| allowed.include?(failure.class) })
+      reactor { everything }
+    end
+  end
+
   # The ring or the epoll set cannot be made: an exception that says so, and nothing left open.
   { "epoll_create1" => Errno::EMFILE, "eventfd" => Errno::EMFILE, "calloc" => Errno::ENOMEM, "mmap" => Errno::ENOMEM,
     "io_uring_setup" => Errno::ENOMEM, "epoll_ctl" => Errno::ENOSPC }.each do |call, error|
@@ -197,6 +217,29 @@ contract "Faults" do
     calls.each { |call| Heddle::Faults.set(call, errno, percent, limit, delay_us) }
   end
 
+  # The exceptions of parts of which any may fail.
+  def survive
+    parts = [-> { closing(*tcp_pair) { |ours, theirs| ping_pong(ours, theirs) } },
+             -> { closing(*pipe) { |reader, writer| bulk(reader, writer) } },
+             -> { closing(*socket_pair) { |reader, writer| bulk(reader, writer) } }, -> { sleep(0.01) }, -> { child },
+             -> { resolve_name }, -> { File.read(__FILE__) }]
+    jobs = Array.new(5) { parts }.flatten.map { |part| go(&part) }
+    jobs.filter_map(&:failure) + @jobs.filter_map(&:failure)
+  end
+
+  def resolve_name
+    Fiber.scheduler.address_resolve("localhost")
+  rescue NoMemoryError
+    raise Errno::ENOMEM
+  end
+
+  # Who fails closes both ends, and the other part of it ends too.
+  def closing(*ios)
+    yield(*ios)
+  ensure
+    ios.each(&:close)
+  end
+
   # A bit of all that waits.
   def everything
     jobs = [go { ping_pong(*tcp_pair) }, go { bulk(*pipe) }, go { bulk(*socket_pair) }, go { sleep(0.01) },
@@ -206,7 +249,7 @@ contract "Faults" do
   end
 
   def ping_pong(ours, theirs)
-    answering = go { 20.times { theirs.write(theirs.readpartial(10)) } }
+    answering = go { closing(theirs) { 20.times { theirs.write(theirs.readpartial(10)) } } }
     20.times do |i|
       ours.write(i.to_s)
 
@@ -217,12 +260,12 @@ contract "Faults" do
 
   def bulk(reader, writer)
     sent = Random.new(1).bytes(30_000)
-    writing = go { writer.write(sent).tap { writer.close } }
+    writing = go { closing(writer) { writer.write(sent) } }
 
     got = reader.read.b
 
-    assert_equal([30_000, true], [got.bytesize, got == sent])
     assert_equal(30_000, writing.value)
+    assert_equal([30_000, true], [got.bytesize, got == sent])
   end
 
   def files

@@ -12,8 +12,8 @@ class FuzzTest < HeddleTest
   TestSupport::Contract.backends.each do |backend, reason|
     next if backend == TestSupport::Contract::REFERENCE
 
-    define_method("test_#{backend}") { fuzz(backend, reason, "--seconds", "3") }
-    define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, "--seconds", "2", "--stress") }
+    define_method("test_#{backend}") { fuzz(backend, reason, "--seconds", "2.5") }
+    define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, "--seconds", "1.5", "--stress") }
   end
 
   def test_a_seed_makes_the_same_plan

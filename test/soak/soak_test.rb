@@ -36,5 +36,5 @@ class SoakTest < HeddleTest
 
   private
 
-  def soak(*options) = run_command(*ruby_command, RUN, "--seconds", "3", "--samples", "6", *options, timeout: 50)
+  def soak(*options) = run_command(*ruby_command, RUN, "--seconds", "2", "--samples", "6", *options, timeout: 50)
 end
