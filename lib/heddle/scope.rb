@@ -30,6 +30,7 @@ module Heddle
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
       @open = true
+      @failing = false
       @failure = @interruption = @cancelled = @all_ended = nil
       @scheduler.scopes[self] = true
     end
@@ -39,7 +40,7 @@ module Heddle
       @tasks.keys
     end
 
-    # Starts a task in this scope.
+    # Starts a task in this scope. When the scope is failing already, it is cancelled where it first waits.
     #
     # @param name [String, nil]
     # @return [Heddle::Task]
@@ -50,6 +51,8 @@ module Heddle
       task = Task.new(self, name)
       @tasks[task] = true
       task.start(&)
+      task.cancel if @failing
+      task
     ensure
       @tasks.delete(task) unless task.nil? || task.started? # Ruby had no stack for it
     end
@@ -130,6 +133,7 @@ module Heddle
     end
 
     def cancel_tasks
+      @failing = true
       @tasks.keys.each(&:cancel)
     end
   end

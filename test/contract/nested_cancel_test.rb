@@ -35,6 +35,22 @@ contract "NestedCancel" do
     end
   end
 
+  def test_a_task_that_is_spawned_while_its_scope_fails_is_cancelled
+    heddle_only("a task")
+    ended = false
+    failure = assert_raises(RuntimeError) do
+      reactor do
+        queue = Thread::Queue.new
+        Heddle.spawn { queue.pop && Heddle.spawn { wait_and_clean(0) { ended = true } } }
+        queue << 1
+        raise "enough"
+      end
+    end
+
+    assert_equal("enough", failure.message)
+    assert(ended, "its ensure block has not run")
+  end
+
   private
 
   def failing_scope(cleaning = 0)
@@ -52,5 +68,6 @@ contract "NestedCancel" do
     sleep
   ensure
     sleep(cleaning)
+    yield if block_given?
   end
 end
