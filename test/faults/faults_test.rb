@@ -16,16 +16,12 @@ contract "Faults" do
     super
   end
 
-  # Ruby 4.0 drops the rest of its buffer when the scheduler's io_write takes only a part of it.
-  short = %w[recv send preadv2 read pread]
-  short += %w[pwritev2 write pwrite] if RUBY_VERSION < "4.0"
-
   # Nobody may notice these.
   silent = {
     "interrupted" => [%w[recv send preadv2 pwritev2 read write pread pwrite], { error: Errno::EINTR }],
     "interrupted waits" => [%w[poll epoll_wait epoll_pwait2 io_uring_enter], { error: Errno::EINTR }],
     "never ready" => [%w[recv send preadv2 pwritev2], { error: Errno::EAGAIN }],
-    "short" => [short, { limit: 7, percent: 90 }],
+    "short" => [%w[recv send preadv2 pwritev2 read write pread pwrite], { limit: 7, percent: 90 }],
     "late" => [%w[recv send epoll_pwait2 io_uring_enter pread pwrite], { delay_us: 300, percent: 30 }],
     "refused submissions" => [%w[io_uring_enter], { error: Errno::EBUSY }],
     "submissions without memory" => [%w[io_uring_enter], { error: Errno::EAGAIN }],

@@ -60,13 +60,12 @@ end
 if options[:faults]
   transfers = %w[recv send preadv2 pwritev2]
   waits = %w[epoll_wait epoll_pwait2 poll]
-  short = RUBY_VERSION < "4.0" ? transfers : transfers - %w[pwritev2] # 4.0 loses the rest of its buffer
   transfers.each { |call| Heddle::Faults.set(call, Errno::EAGAIN::Errno, 10, 0, 0) }
   waits.each { |call| Heddle::Faults.set(call, Errno::EINTR::Errno, 10, 0, 0) }
   %w[io_uring_enter].each { |call| Heddle::Faults.set(call, Errno::EBUSY::Errno, 5, 0, 0) }
   %w[io_uring_setup].each { |call| Heddle::Faults.set(call, 0, 100, 8, 0) }
   %w[read pread].each { |call| Heddle::Faults.set(call, 0, 50, 100, 0) }
-  short.each { |call| Heddle::Faults.set(call, 0, 30, 1000, 0) } if options[:seed].odd?
+  transfers.each { |call| Heddle::Faults.set(call, 0, 30, 1000, 0) } if options[:seed].odd?
 end
 slow = options[:stress] ? 0.3 : 1.0
 limit = options[:stress] ? options[:limit] * 2 : options[:limit]

@@ -14,7 +14,6 @@ module Fuzz
       count = steps(25)
       accepting = Array.new(number(1..3)) { go("accepts") { accept_until_closed(server, served) } }
       finish(*Array.new(count) { |i| go("connects") { visit(server, i) } })
-      @closing = true
       server.close
       finish(*accepting)
       check(served.sort == (0...count).to_a) { "served were #{served.sort}" }
@@ -26,7 +25,7 @@ module Fuzz
     end
 
     def accept_until_closed(server, served)
-      until @closing
+      loop do
         state, client = struck(0.4) { chance(0.7) ? server.accept : accept_nonblock(server) }
         next unless state == :done && client
 
@@ -135,7 +134,7 @@ module Fuzz
 
     def perform
       steps(8).times do
-        state, list = struck(0.5) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
+        state, list = struck(0.5, ANY) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
         check(state == :struck || list.any? { |one| one.ip_address =~ /\A(127\.|::1)/ }, "localhost is elsewhere")
       end
     end
