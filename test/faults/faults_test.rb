@@ -121,7 +121,7 @@ contract "Faults" do
       end
       Heddle::Faults.clear
 
-      allowed = [error, IOError, EOFError, Errno::ECONNRESET, Errno::EPIPE]
+      allowed = [error, IOError, EOFError, Errno::ECONNRESET, Errno::EPIPE, Socket::ResolutionError]
 
       assert_empty(failures.reject { |failure| allowed.include?(failure.class) })
       reactor { everything }
@@ -181,6 +181,9 @@ contract "Faults" do
     heddle_only("faults")
     reactor do
       inject("getaddrinfo", errno: Socket::EAI_AGAIN, percent: 100)
+
+      assert_raises(Socket::ResolutionError) { Fiber.scheduler.address_resolve("localhost") }
+      inject("getaddrinfo", errno: Socket::EAI_NONAME, percent: 100)
 
       assert_nil(Fiber.scheduler.address_resolve("localhost"))
     end
