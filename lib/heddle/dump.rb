@@ -63,7 +63,7 @@ module Heddle
     end
 
     def running_backtrace(fiber)
-      @scheduler.thread.equal?(Thread.current) ? backtrace(fiber) : @scheduler.thread.backtrace
+      @scheduler.thread.equal?(Thread.current) ? backtrace(fiber) : (@scheduler.thread.backtrace || [])
     end
 
     def backtrace(fiber)
