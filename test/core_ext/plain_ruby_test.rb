@@ -26,6 +26,22 @@ class PlainRubyTest < HeddleTest
     assert_raises(FiberError) { other.raise(ZeroDivisionError) }
   end
 
+  def test_fiber_raise_with_a_cause
+    skip("Ruby 4.0 has it") unless ruby_at_least?("4.0")
+    cause = KeyError.new("cause")
+    outside = Fiber.new { catch_cause { Fiber.yield } }
+    outside.resume
+
+    assert_same(cause, outside.raise(IOError, "text", cause:))
+    Heddle.run do
+      inside = nil
+      parked = Fiber.schedule { inside = catch_cause { sleep } }
+      parked.raise(IOError, "text", cause:)
+
+      assert_same(cause, inside)
+    end
+  end
+
   def test_close_of_an_io_that_a_thread_reads
     reader, = pipe
     thread = Thread.new do
@@ -69,5 +85,13 @@ class PlainRubyTest < HeddleTest
     assert_equal(0, IO.instance_method(:close).arity)
     assert_raises(ArgumentError) { pipe.first.close(1) }
     assert_raises(ArgumentError) { pipe.first.read_nonblock }
+  end
+
+  private
+
+  def catch_cause
+    yield
+  rescue IOError => e
+    e.cause
   end
 end

@@ -137,22 +137,23 @@ static VALUE hook_yield(VALUE self)
 typedef struct {
     int argc;
     VALUE *argv;
+    int keywords;
 } super_call;
 
 static VALUE call_super(VALUE pointer)
 {
     super_call *call = (void *)pointer;
-    return rb_call_super(call->argc, call->argv);
+    return rb_call_super_kw(call->argc, call->argv, call->keywords);
 }
 
 /* Prepended to Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
 {
-    super_call call = {argc, argv};
+    super_call call = {argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend || !hd_wait_of(scheduler, fiber))
-        return rb_call_super(argc, argv);
+        return call_super((VALUE)&call);
     return hd_park_ready(scheduler, true, call_super, (VALUE)&call);
 }
 
