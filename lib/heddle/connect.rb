@@ -57,7 +57,7 @@ module Heddle
         return false unless arguments.size.between?(2, 4)
 
         host, port, local_host, local_port = arguments
-        return false unless name?(host) && service?(port)
+        return false unless service?(port) && (name?(host) || (service_name?(port) && address?(host)))
 
         host?(local_host) && service?(local_port) && (options.empty? || options?(options))
       end
@@ -66,8 +66,17 @@ module Heddle
         host.nil? || (host?(host) && !SPECIAL.include?(host) && !Lookup.numeric?(host))
       end
 
+      def address?(host)
+        host?(host) && !SPECIAL.include?(host)
+      end
+
       def host?(host)
         host.nil? || text?(host, LONGEST_HOST)
+      end
+
+      # (Ruby takes only numbers for services when a scheduler resolves.)
+      def service_name?(port)
+        port.is_a?(String) && port.match?(/\D/)
       end
 
       def service?(port)

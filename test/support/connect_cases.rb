@@ -59,7 +59,9 @@ CASES = OPEN.flat_map do |name, open|
     cases = [
       ["one4", :v4], ["both", :both], ["both", :v4], ["slow4", :v4], ["one4", PORTS[:v4].to_s],
       ["one4", :closed], ["both", :closed], ["one4", :v4, nil, 0], [nil, :both], [nil, :closed], ["", :closed],
-      ["127.1", :v4], ["one4", nil], ["127.0.0.1", :v4], ["127.0.0.1", :v4, TIMEOUTS.slice(:connect_timeout)],
+      ["127.1", :v4], ["one4", nil], ["127.0.0.1", "discard"], ["one4", "discard"],
+      ["127.0.0.1", "discard", TIMEOUTS.slice(:connect_timeout)], ["127.0.0.1", :v4],
+      ["127.0.0.1", :v4, TIMEOUTS.slice(:connect_timeout)],
       ["127.0.0.1", :silent, TIMEOUTS.slice(:connect_timeout)], ["127.0.0.1", :closed, { nonsense: 1 }],
       ["a\0b", :v4], ["a" * 2000, :v4], [1.5, :v4], ["one4", 1.5],
       ["one4"], ["one4", 1, 2, 3, 4], ["one4", "x" * 40],

@@ -21,6 +21,15 @@ static bool name_p(VALUE host)
     return !hd_host_numeric(copy);
 }
 
+/* Is the port the name of a service? Ruby takes only numbers when a scheduler resolves. */
+static bool service_name_p(VALUE port)
+{
+    if (!RB_TYPE_P(port, T_STRING)) return false;
+    for (long i = 0; i < RSTRING_LEN(port); i++)
+        if (RSTRING_PTR(port)[i] < '0' || RSTRING_PTR(port)[i] > '9') return true;
+    return false;
+}
+
 /* The block that lib/heddle/connect calls: Ruby's own TCPSocket#initialize. (A block is not told of keywords.) */
 static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused))
 {
@@ -32,7 +41,8 @@ static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused))
 static VALUE initialize(int argc, VALUE *argv, VALUE self)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || argc < 1 || !name_p(argv[0]) || !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
+    if (NIL_P(scheduler) || argc < 2 || !(name_p(argv[0]) || service_name_p(argv[1])) ||
+        !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
         return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect")), memory;
     VALUE *arguments = rb_alloc_tmp_buffer(&memory, (long)(argc + 2) * (long)sizeof(VALUE));
