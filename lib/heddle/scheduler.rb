@@ -98,9 +98,9 @@ module Heddle
 
     private
 
-    def offload(work, lasting: false)
+    def offload(work, **)
       open
-      BlockingPool.current.run(work, lasting: lasting)
+      BlockingPool.current.run(work, **)
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. ("sleep_forever" is a thread

@@ -67,6 +67,23 @@ contract "FileOpen" do
     end
   end
 
+  # A cancel at the moment of success must not leave a descriptor that nobody owns.
+  def test_opens_that_are_cancelled_leave_no_descriptor
+    heddle_only("tasks")
+    reactor do
+      path = fifo
+      before = open_descriptors
+      150.times do
+        tasks = %w[rb wb].map { |mode| Heddle.spawn { File.open(path, mode) { nil } } }
+        sleep(rand * 0.0005)
+        tasks.each { |task| task.cancel.wait }
+      end
+      ObjectSpace.each_object(File) { |file| file.close if !file.closed? && file.path == path }
+
+      assert_equal(before, open_descriptors)
+    end
+  end
+
   def test_arguments_and_results_are_those_of_ruby
     path = File.join(tempdir, "file")
     reactor do
@@ -97,6 +114,8 @@ contract "FileOpen" do
   end
 
   private
+
+  def open_descriptors = Dir.children("/proc/self/fd").size
 
   def fifo_in(folder)
     path = File.join(folder, "fifo#{@fifos = (@fifos || 0) + 1}")

@@ -19,6 +19,8 @@ typedef struct {
     VALUE duration, exception, message; /* exception nil: none was named */
     VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike, or nil */
+    bool suspected;      /* it was seen to compute, after so many parks of the scheduler */
+    unsigned parks;
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
 
@@ -179,11 +181,18 @@ static bool runs(VALUE fiber)
     return strstr(said, "(resumed)>") || strstr(said, "(suspended by resuming)>");
 }
 
-/* Overdue, and its fibers neither wait nor are about to go on: they compute. */
-static bool computes(const timeout *due)
+/* Overdue, and its fibers neither wait nor are about to go on: they compute. Seen twice without a wait in between: what
+ * has just come back from a wait with something in its hands (bytes, a connection) is not struck. */
+static bool computes(timeout *due)
 {
-    return NIL_P(due->sent) && !hd_wait_of_chain(due->scheduler, due->root) &&
-           mask_of(due, due->fiber) == HD_MASK_IMMEDIATE && runs(due->root);
+    hd_scheduler *scheduler = due->scheduler;
+    if (!NIL_P(due->sent) || hd_wait_of_chain(scheduler, due->root) ||
+        mask_of(due, due->fiber) != HD_MASK_IMMEDIATE || !runs(due->root))
+        return false;
+    bool suspected = due->suspected && due->parks == scheduler->parks;
+    due->suspected = true;
+    due->parks = scheduler->parks;
+    return suspected;
 }
 
 /* The timeout that is overdue for longest in fibers that compute, or NULL; and when to look again. */

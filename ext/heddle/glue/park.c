@@ -204,6 +204,7 @@ static void raise_pending(hd_scheduler *scheduler)
 static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
 {
     hd_scheduler *scheduler = parking->scheduler;
+    scheduler->parks++;
     raise_pending(scheduler);
     int error = hd_wait_begin(&parking->wait, &scheduler->reactor, kind, (hd_word)rb_fiber_current(), deadline_ns);
     if (error) rb_syserr_fail(-error, "heddle: timer");
@@ -214,6 +215,7 @@ static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t de
 static void begin_ready(parking *parking, bool front)
 {
     hd_scheduler *scheduler = parking->scheduler;
+    scheduler->parks++;
     hd_wait_begin_ready(&parking->wait, &scheduler->reactor, (hd_word)rb_fiber_current(), front);
     parking->wait.root = (hd_word)hd_root(scheduler);
 }

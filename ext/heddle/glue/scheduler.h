@@ -25,6 +25,7 @@ typedef struct hd_scheduler {
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
     int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
     unsigned starts;       /* fibers started so far */
+    unsigned parks;        /* how often a fiber has begun to wait */
     bool starting;         /* a fiber is about to begin, for the first time */
     bool home_waits;       /* home is in its loop: switching to it is safe */
     bool check_interrupts; /* the thread has an interrupt for home to look at */

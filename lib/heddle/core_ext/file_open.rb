@@ -6,16 +6,44 @@ module Heddle
     # then). A plain file that the kernel knows already is opened on the spot (Ruby 3.4+ hands every open to a worker,
     # which costs three times what reading a small file does).
     module FileOpen
-      # Runs the block, which opens +path+, where it holds up nobody.
-      def self.open(path, arguments, options, &block)
+      # Runs the block, which opens +path+, or +fifo+ where that leads to one.
+      def self.open(path, arguments, options, fifo:, &block)
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
         case scheduler.__send__(:known_kind, path.respond_to?(:to_path) ? path.to_path : path)
-        when :fifo then scheduler.__send__(:offload, block, lasting: true)
+        when :fifo then fifo ? fifo.call : yield
         when :file then only_reads?(arguments, options) ? scheduler.__send__(:quickly, &block) : yield
         else yield
         end
+      end
+
+      # Opens a FIFO on a thread of the pool and yields the descriptor. (File.open there would lose it when the fiber is
+      # struck at the wrong moment, and not end at all on Ruby 3.4+, which opens once more after EINTR.)
+      def self.open_fifo(path, flags)
+        scheduler = Fiber.current_scheduler
+        work = lambda do
+          result = scheduler.__send__(:open_descriptor, path, flags)
+          redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?
+          result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
+        end
+        descriptor = scheduler.__send__(:offload, work, lasting: true, discard: CLOSE)
+        opened = yield(descriptor)
+      ensure
+        CLOSE.call(descriptor) if descriptor && !opened
+      end
+
+      CLOSE = ->(descriptor) { IO.for_fd(descriptor).close }
+      private_constant :CLOSE
+
+      # The flags for open(2), or nil if the mode says anything out of the way.
+      def self.fifo_flags(arguments, options)
+        mode = arguments.first || options[:mode] || "r"
+        mode |= options[:flags] || 0 if mode.is_a?(Integer)
+        return mode if mode.is_a?(Integer)
+        return if options[:flags] || !mode.is_a?(String)
+
+        { "r" => File::RDONLY, "w" => File::WRONLY, "a" => File::WRONLY }[mode[0]] unless mode.include?("+")
       end
 
       # A file that is opened to be written may have to be emptied first, which takes time.
@@ -29,22 +57,50 @@ module Heddle
       module Initialize
         # @private
         def initialize(path, *arguments, **options)
-          FileOpen.open(path, arguments, options) { super }
+          flags = FileOpen.fifo_flags(arguments, options)
+          fifo = flags && lambda do
+            FileOpen.open_fifo(path.respond_to?(:to_path) ? path.to_path : path, flags) do |descriptor|
+              mode = arguments.first || options[:mode] || "r" # (with path: it has to be a keyword)
+              super(descriptor, **options.except(:perm), mode: mode, path: path.to_s)
+              self
+            end
+          end
+          FileOpen.open(path, arguments, options, fifo: fifo) { super }
         end
       end
 
-      # For the methods of IO that open a file, do something to it and close it.
+      # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
+      # one, and the fiber itself waits for what it does then.
       module WholeFile
         # @private
-        def read(path, *arguments, **options) = FileOpen.open(path, [], options) { super }
+        def read(path, length = nil, offset = nil, **options)
+          fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset
+          FileOpen.open(path, [], options, fifo: fifo) { super }
+        end
+
         # @private
-        def binread(path, *arguments) = FileOpen.open(path, [], {}) { super }
+        def binread(path, length = nil, offset = nil)
+          fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
+          FileOpen.open(path, [], {}, fifo: fifo) { super }
+        end
+
         # @private
-        def readlines(path, *arguments, **options) = FileOpen.open(path, [], options) { super }
+        def readlines(path, *arguments, chomp: false, **options)
+          fifo = -> { File.open(path, **options) { |file| file.readlines(*arguments, chomp: chomp) } }
+          FileOpen.open(path, [], options, fifo: fifo) { super }
+        end
+
         # @private
-        def write(path, *arguments, **options) = FileOpen.open(path, ["w"], options) { super }
+        def write(path, data, offset = nil, **options)
+          fifo = -> { File.open(path, mode: "w", **options) { |file| file.write(data) } } unless offset
+          FileOpen.open(path, ["w"], options, fifo: fifo) { super }
+        end
+
         # @private
-        def binwrite(path, *arguments, **options) = FileOpen.open(path, ["w"], options) { super }
+        def binwrite(path, data, offset = nil, **options)
+          fifo = -> { File.open(path, mode: "wb", **options) { |file| file.write(data) } } unless offset
+          FileOpen.open(path, ["w"], options, fifo: fifo) { super }
+        end
       end
     end
   end

@@ -6,9 +6,14 @@ module Heddle
     class BlockingJob
       # Raised in the pool's thread to end an operation that is no longer wanted (its system call gets EINTR).
       class Stop < Exception; end # rubocop:disable Lint/InheritException
+      # Seconds between two attempts to interrupt the system call of one that makes something.
+      STOP_INTERVAL = 0.002
 
-      def initialize(work)
+      # +discard+: what to do with a result that nobody takes. The operation makes something (a descriptor) that a Stop
+      # after its system call would lose: it strikes only the call itself, again and again, for that may not have begun.
+      def initialize(work, discard: nil)
         @work = work
+        @discard = discard
         @done = Completion.new("a blocking operation on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
@@ -19,7 +24,7 @@ module Heddle
       def run
         return unless @lock.synchronize { @thread = Thread.current unless @stopped }
 
-        @result = Thread.handle_interrupt(Stop => :immediate) { @work.call }
+        @result = Thread.handle_interrupt(Stop => @discard ? :never : :immediate) { @work.call }
       rescue Exception => e # rubocop:disable Lint/RescueException -- handed to the fiber that waits
         @error = e
       ensure
@@ -37,6 +42,7 @@ module Heddle
         unless @done.closed? # the fiber is being killed
           stop
           wait_until_done
+          @discard&.call(@result) if @result
         end
       end
 
@@ -50,7 +56,10 @@ module Heddle
       end
 
       def wait_until_done
-        @done.pop until @done.closed?
+        until @done.closed?
+          @done.pop(timeout: (STOP_INTERVAL if @stopped))
+          stop if @stopped && @discard
+        end
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised when the operation has ended
         @interruption ||= e
         stop

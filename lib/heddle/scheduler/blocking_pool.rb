@@ -35,9 +35,10 @@ module Heddle
       #
       # @param work [#call]
       # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it
+      # @param discard [#call, nil] see BlockingJob
       # @return [Object] what it returns
-      def run(work, lasting: false)
-        job = BlockingJob.new(work)
+      def run(work, lasting: false, discard: nil)
+        job = BlockingJob.new(work, discard: discard)
         @lock.synchronize do
           @busy += 1
           @lasting += 1 if lasting
