@@ -92,8 +92,11 @@ static void turn(hd_scheduler *scheduler)
         poll_now(scheduler);
         return;
     }
-    bool endless = call.timeout_ns == HD_NO_DEADLINE;
-    if (endless) call.timeout_ns = hd_deadlock_patience(scheduler);
+    int64_t patience_until_ns = HD_NO_DEADLINE;
+    if (call.timeout_ns == HD_NO_DEADLINE) {
+        call.timeout_ns = hd_deadlock_patience(scheduler);
+        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
+    }
     reactor->asleep = true;
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = false;
@@ -103,8 +106,8 @@ static void turn(hd_scheduler *scheduler)
     if (!call.ran || scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
     if (!hd_list_empty(&reactor->ready))
         scheduler->patience_ms = 0;
-    else if (endless && call.timeout_ns != HD_NO_DEADLINE)
-        hd_deadlock_check(scheduler);
+    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
+        hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
 }
 
 /* -- switching ----------------------------------------------------------------------------------------------- */

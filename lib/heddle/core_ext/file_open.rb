@@ -56,16 +56,17 @@ module Heddle
       # For File.
       module Initialize
         # @private
-        def initialize(path, *arguments, **options)
-          flags = FileOpen.fifo_flags(arguments, options)
+        def initialize(*arguments, **options)
+          path, *rest = arguments
+          flags = FileOpen.fifo_flags(rest, options)
           fifo = flags && lambda do
             FileOpen.open_fifo(path.respond_to?(:to_path) ? path.to_path : path, flags) do |descriptor|
-              mode = arguments.first || options[:mode] || "r" # (with path: it has to be a keyword)
+              mode = rest.first || options[:mode] || "r" # (with path: it has to be a keyword)
               super(descriptor, **options.except(:perm), mode: mode, path: path.to_s)
               self
             end
           end
-          FileOpen.open(path, arguments, options, fifo: fifo) { super }
+          FileOpen.open(path, rest, options, fifo: fifo) { super }
         end
       end
 
