@@ -23,7 +23,7 @@ module AllocationCases
   end
 end
 
-# A wait makes no object and takes no memory of its own: all that is allocated is what Ruby makes before it calls a hook.
+# A wait makes no object and takes no memory of its own: all that is allocated is what Ruby makes before the hook.
 contract "Allocation" do
   AllocationCases::WAITS.each do |name, wait|
     define_method("test_#{name}_makes_no_object_of_its_own") do
