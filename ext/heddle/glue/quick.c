@@ -31,11 +31,18 @@ static VALUE quick_p(VALUE self)
     return HD_BOOL(hd_scheduler_get(self)->quick_fiber == rb_fiber_current());
 }
 
-/* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12). Ruby 3.3 opens on this thread anyway. */
-static bool look_up(const char *path, struct stat *status)
+/* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
+static int look_up(const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+/* Ruby 3.3 opens on this thread anyway: there a look that may take time makes nothing worse. */
+static bool status_of(const char *path, struct stat *status)
+{
+    int fd = look_up(path);
     if (fd < 0) return !HD_OPEN_IS_OFFLOADED && stat(path, status) == 0;
     bool known = fstat(fd, status) == 0;
     close(fd);
@@ -48,9 +55,19 @@ static VALUE known_kind(VALUE self, VALUE path)
     (void)self;
     struct stat status;
     if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;
-    if (!look_up(StringValueCStr(path), &status)) return Qnil;
+    if (!status_of(StringValueCStr(path), &status)) return Qnil;
     if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
     return S_ISREG(status.st_mode) ? ID2SYM(rb_intern("file")) : Qnil;
+}
+
+/* Does the kernel know by heart what the path leads to, or that it leads nowhere? */
+static VALUE known_p(VALUE self, VALUE path)
+{
+    (void)self;
+    if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qtrue;
+    int fd = look_up(StringValueCStr(path));
+    if (fd >= 0) close(fd);
+    return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
 }
 
 typedef struct {
@@ -82,4 +99,5 @@ void hd_init_quick(void)
     rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
     rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
     rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);
+    rb_define_private_method(hd_cScheduler, "known?", known_p, 1);
 }

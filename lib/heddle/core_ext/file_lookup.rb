@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CoreExt
+    # Ruby 3.3 looks files up and lists folders without asking a scheduler. What the kernel knows by heart is asked on
+    # the spot; what may have to come from a disk is asked by a thread of the pool, as Ruby 3.4+ has it done.
+    module FileLookup
+      # Runs the block, which looks +path+ up, where it holds up nobody.
+      def self.run(path, &block)
+        scheduler = Fiber.current_scheduler
+        return yield unless scheduler.is_a?(Scheduler) && (path.is_a?(String) || path.respond_to?(:to_path))
+
+        known = scheduler.__send__(:known?, path.respond_to?(:to_path) ? path.to_path : path)
+        known ? yield : scheduler.__send__(:offload, block)
+      end
+
+      # Runs the block, which lists a folder.
+      def self.list(&block)
+        scheduler = Fiber.current_scheduler
+        scheduler.is_a?(Scheduler) ? scheduler.__send__(:offload, block) : yield
+      end
+
+      # For File's methods that only look.
+      module Stat
+        %i[stat lstat exist? file? directory? size size? zero? ftype mtime atime ctime readable? writable?
+           executable? symlink?].each do |name|
+          define_method(name) { |path| FileLookup.run(path) { super(path) } }
+        end
+      end
+
+      # For Dir's methods that read a whole folder.
+      module List
+        # @private
+        def children(*, **) = FileLookup.list { super }
+        # @private
+        def entries(*, **) = FileLookup.list { super }
+        # @private
+        def empty?(*) = FileLookup.list { super }
+
+        # @private
+        def each_child(*arguments, **options, &block)
+          block ? children(*arguments, **options).each(&block) && nil : super
+        end
+
+        # @private
+        def foreach(*arguments, **options, &block)
+          block ? entries(*arguments, **options).each(&block) && nil : super
+        end
+
+        # @private
+        def glob(*arguments, **options, &block)
+          found = FileLookup.list { super(*arguments, **options, &nil) }
+          block ? found.each(&block) && nil : found
+        end
+      end
+    end
+  end
+end
+
+File.singleton_class.prepend(Heddle::CoreExt::FileLookup::Stat)
+Dir.singleton_class.prepend(Heddle::CoreExt::FileLookup::List)
