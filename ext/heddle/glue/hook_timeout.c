@@ -172,10 +172,13 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     return rb_rescue2(call_block_ensured, (VALUE)&timeout, timeout_error, (VALUE)&timeout, cExitException, (VALUE)0);
 }
 
-/* Is this fiber, or one that it has resumed, what its thread runs? Only its description tells another thread so. One
- * that is abandoned is "suspended", or "terminated". */
-static bool runs(VALUE fiber)
+/* Is this fiber, or one that it has resumed, what the thread runs? Only its description tells another thread so. One
+ * that is abandoned is "suspended", or "terminated". A thread that is in a system call "sleeps": what that brings is
+ * not to be lost. */
+static bool runs(VALUE thread, VALUE fiber)
 {
+    VALUE status = rb_funcall(thread, rb_intern("status"), 0);
+    if (!RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0) return false;
     VALUE text = rb_inspect(fiber);
     const char *said = StringValueCStr(text);
     return strstr(said, "(resumed)>") || strstr(said, "(suspended by resuming)>");
@@ -187,7 +190,7 @@ static bool computes(timeout *due)
 {
     hd_scheduler *scheduler = due->scheduler;
     if (!NIL_P(due->sent) || hd_wait_of_chain(scheduler, due->root) ||
-        mask_of(due, due->fiber) != HD_MASK_IMMEDIATE || !runs(due->root))
+        mask_of(due, due->fiber) != HD_MASK_IMMEDIATE || !runs(scheduler->thread, due->root))
         return false;
     bool suspected = due->suspected && due->parks == scheduler->parks;
     due->suspected = true;

@@ -42,8 +42,9 @@ static int look_up(const char *path)
 /* Ruby 3.3 opens on this thread anyway: there a look that may take time makes nothing worse. */
 static bool status_of(const char *path, struct stat *status)
 {
+    if (!HD_OPEN_IS_OFFLOADED) return stat(path, status) == 0;
     int fd = look_up(path);
-    if (fd < 0) return !HD_OPEN_IS_OFFLOADED && stat(path, status) == 0;
+    if (fd < 0) return false;
     bool known = fstat(fd, status) == 0;
     close(fd);
     return known;

@@ -134,7 +134,7 @@ module Fuzz
 
     def perform
       steps(8).times do
-        state, list = struck(0.5) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
+        state, list = struck(0.5, ANY) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
         check(state == :struck || list.any? { |one| one.ip_address =~ /\A(127\.|::1)/ }, "localhost is elsewhere")
       end
     end
