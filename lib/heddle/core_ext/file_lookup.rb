@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "file_wait"
+
 module Heddle
   module CoreExt
     # Ruby 3.3 looks files up and lists folders without asking a scheduler. What the kernel knows by heart is asked on
@@ -11,13 +13,7 @@ module Heddle
         return yield unless scheduler.is_a?(Scheduler) && (path.is_a?(String) || path.respond_to?(:to_path))
 
         known = scheduler.__send__(:known?, path.respond_to?(:to_path) ? path.to_path : path)
-        known ? yield : scheduler.__send__(:offload, block)
-      end
-
-      # Runs the block, which lists a folder.
-      def self.list(&block)
-        scheduler = Fiber.current_scheduler
-        scheduler.is_a?(Scheduler) ? scheduler.__send__(:offload, block) : yield
+        known ? yield : FileWait.run(&block)
       end
 
       # For File's methods that only look.
@@ -31,11 +27,11 @@ module Heddle
       # For Dir's methods that read a whole folder.
       module List
         # @private
-        def children(*, **) = FileLookup.list { super }
+        def children(*, **) = FileWait.run { super }
         # @private
-        def entries(*, **) = FileLookup.list { super }
+        def entries(*, **) = FileWait.run { super }
         # @private
-        def empty?(*) = FileLookup.list { super }
+        def empty?(*) = FileWait.run { super }
 
         # @private
         def each_child(*arguments, **options, &block)
@@ -49,7 +45,7 @@ module Heddle
 
         # @private
         def glob(*arguments, **options, &block)
-          found = FileLookup.list { super(*arguments, **options, &nil) }
+          found = FileWait.run { super(*arguments, **options, &nil) }
           block ? found.each(&block) && nil : found
         end
       end

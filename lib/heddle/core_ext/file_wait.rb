@@ -8,9 +8,9 @@ module Heddle
       # For IO.
       module Sync
         # @private
-        def fsync = FileWait.run(lasting: false) { super }
+        def fsync = FileWait.run { super }
         # @private
-        def fdatasync = FileWait.run(lasting: false) { super }
+        def fdatasync = FileWait.run { super }
       end
 
       # For File.
@@ -24,8 +24,8 @@ module Heddle
         end
       end
 
-      # @private
-      def self.run(lasting:, &block)
+      # Runs the block on a thread of the pool; on the spot where no Heddle scheduler runs.
+      def self.run(lasting: false, &block)
         scheduler = Fiber.current_scheduler
         scheduler.is_a?(Scheduler) ? scheduler.__send__(:offload, block, lasting: lasting) : yield
       end
