@@ -49,11 +49,10 @@ static void timeout_fired(hd_timer *timer)
     if (wait && mask_of(due, hd_wait_fiber(wait)) != HD_MASK_NEVER) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
 }
 
-static VALUE make_exception(timeout *timeout)
+static VALUE make_exception(const timeout *timeout)
 {
     VALUE arguments[] = {class_of(timeout), timeout->message};
-    timeout->raised = rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
-    return timeout->raised;
+    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
 }
 
 static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
@@ -63,7 +62,10 @@ static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
         timeout *due = HD_CONTAINER_OF(node, timeout, expired_node);
         if (due->root != root || mask_of(due, fiber) > strictest) continue;
         hd_node_remove(node);
-        if (NIL_P(due->sent)) rb_exc_raise(make_exception(due));
+        if (NIL_P(due->sent)) {
+            due->raised = make_exception(due);
+            rb_exc_raise(due->raised);
+        }
         rb_thread_check_ints(); /* sent to the thread, and this is the place to raise it */
         return;
     }
@@ -226,11 +228,11 @@ int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns)
     timeout *due = overdue(scheduler, now_ns, &look_ns);
     if (!due) return look_ns;
     uint64_t sequence = due->timer.sequence;
-    VALUE exception = make_exception(due); /* may call Ruby code, and everything may be different then */
+    VALUE exception = make_exception(due); /* may call Ruby code: the record may be gone with its stack then */
     if (overdue(scheduler, now_ns, &look_ns) != due || due->timer.sequence != sequence) return now_ns;
     if (hd_timer_set(&due->timer)) hd_timers_remove(&scheduler->reactor.timers, &due->timer);
     if (!hd_node_linked(&due->expired_node)) hd_list_push_back(&scheduler->expired, &due->expired_node);
-    due->sent = exception;
+    due->sent = due->raised = exception;
     rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception);
     return look_ns;
 }
