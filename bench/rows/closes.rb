@@ -40,7 +40,7 @@ end
 { "open_close" => 0, "open_close_parked" => 10_000 }.each do |name, most_waiters|
   Bench.row(
     name, "open and close a pipe#{", 10,000 tasks wait elsewhere" if most_waiters > 0}",
-    unit: "pipe", operations: 50_000,
+    unit: "pipe", operations: 100_000,
     expect: ->(n) { [n, [most_waiters, n].min] }
   ) do |peer, n|
     waiters = [most_waiters, n].min

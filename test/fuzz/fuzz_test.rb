@@ -2,18 +2,20 @@
 
 require_relative "../test_helper"
 
-# A few seconds of the random operations of test/fuzz/run.rb, with a new seed each time. Longer, by hand:
+# The random operations of test/fuzz/run.rb, with a new seed each time: a few seconds, or as many as
+# HEDDLE_FUZZ_SECONDS says. For hours, by hand:
 #   ruby -Ilib test/fuzz/run.rb --seconds 3600
 class FuzzTest < HeddleTest
-  time_limit 120
-
   RUN = File.join(__dir__, "run.rb")
+  SECONDS = Float(ENV.fetch("HEDDLE_FUZZ_SECONDS", "2.5"))
+
+  time_limit SECONDS.ceil + 120
 
   TestSupport::Contract.backends.each do |backend, reason|
     next if backend == TestSupport::Contract::REFERENCE
 
-    define_method("test_#{backend}") { fuzz(backend, reason, "--seconds", "2.5") }
-    define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, "--seconds", "1.5", "--stress") }
+    define_method("test_#{backend}") { fuzz(backend, reason, SECONDS) }
+    define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, SECONDS / 2, "--stress") }
   end
 
   def test_a_seed_makes_the_same_plan
@@ -25,9 +27,10 @@ class FuzzTest < HeddleTest
 
   private
 
-  def fuzz(backend, reason, *options)
+  def fuzz(backend, reason, seconds, *options)
     skip("backend #{backend}: #{reason}") if reason
-    outcome = run_command(*ruby_command, RUN, *options, env: { "HEDDLE_BACKEND" => backend }, timeout: 100)
+    outcome = run_command(*ruby_command, RUN, "--seconds", seconds.to_s, *options,
+                          env: { "HEDDLE_BACKEND" => backend }, timeout: seconds + 100)
 
     assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
     assert_match(/^[1-9]\d* rounds, 0 failed/, outcome.out)
