@@ -223,10 +223,7 @@ static void epoll_reap(void *pointer)
     backend->found = 0;
     for (int i = 0; i < found; i++) {
         uint64_t token = backend->events[i].data.u64;
-        if (token == WAKE_TOKEN) {
-            hd_wakeup_clear(backend->wake_fd);
-            continue;
-        }
+        if (token == WAKE_TOKEN) continue; /* nothing to read: with EPOLLET every write of an eventfd is told */
         int fd = (int)(uint32_t)token;
         if (fd < backend->fds_count && backend->fds[fd].generation == token >> 32)
             deliver(backend, fd, (short)backend->events[i].events);

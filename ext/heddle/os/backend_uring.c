@@ -217,8 +217,9 @@ static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
 static void complete(uring_backend *backend, uint64_t token, int result, unsigned flags)
 {
     if (token == NO_TOKEN) return;
-    if (token == WAKE_TOKEN) {
-        if (!(flags & IORING_CQE_F_MORE)) backend->wake_armed = false;
+    if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
+        if (flags & IORING_CQE_F_MORE) return;
+        backend->wake_armed = false;
         hd_wakeup_clear(backend->wake_fd);
         return;
     }
