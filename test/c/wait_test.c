@@ -70,6 +70,35 @@ TEST(one_life)
     close_reactor();
 }
 
+/* What an unblock brings is not lost to a cause that has not reached the fiber. */
+TEST(an_unblock_takes_the_place_of_an_exception_or_a_timeout)
+{
+    const hd_wake causes[] = {HD_WOKEN_BY_EVENT, HD_WOKEN_BY_TIMEOUT, HD_WOKEN_BY_UNBLOCK, HD_WOKEN_BY_EXCEPTION};
+    for (int first = 0; first < 4; first++) {
+        for (int has_run = 0; has_run < 2; has_run++) {
+            hd_wait wait;
+            hd_word displaced = 7;
+            open_reactor();
+            begin(&wait, 2000);
+            bool gives_way = causes[first] == HD_WOKEN_BY_TIMEOUT || causes[first] == HD_WOKEN_BY_EXCEPTION;
+            if (causes[first] == HD_WOKEN_BY_EXCEPTION)
+                CHECK(hd_wait_settle_exception(&wait, 42));
+            else
+                CHECK(hd_wait_settle(&wait, causes[first]));
+            if (has_run) CHECK(hd_reactor_next(&reactor) == &wait);
+            CHECK_EQ(gives_way, hd_wait_take_over(&wait, &displaced));
+            CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, displaced);
+            CHECK_EQ(gives_way ? HD_WOKEN_BY_UNBLOCK : causes[first], wait.wake);
+            CHECK_EQ(0, wait.exception);
+            CHECK(!hd_wait_take_over(&wait, &displaced));
+            CHECK_EQ(has_run, hd_list_empty(&reactor.ready));
+            hd_wait_end(&wait);
+            check_unlinked(&wait);
+            close_reactor();
+        }
+    }
+}
+
 /* Every pair of causes: the first one counts, the second does nothing; before and after the fiber has run. */
 TEST(the_second_wake_does_nothing)
 {
@@ -213,6 +242,7 @@ int main(int argc, char **argv)
 {
     test_start(argc, argv);
     RUN(one_life);
+    RUN(an_unblock_takes_the_place_of_an_exception_or_a_timeout);
     RUN(the_second_wake_does_nothing);
     RUN(ended_in_every_state);
     RUN(the_record_is_used_again);

@@ -67,6 +67,16 @@ bool hd_wait_settle_exception(hd_wait *wait, hd_word exception)
     return true;
 }
 
+bool hd_wait_take_over(hd_wait *wait, hd_word *displaced)
+{
+    *displaced = 0;
+    if (wait->wake != HD_WOKEN_BY_EXCEPTION && wait->wake != HD_WOKEN_BY_TIMEOUT) return false;
+    *displaced = wait->exception;
+    wait->exception = 0;
+    wait->wake = HD_WOKEN_BY_UNBLOCK;
+    return true;
+}
+
 void hd_wait_take(hd_wait *wait)
 {
     HD_ASSERT(wait->state == HD_WAIT_READY);

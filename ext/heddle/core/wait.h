@@ -93,6 +93,10 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake);
 /* As above, waking with an exception that the glue raises in the fiber. */
 bool hd_wait_settle_exception(hd_wait *wait, hd_word exception);
 
+/* An unblock takes the place of an exception or a timeout that the fiber has not heard of yet. *displaced is that
+ * exception, to be raised later, or 0. False, and nothing done, if the wait is over by an event or an unblock. */
+bool hd_wait_take_over(hd_wait *wait, hd_word *displaced);
+
 /* Takes a ready wait out of the queue: its fiber is about to run. */
 void hd_wait_take(hd_wait *wait);
 

@@ -1,14 +1,9 @@
 /* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
 #include <errno.h>
 
+#include "hand_over.h"
 #include "park.h"
 #include "timed_sleep.h"
-
-/* A blocker may be an object that Ruby hides (the Mutex of an autoload): it has no class to ask. */
-static bool is_thread(VALUE object)
-{
-    return !RB_SPECIAL_CONST_P(object) && RBASIC_CLASS(object) && RTEST(rb_obj_is_kind_of(object, rb_cThread));
-}
 
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
@@ -20,7 +15,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    hd_wait_kind kind = is_thread(argv[0]) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
+    hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
 }
@@ -30,7 +25,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
  * it blocked on the joined one.) */
 static bool may_unblock(const hd_wait *wait, VALUE blocker)
 {
-    if (wait->kind == HD_WAIT_FOR_THREAD) return is_thread(blocker);
+    if (wait->kind == HD_WAIT_FOR_THREAD) return hd_is_a(blocker, rb_cThread);
     return wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP;
 }
 
@@ -39,8 +34,10 @@ static bool may_unblock(const hd_wait *wait, VALUE blocker)
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
     int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
-    hd_wait *wait = hd_wait_of(hd_scheduler_get(self), fiber);
-    if (wait && may_unblock(wait, blocker)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    hd_wait *wait = hd_wait_of(scheduler, fiber);
+    if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil))
+        hd_hand_over(scheduler, wait, blocker);
     errno = saved;
     return Qnil;
 }

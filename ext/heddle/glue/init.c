@@ -1,4 +1,5 @@
 /* The list of inits: what the extension defines. */
+#include "hand_over.h"
 #include "interrupt_mask.h"
 #include "quick.h"
 #include "scheduler.h"
@@ -27,6 +28,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_report();
     hd_init_would_block_errors();
     hd_init_interrupt_mask();
+    hd_init_hand_over();
     hd_init_service_names();
     hd_init_timed_sleep();
     hd_init_quick();

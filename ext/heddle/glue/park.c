@@ -405,12 +405,23 @@ bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
     return settled;
 }
 
+/* Raises the exception when the fiber parks next. */
+static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+{
+    if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
+    /* The first one stays: a scope that fails must not take away the cancel of its owner. */
+    if (NIL_P(rb_hash_lookup(scheduler->pending, fiber))) rb_hash_aset(scheduler->pending, fiber, exception);
+}
+
+void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)
+{
+    hd_word displaced;
+    if (hd_wait_take_over(wait, &displaced) && displaced) put_off(scheduler, (VALUE)wait->root, (VALUE)displaced);
+}
+
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (wait && hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception)) return;
-    if (!RTEST(rb_fiber_alive_p(fiber))) return;
-    if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
-    /* The first one stays: a scope that fails must not take away the cancel of its owner. */
-    if (NIL_P(rb_hash_lookup(scheduler->pending, fiber))) rb_hash_aset(scheduler->pending, fiber, exception);
+    if (RTEST(rb_fiber_alive_p(fiber))) put_off(scheduler, fiber, exception);
 }

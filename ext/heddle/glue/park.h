@@ -66,6 +66,9 @@ VALUE hd_root(const hd_scheduler *scheduler);
  * any thread with the GVL. */
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
+/* Makes an unblock of a wait that an exception or a timeout has ended. The exception comes at the fiber's next wait. */
+void hd_take_over(hd_scheduler *scheduler, hd_wait *wait);
+
 /* Settles a wait, from any thread with the GVL, and wakes its scheduler if it sleeps. */
 bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception);
 

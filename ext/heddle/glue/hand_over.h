@@ -1,0 +1,16 @@
+/* What a Mutex, a Queue or a ConditionVariable hands to a fiber that does not wait any more. */
+#ifndef HEDDLE_HAND_OVER_H
+#define HEDDLE_HAND_OVER_H
+
+#include "scheduler.h"
+
+/* As rb_obj_is_kind_of. A blocker may be an object that Ruby hides (the Mutex of an autoload): it has no class. */
+bool hd_is_a(VALUE object, VALUE class);
+
+/* An unblock has come for a wait that is over already: an exception (a cancel, a timeout) is on its way to the fiber.
+ * Ruby has told this fiber alone, and has forgotten it, so whoever waits behind it would wait for ever. */
+void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker);
+
+void hd_init_hand_over(void);
+
+#endif
