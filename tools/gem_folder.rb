@@ -9,6 +9,7 @@ module Tools
     # What bench/ compares with where it can: each is tried by itself, since some
     # need a newer Ruby and some do not compile everywhere.
     RIVALS = %w[carbon_fiber itsi-scheduler uringmachine].freeze
+    TEST_GEMS = File.join(__dir__, "test_gems.txt")
 
     def initialize(info, console:)
       @info = info
@@ -33,16 +34,13 @@ module Tools
     end
 
     # @return [Array<String>] one line for each rival: what happened
-    def install_rivals
-      RIVALS.map do |name|
-        @console.step("trying #{name} on Ruby #{@info.version}") do |show|
-          Command.run(@info.exe, "-S", "gem", "install", "--no-document", "--conservative", "--install-dir", path, name,
-                      log: @log, env: { "GEM_PATH" => "#{path}:" }, on_line: show)
-        end
-        "#{name}: installed"
-      rescue Problem
-        "#{name}: not for Ruby #{@info.version} (#{@log})"
-      end
+    def install_rivals = RIVALS.map { |name| try(name) }
+
+    # The clients with C code that the tests use. Where one cannot be had, its tests skip.
+    # @return [Array<String>] one line for each that was missing: what happened
+    def install_for_tests
+      names = File.readlines(TEST_GEMS, chomp: true).grep_v(/\A(#|\s*\z)/)
+      names.reject { |name| here?(name) }.map { |name| try(name) }
     end
 
     def remedies
@@ -53,6 +51,21 @@ module Tools
     end
 
     private
+
+    def here?(name)
+      Dir.glob(File.join(path, "specifications", "#{name}-[0-9]*.gemspec")).any?
+    end
+
+    # @return [String] what happened
+    def try(name)
+      @console.step("trying #{name} on Ruby #{@info.version}") do |show|
+        Command.run(@info.exe, "-S", "gem", "install", "--no-document", "--conservative", "--install-dir", path, name,
+                    log: @log, env: { "GEM_PATH" => "#{path}:" }, on_line: show)
+      end
+      "#{name}: installed"
+    rescue Problem
+      "#{name}: not for Ruby #{@info.version} (#{@log})"
+    end
 
     def stamp
       File.join(@folder, "installed")

@@ -46,6 +46,7 @@ module Tools
       install_packages(setup.console)
       Rubies.for_tests(current).each do |info|
         Setup.new(request: info.exe, console: setup.console).run
+        GemFolder.new(info, console: setup.console).install_for_tests.each { |line| setup.console.say(line) }
         variant = ENV.fetch("HEDDLE_VARIANT", "")
         Extension.new(info, console: setup.console, variant: variant).build unless variant.empty?
       end
