@@ -35,7 +35,7 @@ module TestSupport
 
         # @return [String, nil]
         def program(name = self::PROGRAM)
-          (ENV.fetch("PATH", "").split(":") + self::FOLDERS).map { |folder| File.join(folder, name) }
+          (ENV.fetch("PATH", "").split(":") + FOLDERS + self::FOLDERS).map { |folder| File.join(folder, name) }
             .find { |path| File.file?(path) && File.executable?(path) }
         end
       end
@@ -53,7 +53,6 @@ module TestSupport
         prepare
         # Somebody else may take the port between our look and the server's.
         3.times.any? { launch } or raise Missing, "#{self.class::PROGRAM} does not start:\n#{log}"
-        configure
       rescue Exception
         stop
         raise
@@ -64,16 +63,27 @@ module TestSupport
         FileUtils.rm_rf(@folder) if @folder
       end
 
+      # While the block runs, the server does nothing: connections are accepted by the kernel, and nothing is answered.
+      def paused
+        Process.kill(:STOP, @pid)
+        sleep(0.001) until stopped?
+        yield
+      ensure
+        Process.kill(:CONT, @pid)
+      end
+
       # @return [String] what the server said last
       def log = File.exist?(log_file) ? File.readlines(log_file).last(10).join : ""
 
       private
 
+      # Every thread of it: one that had begun with something finishes that first.
+      def stopped?
+        Dir.glob("/proc/#{@pid}/task/*/stat").all? { |file| File.read(file)[/.*\) (\S)/m, 1] == "T" }
+      end
+
       # Whatever has to be there before the first start.
       def prepare = nil
-
-      # Whatever has to be done once it runs.
-      def configure = nil
 
       def ready?
         TCPSocket.new("127.0.0.1", port).close

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/servers/memcached"
+
+# dalli, with a memcached.
+contract "DalliClient" do
+  extend TestSupport::Clients
+
+  client "dalli", server: TestSupport::Servers::Memcached
+
+  # Without a second try, so that a timeout shows at once.
+  def impatient = { socket_timeout: 0.2, socket_max_failures: 1, down_retry_delay: 0.01 }
+
+  def setup
+    super
+    Dalli.logger.level = Logger::FATAL
+    @clients = []
+  end
+
+  def teardown
+    @clients.each(&:close)
+    super
+  end
+
+  def dalli(port = server.port, **options)
+    Dalli::Client.new("#{host}:#{port}", **options).tap { |client| @clients << client }
+  end
+
+  def test_fifty_tasks_at_the_same_time
+    reactor do
+      values, most = all_at_once(50) do |number|
+        client = dalli
+        3.times { |turn| client.set("key #{number}", [number, turn]) }
+        client.get("key #{number}")
+      end
+
+      assert_equal(Array.new(50) { |number| [number, 2] }, values)
+      assert_operator(most, :>, 10)
+    end
+  end
+
+  def test_one_client_for_many_tasks
+    reactor do
+      client = dalli
+      values, = all_at_once(20) do |number|
+        5.times { client.set("shared #{number}", number) }
+        client.get("shared #{number}")
+      end
+
+      assert_equal((0...20).to_a, values)
+    end
+  end
+
+  def test_many_keys_at_once
+    reactor do
+      pairs = Array.new(100) { |number| ["many #{number}", "x" * 10 * number] }.to_h
+      values, = all_at_once(5) do
+        client = dalli
+        client.set_multi(pairs)
+        client.get_multi(*pairs.keys)
+      end
+
+      values.each { |value| assert_equal(pairs, value) }
+    end
+  end
+
+  # memcached has no slow command. This one stands still for a while, with an operation of each task.
+  def test_a_slow_server_holds_up_nobody_else
+    reactor do
+      clients = Array.new(20) { dalli.tap { |client| client.set("slow", 1) } }
+      assert_overlaps(0.3, 20 * 0.3) do
+        jobs = server.paused do
+          clients.map { |client| go { client.get("slow") } }.tap { sleep(0.3) }
+        end
+
+        assert_equal([1] * 20, jobs.map(&:value))
+      end
+    end
+  end
+
+  def test_socket_timeout
+    reactor do
+      client = dalli(**impatient)
+      client.set("key", "value")
+      server.paused do
+        error = assert_times_out(0.2, Dalli::NetworkError) { client.get("key") }
+
+        assert_match(/IO::TimeoutError/, error.message)
+      end
+      sleep(0.02) # it is taken to be down for so long
+
+      assert_equal("value", client.get("key"))
+    end
+  end
+
+  def test_socket_timeout_while_it_connects
+    reactor do
+      port = silent_port
+      assert_times_out(0.2, Dalli::RingError) { dalli(port, **impatient).get("key") }
+    end
+  end
+
+  def test_timeout_around
+    reactor do
+      client = dalli
+      client.set("key", "value")
+
+      server.paused do
+        assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.get("key") } }
+      end
+
+      assert_equal("value", client.get("key"))
+    end
+  end
+
+  def test_cancel
+    client = nil
+    assert_cancels do
+      client = dalli
+      client.set("key", "value")
+      server.paused { client.get("key") }
+    end
+    reactor { assert_equal("value", client.get("key")) }
+  end
+
+  def test_the_server_is_gone
+    reactor do
+      assert_raises(Dalli::RingError) { dalli(free_port, **impatient).get("key") }
+    end
+  end
+end

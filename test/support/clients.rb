@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+module TestSupport
+  # What the tests of clients (test/clients/) have in common. In the body of a contract:
+  #
+  #   extend TestSupport::Clients
+  #   client "dalli", server: TestSupport::Servers::Memcached
+  module Clients
+    class << self
+      # @return [String, nil] why the client cannot be had here
+      def load(name)
+        require name
+        nil
+      rescue LoadError
+        "the gem #{name} is not installed for this Ruby (bin/test tries to)"
+      end
+    end
+
+    # Loads the client, and starts the server before each test (once a process), or skips the tests.
+    def client(name, server: nil)
+      missing = Clients.load(name) || server&.missing
+      include Assertions
+      include setup_with(server, missing)
+    end
+
+    private
+
+    def setup_with(server, missing)
+      Module.new do
+        define_method(:before_setup) do
+          # Before the look at what is there, so that the server is not taken for a leak.
+          @server = server.start unless missing || server.nil? || backend_missing
+          super()
+        end
+
+        define_method(:setup) do
+          super()
+          skip(missing) if missing
+        end
+      end
+    end
+
+    # For the tests themselves.
+    module Assertions
+      attr_reader :server
+
+      # By name. Plain Ruby 3.4 and 4.0 then lose a descriptor now and again, which the reference run must not show.
+      def host = reference? ? "127.0.0.1" : "localhost"
+
+      # Runs the block in so many tasks, each with its number.
+      # @return [Array] the values of the blocks, and how many of them were under way at the same time
+      def all_at_once(count)
+        running = most = 0
+        jobs = Array.new(count) do |number|
+          go do
+            most = [most, running += 1].max
+            yield(number)
+          ensure
+            running -= 1
+          end
+        end
+        [jobs.map(&:value), most]
+      end
+
+      # The block takes about so long, though what it does would take +sum+ seconds one after the other; and others
+      # run meanwhile.
+      def assert_overlaps(seconds, sum)
+        took = elapsed { assert_others_run { yield } }
+
+        assert_operator(took, :>=, seconds * 0.9)
+        assert_operator(took, :<, sum / 3.0, "one after the other?")
+      end
+
+      # The block raises such an exception about so many seconds after its start. Returns it.
+      def assert_times_out(seconds, *classes)
+        error = took = nil
+        assert_others_run { took = elapsed { error = assert_raises(*classes) { yield } } }
+
+        assert_operator(took, :>=, seconds * 0.9)
+        assert_operator(took, :<, seconds + 2)
+        error
+      end
+
+      # The block does not end by itself, but at once when its task is cancelled.
+      def assert_cancels
+        heddle_only("they are not cancelled")
+        Heddle.run(backend: backend) do
+          task = Heddle.spawn { yield }
+
+          assert_nil(task.wait(0.1), "it has ended: #{task.error.inspect}")
+          took = elapsed { task.cancel.wait(5) }
+
+          assert_predicate(task, :cancelled?)
+          assert_operator(took, :<, 0.5)
+        end
+      end
+
+      # A port of 127.0.0.1 that leaves attempts to connect without an answer: its queue is full.
+      def silent_port
+        socket = keep(Addrinfo.tcp("127.0.0.1", 0).listen(0))
+        2.times { keep(Socket.new(:INET, :STREAM)).connect_nonblock(socket.local_address, exception: false) }
+        socket.local_address.ip_port
+      end
+
+      # A port of 127.0.0.1 that takes connections and never says anything.
+      def mute_port = keep(TCPServer.new("127.0.0.1", 0)).local_address.ip_port
+    end
+  end
+end
