@@ -4,7 +4,7 @@
 # through Heddle, on a plain thread, and with async. Start it: bin/ruby bench/memcached.rb --help
 #
 # It starts a memcached of its own (Debian's, installed if it is missing) and ends it. In each round every variant has
-# a process of its own. They do their work in turns of a tenth of the round, in random order, so that a slow moment
+# a process of its own. They do their work in many short turns, in random order, so that a slow moment
 # hits all of them.
 
 require_relative "support/registry"
@@ -34,7 +34,7 @@ module Bench
     def initialize(argv)
       @n = 2500
       @rounds = 5
-      @turns = 10
+      @turns = 50
       @peers = %w[heddle threads async]
       @variants = Memcached::VARIANTS.values
       @install = true

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/servers/redis"
+
+# The gem redis, which is made of redis-client, with a Redis.
+contract "RedisGem" do
+  extend TestSupport::Clients
+
+  client "redis", server: TestSupport::Servers::Redis
+
+  def setup
+    super
+    @clients = []
+  end
+
+  def teardown
+    @clients.each(&:close)
+    super
+  end
+
+  def redis(port = server.port, **options)
+    Redis.new(host: host, port: port, reconnect_attempts: 0, **options).tap { |client| @clients << client }
+  end
+
+  def test_fifty_tasks_at_the_same_time
+    reactor do
+      values, most = all_at_once(50) do |number|
+        client = redis
+        3.times { |turn| client.set("key #{number}", "#{number}.#{turn}") }
+        client.get("key #{number}")
+      end
+
+      assert_equal(Array.new(50) { |number| "#{number}.2" }, values)
+      assert_operator(most, :>, 10)
+    end
+  end
+
+  def test_one_client_for_many_tasks
+    reactor do
+      client = redis
+      values, = all_at_once(20) do |number|
+        5.times { client.set("shared #{number}", number) }
+        client.get("shared #{number}")
+      end
+
+      assert_equal((0...20).map(&:to_s), values)
+    end
+  end
+
+  def test_slow_commands_overlap
+    reactor do
+      assert_overlaps(0.3, 20 * 0.3) { all_at_once(20) { |number| redis.blpop("none #{number}", timeout: 0.3) } }
+    end
+  end
+
+  def test_timeouts
+    reactor do
+      client = redis(timeout: 0.2)
+      client.set("key", "value")
+
+      server.paused do
+        assert_times_out(0.2, Redis::TimeoutError) { client.get("key") }
+      end
+
+      assert_equal("value", client.get("key"))
+      port = silent_port
+      assert_times_out(0.2, Redis::CannotConnectError) { redis(port, timeout: 0.2).ping }
+    end
+  end
+
+  def test_timeout_around
+    reactor do
+      client = redis(timeout: 5)
+      client.set("key", "value")
+      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.blpop("none", timeout: 0) } }
+
+      assert_equal("value", client.get("key"))
+    end
+  end
+
+  def test_cancel
+    client = nil
+    assert_cancels do
+      client = redis(timeout: 5)
+      client.set("key", "value")
+      client.blpop("none", timeout: 0)
+    end
+    reactor { assert_equal("value", client.get("key")) }
+  end
+end
