@@ -21,6 +21,9 @@ module TestSupport
          "-c", "fsync=off", "-c", "max_connections=120", "-c", "shared_buffers=16MB"]
       end
 
+      # It refuses the first connections.
+      def ready? = log.include?("ready to accept connections")
+
       def data = File.join(folder, "data")
 
       # At once, whoever is connected.
