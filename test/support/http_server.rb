@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "socket"
+require "support/certificate"
+
+module TestSupport
+  # A small HTTP or HTTPS server on 127.0.0.1, of plain threads. /sleep/0.3 answers after so many seconds, / with the
+  # request's method, number on its connection, and size.
+  class HttpServer
+    attr_reader :port
+
+    def initialize(tls: false)
+      @server = TCPServer.new("127.0.0.1", 0)
+      @server.listen(128)
+      @port = @server.addr[1]
+      @context = Certificate.server_context if tls
+      @sockets = []
+      @threads = [Thread.new { accept }]
+    end
+
+    def close
+      @threads.each(&:kill).each(&:join)
+      [@server, *@sockets].each(&:close)
+    end
+
+    private
+
+    def accept
+      loop do
+        socket = @server.accept
+        @sockets << socket
+        @threads << Thread.new { serve(socket) }
+      end
+    end
+
+    def serve(socket)
+      socket = OpenSSL::SSL::SSLSocket.new(socket, @context).tap(&:accept) if @context
+      (1..).each { |number| respond(socket, number) || break }
+    rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+      nil # the client has gone
+    ensure
+      socket.close
+    end
+
+    def respond(socket, number)
+      request = socket.gets or return
+      length = 0
+      while (line = socket.gets) && line != "\r\n"
+        length = line[/\d+/].to_i if line.match?(/\Acontent-length:/i)
+      end
+      body = socket.read(length)
+      sleep(request[%r{/sleep/([\d.]+)}, 1].to_f)
+      text = "#{request[/\w+/]} #{number} #{body.bytesize}"
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}")
+    end
+  end
+end
