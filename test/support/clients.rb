@@ -9,10 +9,19 @@ module TestSupport
     class << self
       # @return [String, nil] why the client cannot be had here
       def load(name)
+        activate(name) if Gem::Specification.find_all_by_name(name).any?
         require name
         nil
-      rescue LoadError
-        "the gem #{name} is not installed for this Ruby (bin/test tries to)"
+      rescue LoadError => e
+        "the gem #{name} cannot be loaded on this Ruby (bin/test tries to install it): #{e.message}"
+      end
+
+      private
+
+      # With what it needs: a require in C (trilogy's of bigdecimal) does not look for a gem.
+      def activate(name)
+        gem(name)
+        Gem.loaded_specs[name].runtime_dependencies.each { |needed| gem(needed.name, *needed.requirement.as_list) }
       end
     end
 
