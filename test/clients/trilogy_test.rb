@@ -59,6 +59,18 @@ contract "TrilogyClient" do
     end
   end
 
+  def test_one_client_is_for_one_task
+    reactor do
+      client = trilogy
+      waiting = go { client.query("SELECT SLEEP(0.2)") }
+      settle
+      sleep(0.05)
+
+      assert_raises(Trilogy::SynchronizationError) { client.query("SELECT 1") }
+      assert_equal([[0]], waiting.value.to_a)
+    end
+  end
+
   def test_read_timeout
     reactor do
       client = trilogy(read_timeout: 0.2)

@@ -2,12 +2,22 @@
 
 require_relative "../test_helper"
 require "open3"
+require "support/clients"
+require "support/servers/mariadb"
+require "support/servers/memcached"
+require "support/servers/postgres"
+require "support/servers/redis"
 
 # Every Ruby example of the README and the guides runs, and prints what the comment behind a line says (`# => value`
-# compares the inspected value of the line).
+# compares the inspected value of the line). A server's usual port stands for one of the tests' own servers.
 class DocsExamplesTest < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
   DOCUMENTS = (["README.md"] + Dir.glob("guides/*.md", base: ROOT)).freeze
+
+  SERVERS = { "11211" => TestSupport::Servers::Memcached, "6379" => TestSupport::Servers::Redis,
+              "3306" => TestSupport::Servers::Mariadb, "5432" => TestSupport::Servers::Postgres }.freeze
+  PORTS = /\b(?:#{SERVERS.keys.join("|")})\b/
+  CODE = {} # rubocop:disable Style/MutableConstant
 
   def self.examples(document)
     text = File.read(File.join(ROOT, document))
@@ -16,8 +26,20 @@ class DocsExamplesTest < HeddleTest
 
   DOCUMENTS.each do |document|
     examples(document).each do |code, line|
-      define_method("test_#{document}_line_#{line}") { run_example(document, code, line) }
+      name = "test_#{document}_line_#{line}"
+      CODE[name] = code
+      define_method(name) { run_example(document, code, line) }
     end
+  end
+
+  # The servers are no leak, so they start before its look at what is there.
+  def before_setup
+    code = CODE.fetch(name, "")
+    servers = SERVERS.values_at(*code.scan(PORTS))
+    @missing = servers.filter_map(&:missing).first
+    @missing ||= code.scan(/^require "([^"]+)"/).filter_map { |(library)| TestSupport::Clients.load(library) }.first
+    servers.each(&:start) unless @missing
+    super
   end
 
   def test_there_are_examples
@@ -37,6 +59,8 @@ class DocsExamplesTest < HeddleTest
   end
 
   def run_example(document, code, line)
+    skip(@missing) if @missing
+    code = code.gsub(PORTS) { |port| SERVERS.fetch(port).start.port }
     Dir.mktmpdir do |folder|
       script = File.join(folder, "example.rb")
       File.write(script, checked(code))
