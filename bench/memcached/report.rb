@@ -90,9 +90,9 @@ module Bench
       def legend
         rounds = @samples.first.last.size
         <<~TEXT.chomp
-          Median of #{rounds} rounds, half their range, and in brackets how many times the variant without a limit of the
-          same column (median of the turns' ratios). 2009 is memcache-client on the Ruby and the machine of its day; a
-          timer thread (SystemTimer) in place of Timeout took 14.36 CPU and 14.86 real seconds then. Objects are per
+          Median of #{rounds} rounds, half their range, and in brackets how many times the variant without a limit of
+          the same column (median of the turns' ratios). 2009 is memcache-client on the Ruby and the machine of its day;
+          a timer thread (SystemTimer) in place of Timeout took 14.36 CPU and 14.86 real seconds then. Objects are per
           operation: #{@peers.map(&:name).join(" / ")}.
         TEXT
       end
