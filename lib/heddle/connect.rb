@@ -39,6 +39,21 @@ module Heddle
         TCPSocketTarget.new(scheduler, arguments, options).open(tcp_socket, &connect)
       end
 
+      # For TCPSocket.new with nothing but a host and a port, when the host is no single address that was found at
+      # once.
+      #
+      # @param lookup [Lookup] what has been begun
+      # @param began_at [Float] and when
+      # @yield as above
+      def race_for_tcp_socket(tcp_socket, scheduler, lookup, began_at, *arguments, &connect)
+        TCPSocketTarget.new(scheduler, arguments, {}, began_at).race(tcp_socket, lookup, &connect)
+      end
+
+      # For TCPSocket.new, when the only address cannot be connected to.
+      def raise_failure(scheduler, error, *arguments)
+        TCPSocketTarget.new(scheduler, arguments, {}).raise_failure(error)
+      end
+
       # For Socket.tcp.
       #
       # @return [SocketTarget, nil] nil: it is Ruby's to connect

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../os/resolve.h"
+#include "hook_resolve.h"
 #include "park.h"
 
 enum { BRIEFLY_NS = 30 * 1000 };
@@ -28,6 +29,8 @@ static VALUE error_of(const hd_resolve_job *job, const char *reason)
 static VALUE numeric_host(const struct sockaddr *address, socklen_t length)
 {
     char text[NI_MAXHOST];
+    if (address->sa_family == AF_INET && length == sizeof(struct sockaddr_in)) /* (at a tenth of the price) */
+        return rb_str_new_cstr(inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, text, sizeof(text)));
     int error = getnameinfo(address, length, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
     return error ? Qnil : rb_str_new_cstr(text);
 }
@@ -123,37 +126,61 @@ static const char *text_or_null(VALUE *text)
     return NIL_P(*text) ? NULL : StringValueCStr(*text);
 }
 
-static VALUE start(VALUE self, VALUE host, VALUE service, int family)
+static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
 {
-    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    hd_resolve_job *job = hd_resolve_job_new(host, service, family);
+    if (!job) rb_memerror();
+    int error = hd_worker_submit(&job->job, &scheduler->inbox, NULL);
+    if (error) {
+        hd_worker_release(&job->job);
+        rb_syserr_fail(-error, "heddle: cannot start a worker");
+    }
+    return job;
+}
+
+/* Owns the job. */
+static VALUE lookup_new(VALUE scheduler, hd_resolve_job *job)
+{
     lookup *created;
     VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
-    created->scheduler = self;
+    created->scheduler = scheduler;
     created->fork_generation = hd_fork_generation;
-    created->job = hd_resolve_job_new(text_or_null(&host), text_or_null(&service), family);
-    if (!created->job) rb_memerror();
-    int error = hd_worker_submit(&created->job->job, &scheduler->inbox, NULL);
-    if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
+    created->job = job;
     return object;
 }
 
 /* @private Starts to resolve a name on a worker. */
 static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE family)
 {
-    return start(self, host, service, NUM2INT(family));
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int number = NUM2INT(family);
+    return lookup_new(self, submit(scheduler, text_or_null(&host), text_or_null(&service), number));
 }
 
+/* -- the address of most hosts ------------------------------------------------------------------------------- */
+
 typedef struct {
-    VALUE scheduler, object, host, timeout, found;
+    hd_scheduler *scheduler;
+    hd_resolve_job *job;
+    VALUE host, object;
+    int64_t deadline_ns;
+    bool waited;
 } finding;
 
-/* The numeric host and the port, if there is one address only and Ruby can take it for a host. */
-static VALUE only_address(hd_resolve_job *job)
+/* Is there one address, and can Ruby take it for a host? */
+static bool only_address_p(hd_resolve_job *job)
 {
-    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return Qnil;
-    VALUE host = numeric_host(&job->addresses[0].address.any, job->addresses[0].length);
-    if (NIL_P(host) || strchr(RSTRING_PTR(host), '%')) return Qnil;
-    return rb_assoc_new(host, INT2FIX(ntohs(job->addresses[0].address.ipv4.sin_port)));
+    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return false;
+    const hd_address *only = &job->addresses[0];
+    int family = only->address.any.sa_family;
+    return family == AF_INET || (family == AF_INET6 && !only->address.ipv6.sin6_scope_id);
+}
+
+static VALUE host_and_port(const hd_address *address)
+{
+    VALUE host = numeric_host(&address->address.any, address->length);
+    if (NIL_P(host)) return Qnil;
+    return rb_assoc_new(host, INT2FIX(ntohs(address->address.ipv4.sin_port))); /* (in both families at the same place) */
 }
 
 /* A hosts file answers within microseconds: when no other fiber is ready, that is sooner than a way through the
@@ -165,27 +192,42 @@ static void await_briefly(const hd_scheduler *scheduler, hd_job *job)
         sched_yield();
 }
 
-static VALUE find(VALUE pointer)
+static VALUE await(VALUE pointer)
 {
     finding *finding = (void *)pointer;
-    hd_scheduler *scheduler = hd_scheduler_get(finding->scheduler);
-    lookup *started = lookup_get(finding->object);
-    hd_job *job = &started->job->job;
-    await_briefly(scheduler, job);
-    if (!hd_worker_finished(job)) {
-        int64_t deadline_ns = hd_deadline_from(finding->timeout);
-        int error = hd_park_connecting(scheduler, finding->host, NULL, 0, &job, 1, deadline_ns);
-        if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
-    }
-    VALUE address = only_address(started->job);
-    return finding->found = NIL_P(address) ? finding->object : address;
+    hd_job *job = &finding->job->job;
+    int error = hd_park_connecting(finding->scheduler, finding->host, NULL, 0, &job, 1, finding->deadline_ns);
+    if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
+    finding->waited = true;
+    return Qnil;
 }
 
-static VALUE end_find(VALUE pointer)
+static VALUE end_await(VALUE pointer)
 {
     finding *finding = (void *)pointer;
-    if (finding->found != finding->object) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
+    if (!finding->waited) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
     return Qnil;
+}
+
+/* (Nothing is made that is not needed: most names are in the hosts file, or in a cache next to this machine.) */
+VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
+{
+    finding finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
+    finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
+    hd_job *job = &finding.job->job;
+    await_briefly(finding.scheduler, job);
+    if (!hd_worker_finished(job)) {
+        finding.object = lookup_new(self, finding.job);
+        rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
+    }
+    if (!only_address_p(finding.job)) return finding.object ? finding.object : lookup_new(self, finding.job);
+    hd_address only = finding.job->addresses[0];
+    if (finding.object)
+        drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
+    else
+        hd_worker_release(job);
+    RB_GC_GUARD(finding.object);
+    return host_and_port(&only);
 }
 
 /* @private Resolves a name, and waits for it for no longer than the timeout.
@@ -193,10 +235,10 @@ static VALUE end_find(VALUE pointer)
  *   one; else what is to be done with the rest */
 static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE timeout)
 {
-    finding finding = {.scheduler = self, .host = host, .timeout = timeout, .found = Qnil};
-    finding.object = start(self, host, service, AF_UNSPEC);
-    return rb_ensure(find, (VALUE)&finding, end_find, (VALUE)&finding);
+    return hd_find_address(self, host, text_or_null(&service), hd_deadline_from(timeout));
 }
+
+/* -- the methods of a Lookup --------------------------------------------------------------------------------- */
 
 /* @private @return [Boolean] has the resolver answered? */
 static VALUE lookup_finished(VALUE self)
@@ -247,9 +289,9 @@ static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
     copy.length = (socklen_t)RSTRING_LEN(address);
     if (copy.length > sizeof(copy.address)) rb_raise(rb_eArgError, "not an IP address");
     memcpy(copy.address.bytes, RSTRING_PTR(address), copy.length);
-    VALUE host = numeric_host(&copy.address.any, copy.length);
-    if (NIL_P(host)) rb_raise(rb_eArgError, "not an IP address");
-    return rb_assoc_new(host, INT2FIX(ntohs(copy.address.ipv4.sin_port))); /* (in both families at the same place) */
+    VALUE found = host_and_port(&copy);
+    if (NIL_P(found)) rb_raise(rb_eArgError, "not an IP address");
+    return found;
 }
 
 /* @private Waits until one of the lookups has ended or one of the sockets is connected (or failed to).

@@ -1,10 +1,18 @@
 /* Heddle::CoreExt::TCPSocketConnect, prepended to TCPSocket: a host that is a name goes to lib/heddle/connect. Here
- * because libraries ask Ruby for the parameters of this method (net-http, dalli), and because an address is to cost
- * nothing more. */
+ * because libraries ask Ruby for the parameters of this method (net-http, dalli), because an address is to cost nothing
+ * more, and a name that has one address as little as can be. */
 #include "tcp_connect.h"
 
+#include <ruby/encoding.h>
+#include <ruby/io.h>
+#include <stdio.h>
+
 #include "../os/resolve.h"
+#include "hook_resolve.h"
 #include "scheduler.h"
+
+/* As in lib/heddle/connect.rb. */
+enum { MOST_ARGUMENTS = 4, LONGEST_HOST = 1024, LONGEST_SERVICE = 31, RESOLUTION_DELAY_MS = 50 };
 
 /* Is the host no text of an address? What Ruby would refuse counts as none: Ruby says so better. */
 static bool name_p(VALUE host)
@@ -38,20 +46,88 @@ static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused))
     return rb_call_super_kw(argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
 }
 
+static VALUE call_connect(const char *name, int count, const VALUE *before, int argc, const VALUE *argv, int keywords)
+{
+    VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect")), memory;
+    VALUE *arguments = rb_alloc_tmp_buffer(&memory, (long)(argc + count) * (long)sizeof(VALUE));
+    memcpy(arguments, before, (size_t)count * sizeof(VALUE));
+    memcpy(arguments + count, argv, (size_t)argc * sizeof(VALUE));
+    VALUE result = rb_block_call_kw(connect, rb_intern(name), argc + count, arguments, ruby_initialize, Qnil, keywords);
+    rb_free_tmp_buffer(&memory);
+    return result;
+}
+
+/* -- what most calls are: a host and a port ------------------------------------------------------------------ */
+
+typedef struct {
+    VALUE scheduler, found; /* found: the numeric host and the port */
+    int argc;
+    const VALUE *argv;
+} connecting;
+
+/* A text without a NUL, which Ruby takes as it is. */
+static bool text_p(VALUE value, long longest)
+{
+    return RB_TYPE_P(value, T_STRING) && RSTRING_LEN(value) <= longest && rb_enc_asciicompat(rb_enc_get(value)) &&
+           !memchr(RSTRING_PTR(value), '\0', (size_t)RSTRING_LEN(value));
+}
+
+static bool simple_p(int argc, const VALUE *argv)
+{
+    if (argc > MOST_ARGUMENTS || rb_keyword_given_p() || !text_p(argv[0], LONGEST_HOST)) return false;
+    if (!FIXNUM_P(argv[1]) && !(text_p(argv[1], LONGEST_SERVICE) && !service_name_p(argv[1]))) return false;
+    if (RSTRING_PTR(argv[0])[0] == '<') return false; /* <any>, <broadcast> */
+    for (int i = 2; i < argc; i++)
+        if (!NIL_P(argv[i])) return false;
+    return true;
+}
+
+static VALUE connect_to_found(VALUE pointer)
+{
+    connecting *connecting = (void *)pointer;
+    return rb_call_super(2, RARRAY_CONST_PTR(connecting->found));
+}
+
+/* Tells of the host as it was given. */
+static VALUE fail_to_connect(VALUE pointer, VALUE error)
+{
+    connecting *connecting = (void *)pointer;
+    VALUE arguments[2 + MOST_ARGUMENTS] = {connecting->scheduler, error};
+    memcpy(arguments + 2, connecting->argv, (size_t)connecting->argc * sizeof(VALUE));
+    VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect"));
+    return rb_funcallv(connect, rb_intern("raise_failure"), 2 + connecting->argc, arguments);
+}
+
+static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *argv)
+{
+    connecting connecting = {.scheduler = scheduler, .argc = argc, .argv = argv};
+    char service[LONGEST_SERVICE + 1];
+    if (FIXNUM_P(argv[1]))
+        snprintf(service, sizeof(service), "%ld", FIX2LONG(argv[1]));
+    else
+        snprintf(service, sizeof(service), "%.*s", (int)RSTRING_LEN(argv[1]), RSTRING_PTR(argv[1]));
+    int64_t now_ns = hd_clock_now();
+    int64_t deadline_ns = hd_clock_deadline(now_ns, RESOLUTION_DELAY_MS * (HD_NS_PER_SECOND / 1000));
+    connecting.found = hd_find_address(scheduler, argv[0], service, deadline_ns);
+    if (RB_TYPE_P(connecting.found, T_ARRAY)) {
+        rb_rescue2(connect_to_found, (VALUE)&connecting, fail_to_connect, (VALUE)&connecting, rb_eSystemCallError,
+                   rb_eIOTimeoutError, (VALUE)0);
+    } else {
+        VALUE before[] = {self, scheduler, connecting.found, DBL2NUM((double)now_ns / HD_NS_PER_SECOND)};
+        call_connect("race_for_tcp_socket", 4, before, argc, argv, RB_NO_KEYWORDS);
+    }
+    return Qnil;
+}
+
 static VALUE initialize(int argc, VALUE *argv, VALUE self)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler) || argc < 2 || !(name_p(argv[0]) || service_name_p(argv[1])) ||
         !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
         return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
-    VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect")), memory;
-    VALUE *arguments = rb_alloc_tmp_buffer(&memory, (long)(argc + 2) * (long)sizeof(VALUE));
-    arguments[0] = self;
-    arguments[1] = scheduler;
-    memcpy(arguments + 2, argv, (size_t)argc * sizeof(VALUE));
-    rb_block_call_kw(connect, rb_intern("open_tcp_socket"), argc + 2, arguments, ruby_initialize, Qnil,
-                     RB_PASS_CALLED_KEYWORDS);
-    rb_free_tmp_buffer(&memory);
+    if (simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
+    VALUE before[] = {self, scheduler};
+    call_connect("open_tcp_socket", 2, before, argc, argv, RB_PASS_CALLED_KEYWORDS);
     return Qnil;
 }
 

@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool make_room(hd_resolve_job *resolve, size_t count)
+{
+    resolve->addresses = count == 1 ? &resolve->only : calloc(count, sizeof(hd_address));
+    if (!resolve->addresses) resolve->error = EAI_MEMORY;
+    return resolve->addresses;
+}
+
 static void keep(hd_resolve_job *resolve, const struct addrinfo *list)
 {
     size_t count = 0;
     for (const struct addrinfo *one = list; one; one = one->ai_next) count++;
-    resolve->addresses = calloc(count, sizeof(hd_address));
-    if (!resolve->addresses) {
-        resolve->error = EAI_MEMORY;
-        return;
-    }
+    if (!make_room(resolve, count)) return;
     for (const struct addrinfo *one = list; one; one = one->ai_next) {
         hd_address *address = &resolve->addresses[resolve->count];
         if (one->ai_addrlen > sizeof(address->address)) continue;
@@ -40,9 +43,7 @@ static void run(hd_job *job)
 static void release(hd_job *job)
 {
     hd_resolve_job *resolve = (hd_resolve_job *)job;
-    free(resolve->addresses);
-    free(resolve->host);
-    free(resolve->service);
+    if (resolve->addresses != &resolve->only) free(resolve->addresses);
     free(resolve);
 }
 
@@ -64,24 +65,25 @@ static void share(hd_job *job, const hd_job *other)
     mine->error = result->error;
     mine->error_number = result->error_number;
     if (result->error) return;
-    mine->addresses = calloc(result->count, sizeof(hd_address));
-    if (!mine->addresses) {
-        mine->error = EAI_MEMORY;
-        return;
-    }
+    if (!make_room(mine, result->count)) return;
     mine->count = result->count;
     memcpy(mine->addresses, result->addresses, result->count * sizeof(hd_address));
 }
 
-static bool copy(char **to, const char *text)
+static size_t size_of(const char *text)
 {
-    *to = text ? strdup(text) : NULL;
-    return !text || *to;
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *copy(char *to, const char *text, size_t size)
+{
+    return text ? memcpy(to, text, size) : NULL;
 }
 
 hd_resolve_job *hd_resolve_job_new(const char *host, const char *service, int family)
 {
-    hd_resolve_job *resolve = calloc(1, sizeof(*resolve));
+    size_t host_size = size_of(host), service_size = size_of(service);
+    hd_resolve_job *resolve = calloc(1, sizeof(*resolve) + host_size + service_size);
     if (!resolve) return NULL;
     resolve->job.pool = HD_POOL_LOOKUPS;
     resolve->job.run = run;
@@ -89,10 +91,8 @@ hd_resolve_job *hd_resolve_job_new(const char *host, const char *service, int fa
     resolve->job.same = same;
     resolve->job.share = share;
     resolve->family = family;
-    if (!copy(&resolve->host, host) || !copy(&resolve->service, service)) {
-        release(&resolve->job);
-        return NULL;
-    }
+    resolve->host = copy(resolve->texts, host, host_size);
+    resolve->service = copy(resolve->texts + host_size, service, service_size);
     return resolve;
 }
 

@@ -21,12 +21,14 @@ typedef struct {
 
 typedef struct {
     hd_job job;
-    char *host, *service; /* NULL: not given */
+    const char *host, *service; /* NULL: not given */
     int family;
     int error; /* getaddrinfo's, or 0 */
     int error_number; /* errno, for EAI_SYSTEM */
     hd_address *addresses; /* in the resolver's order */
     size_t count;
+    hd_address only; /* where they are if there is but the one, as most often */
+    char texts[];    /* of the host and the service */
 } hd_resolve_job;
 
 /* A job that resolves this name and service (copied) for stream sockets of a family (AF_UNSPEC: any), or NULL for want

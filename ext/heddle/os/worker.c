@@ -72,8 +72,9 @@ static void set_state(hd_job *job, hd_job_state state)
 static void deliver(hd_job *job)
 {
     hd_inbox *inbox = job->inbox;
+    bool watched = job->wait;
     set_state(job, HD_JOB_FINISHED);
-    if (!job->wait) return;
+    if (!watched) return; /* (it may be gone by now: see hd_worker_release) */
     hd_list_push_back(&inbox->finished, &job->node);
     __atomic_add_fetch(&inbox->pending, 1, __ATOMIC_RELEASE);
     inbox->reactor->ops->wake(inbox->reactor->backend);
@@ -208,6 +209,7 @@ int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
     hd_list_init(&job->followers);
     job->inbox = inbox;
     job->wait = wait;
+    job->watched = wait;
     hd_job *other = job->same ? find_same(&pools[job->pool], job) : NULL;
     if (other) {
         set_state(job, HD_JOB_FOLLOWING);
@@ -223,6 +225,7 @@ int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
 
 void hd_worker_watch(hd_job *job, hd_wait *wait)
 {
+    if (wait) job->watched = true;
     pthread_mutex_lock(&lock);
     job->wait = wait;
     bool over = job->state == HD_JOB_FINISHED && !hd_node_linked(&job->node);
@@ -257,6 +260,11 @@ static void withdraw(hd_job *job)
 void hd_worker_release(hd_job *job)
 {
     bool free_now = true;
+    /* Nobody else knows it any more. (Its worker holds the lock still, most likely.) */
+    if (!job->watched && hd_worker_finished(job)) {
+        job->free(job);
+        return;
+    }
     pthread_mutex_lock(&lock);
     switch (job->state) {
     case HD_JOB_QUEUED:

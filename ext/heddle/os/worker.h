@@ -39,6 +39,7 @@ typedef struct hd_job {
     hd_job_state state;
     int64_t started_ns;
     hd_wait *wait; /* or NULL */
+    bool watched;  /* has ever had a wait; for the owner alone */
     hd_inbox *inbox;
     void (*run)(struct hd_job *job);  /* on a worker, without the GVL; must not fail to return in the end */
     void (*free)(struct hd_job *job); /* releases the record */

@@ -11,14 +11,14 @@ module Heddle
       attr_reader :scheduler
 
       # As the method was called.
-      def initialize(scheduler, arguments, options)
+      def initialize(scheduler, arguments, options, began_at = Connect.now)
         @scheduler = scheduler
         @host, @port, @local_host, @local_port = arguments
         @resolv_timeout = options[:resolv_timeout]
         @connect_timeout = options[:connect_timeout]
         @open_timeout = options[:open_timeout]
         @racing = fast_fallback(options[:fast_fallback])
-        @began_at = Connect.now
+        @began_at = began_at
       end
 
       # What most hosts need: the only address.

@@ -7,15 +7,28 @@ module Heddle
       # @param tcp_socket [TCPSocket] to be connected
       # @yield connects it to one address, with the arguments of Ruby's own TCPSocket.new
       def open(tcp_socket, &connect)
-        @connect = connect
         found = find
-        return Race.new(self, found).run_for(tcp_socket) unless found.is_a?(Array)
+        return race(tcp_socket, found, &connect) unless found.is_a?(Array)
 
         begin
           connect.call(*found, connect_timeout: attempt_timeout)
         rescue SystemCallError, IO::TimeoutError => e
-          raise final?(e) ? e : failure(e), cause: nil
+          raise_failure(e)
         end
+      end
+
+      # When there are several addresses, or none as yet.
+      #
+      # @param lookup [Lookup, nil] what has been begun
+      # @yield as above
+      def race(tcp_socket, lookup, &connect)
+        @connect = connect
+        Race.new(self, lookup).run_for(tcp_socket)
+      end
+
+      # @raise [Exception] what Ruby raises when the only address fails
+      def raise_failure(error)
+        raise final?(error) ? error : failure(error), cause: nil
       end
 
       # Ruby's two ways to connect call it differently.
