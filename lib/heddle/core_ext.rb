@@ -12,6 +12,7 @@ require_relative "core_ext/fork"
 require_relative "core_ext/handle_interrupt"
 require_relative "core_ext/io_close"
 require_relative "core_ext/pwrite" if RUBY_VERSION < "4.0"
+require_relative "core_ext/reverse_lookup"
 require_relative "core_ext/service_names" # (below tcp_connect, which knows them)
 require_relative "core_ext/tcp_connect"
 require_relative "core_ext/timed_sleep"

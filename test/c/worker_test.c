@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "os/resolve.h"
+#include "os/reverse.h"
 #include "os/transfer.h"
 #include "os/worker.h"
 
@@ -438,6 +439,49 @@ TEST(names_are_resolved)
     close_setting();
 }
 
+/* As a caller does that looks at the state and waits for nothing: whoever runs the job must not touch it any more. */
+TEST(released_as_soon_as_it_is_finished)
+{
+    open_inbox();
+    for (int i = 0; i < 200; i++) {
+        hd_resolve_job *one = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
+        hd_resolve_job *same = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
+        CHECK(one && same);
+        CHECK_EQ(0, hd_worker_submit(&one->job, &inbox, NULL));
+        CHECK_EQ(0, hd_worker_submit(&same->job, &inbox, NULL));
+        while (!hd_worker_finished(&one->job)) sched_yield();
+        CHECK_EQ(0, one->error);
+        CHECK_EQ(1, (int)one->count);
+        hd_worker_release(&one->job);
+        while (!hd_worker_finished(&same->job)) sched_yield();
+        CHECK_EQ(0, same->error);
+        CHECK_EQ(80, ntohs(same->addresses[0].address.ipv4.sin_port));
+        hd_worker_release(&same->job);
+    }
+    close_inbox();
+}
+
+TEST(addresses_are_named)
+{
+    open_inbox();
+    hd_address address = {.length = sizeof(struct sockaddr_in)};
+    address.address.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(80)};
+    address.address.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    hd_reverse_job *reverse[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK((reverse[i] = hd_reverse_job_new(&address, NI_NUMERICSERV)));
+        CHECK_EQ(0, hd_worker_submit(&reverse[i]->job, &inbox, NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        while (!hd_worker_finished(&reverse[i]->job)) sched_yield();
+        CHECK_EQ(0, reverse[i]->error);
+        CHECK(reverse[i]->host[0]);
+        CHECK_EQ(0, strcmp(reverse[i]->service, "80"));
+        hd_worker_release(&reverse[i]->job);
+    }
+    close_inbox();
+}
+
 TEST(a_file_is_read_on_a_worker)
 {
     open_inbox();
@@ -491,6 +535,8 @@ int main(int argc, char **argv)
     RUN(forks_at_any_moment);
     RUN(workers_take_no_signals);
     RUN(names_are_resolved);
+    RUN(released_as_soon_as_it_is_finished);
+    RUN(addresses_are_named);
     RUN(a_file_is_read_on_a_worker);
     RUN(idle_workers_end);
     return test_finish();

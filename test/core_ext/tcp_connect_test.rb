@@ -50,6 +50,9 @@ contract "TCPConnect" do
   # NAME FAMILY MILLISECONDS ANSWER
   hosts = <<~HOSTS
     one4 4 0 127.0.0.1
+    known 0 0 127.0.0.1
+    known 4 0 127.0.0.1
+    known 6 3000 !-3
     both 6 0 ::1
     both 4 0 127.0.0.1
     other 4 60 127.0.0.1
@@ -161,6 +164,19 @@ contract "TCPConnect" do
         end
       end
     RUBY
+  end
+
+  # The hosts file knows its IPv4 address, and the name servers, which alone could tell of an IPv6 one, are dead.
+  def test_a_name_in_the_hosts_file
+    script(<<~RUBY)
+      port = server("127.0.0.1")
+      [TCPSocket.method(:new), Socket.method(:tcp)].each do |connect|
+        _, seconds = elapsed { 50.times { connect.call("known", port).close } }
+        check(seconds < 1, "took \#{seconds}")
+      end
+    RUBY
+
+    assert_equal(["known any"], lookups(@env).uniq)
   end
 
   def test_an_address_that_is_silent

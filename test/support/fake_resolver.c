@@ -4,7 +4,9 @@
  *   NAME FAMILY MILLISECONDS !ERROR        dead 6 2000 !-3
  *
  * A NAME that ends in * stands for all that begin so; FAMILY is 4 or 6. Who asks for both families waits for the
- * slower one. Other names go to the system. Each call adds a line to the file that FAKE_LOG names. */
+ * slower one, unless there is a line with FAMILY 0 for that, as for a name in the hosts file: before the others. Other names go to the system. Each call adds a line to the file that FAKE_LOG names.
+ *
+ * When FAKE_REVERSE is set, the name of every IP address is "fake-name", after so many milliseconds. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -54,12 +56,14 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     FILE *file = host && path && !(hints->ai_flags & AI_NUMERICHOST) ? fopen(path, "re") : NULL;
     if (!file) return system_resolver(host, service, hints, result);
     char pattern[100], answer[100];
-    int family, known = 0, error = EAI_NONAME;
+    int family, known = 0, both = 0, error = EAI_NONAME;
     long milliseconds, longest = 0;
     struct addrinfo *list = NULL;
     while (fscanf(file, "%99s %d %ld %99s", pattern, &family, &milliseconds, answer) == 4) {
         if (!names(pattern, host)) continue;
         known = 1;
+        if (both || (family == 0 && hints->ai_family != AF_UNSPEC)) continue;
+        both = family == 0;
         family = family == 6 ? AF_INET6 : AF_INET;
         if (hints->ai_family != AF_UNSPEC && hints->ai_family != family) continue;
         if (milliseconds > longest) longest = milliseconds;
@@ -68,7 +72,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
             continue;
         }
         struct addrinfo numeric = *hints, *one = NULL;
-        numeric.ai_family = family;
+        numeric.ai_family = both ? AF_UNSPEC : family;
         numeric.ai_flags = AI_NUMERICHOST;
         int failed = system_resolver(answer, service, &numeric, &one);
         if (failed) error = failed;
@@ -80,4 +84,20 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     pass(longest);
     *result = list;
     return list ? 0 : error;
+}
+
+int getnameinfo(const struct sockaddr *address, socklen_t length, char *host, socklen_t host_size, char *service,
+                socklen_t service_size, int flags)
+{
+    typedef int function(const struct sockaddr *, socklen_t, char *, socklen_t, char *, socklen_t, int);
+    function *system_function = (function *)dlsym(RTLD_NEXT, "getnameinfo");
+    const char *milliseconds = getenv("FAKE_REVERSE");
+    int asked = host && milliseconds && !(flags & NI_NUMERICHOST) && address->sa_family != AF_UNIX;
+    int error = system_function(address, length, host, host_size, service, service_size,
+                                asked ? flags | NI_NUMERICHOST : flags);
+    if (!asked || error) return error;
+    note(host, AF_UNSPEC);
+    pass(atol(milliseconds));
+    snprintf(host, host_size, "fake-name");
+    return 0;
 }

@@ -1,13 +1,11 @@
 /* Names: the hook address_resolve, and Heddle::Lookup for those that wait for more than one thing. The system's
  * resolver on worker threads. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
 
-#include "../os/resolve.h"
 #include "hook_resolve.h"
 #include "park.h"
 
@@ -15,23 +13,29 @@ enum { BRIEFLY_NS = 30 * 1000 };
 
 /* -- what a lookup has found --------------------------------------------------------------------------------- */
 
-/* Socket::ResolutionError, or the system's error, as Ruby's own socket library makes it. */
-static VALUE error_of(const hd_resolve_job *job, const char *reason)
+VALUE hd_resolution_error(int code, int error_number, const char *reason)
 {
-    if (job->error == EAI_SYSTEM && job->error_number != 0) return rb_syserr_new(job->error_number, reason);
-    VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(job->error));
+    if (code == EAI_SYSTEM && error_number != 0) return rb_syserr_new(error_number, reason);
+    VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(code));
     VALUE error = rb_class_new_instance(1, &message, rb_path2class("Socket::ResolutionError"));
-    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(job->error)); /* (not an instance variable of Ruby's) */
+    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* (not an instance variable of Ruby's) */
     return error;
 }
 
-/* With the zone id of a link-local address; nil if it is no address. */
-static VALUE numeric_host(const struct sockaddr *address, socklen_t length)
+static VALUE error_of(const hd_resolve_job *job, const char *reason)
 {
+    return hd_resolution_error(job->error, job->error_number, reason);
+}
+
+VALUE hd_numeric_host(const hd_address *address)
+{
+    const struct sockaddr *any = &address->address.any;
     char text[NI_MAXHOST];
-    if (address->sa_family == AF_INET && length == sizeof(struct sockaddr_in)) /* (at a tenth of the price) */
-        return rb_str_new_cstr(inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, text, sizeof(text)));
-    int error = getnameinfo(address, length, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    if (any->sa_family == AF_INET && address->length == sizeof(struct sockaddr_in)) { /* (at a tenth of the price) */
+        inet_ntop(AF_INET, &address->address.ipv4.sin_addr, text, sizeof(text));
+        return rb_str_new_cstr(text);
+    }
+    int error = getnameinfo(any, address->length, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
     return error ? Qnil : rb_str_new_cstr(text);
 }
 
@@ -39,7 +43,7 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < job->count; i++) {
-        VALUE host = numeric_host(&job->addresses[i].address.any, job->addresses[i].length);
+        VALUE host = hd_numeric_host(&job->addresses[i]);
         if (!NIL_P(host)) rb_ary_push(list, host);
     }
     return list;
@@ -178,9 +182,10 @@ static bool only_address_p(hd_resolve_job *job)
 
 static VALUE host_and_port(const hd_address *address)
 {
-    VALUE host = numeric_host(&address->address.any, address->length);
+    VALUE host = hd_numeric_host(address);
     if (NIL_P(host)) return Qnil;
-    return rb_assoc_new(host, INT2FIX(ntohs(address->address.ipv4.sin_port))); /* (in both families at the same place) */
+    int port = ntohs(address->address.ipv4.sin_port); /* (in both families at the same place) */
+    return rb_assoc_new(host, INT2FIX(port));
 }
 
 /* A hosts file answers within microseconds: when no other fiber is ready, that is sooner than a way through the

@@ -1,9 +1,17 @@
-/* What hook_resolve.c offers to tcp_connect.c. */
+/* What hook_resolve.c offers to the others that resolve. */
 #ifndef HEDDLE_HOOK_RESOLVE_H
 #define HEDDLE_HOOK_RESOLVE_H
 
 #include <ruby.h>
-#include <stdint.h>
+
+#include "../os/resolve.h"
+
+/* Socket::ResolutionError, or the system's error, as Ruby's own socket library makes it: for a code of getaddrinfo or
+ * getnameinfo. */
+VALUE hd_resolution_error(int code, int error_number, const char *reason);
+
+/* With the zone id of a link-local address; nil if it is no address. */
+VALUE hd_numeric_host(const hd_address *address);
 
 /* Resolves a host (nil: this one) and waits for it until the deadline.
  * The numeric host and the port, as an Array, if that is known then and there is but the one; else the Heddle::Lookup,

@@ -7,7 +7,6 @@
 #include <ruby/io.h>
 #include <stdio.h>
 
-#include "../os/resolve.h"
 #include "hook_resolve.h"
 #include "scheduler.h"
 
