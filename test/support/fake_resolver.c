@@ -4,7 +4,8 @@
  *   NAME FAMILY MILLISECONDS !ERROR        dead 6 2000 !-3
  *
  * A NAME that ends in * stands for all that begin so; FAMILY is 4 or 6. Who asks for both families waits for the
- * slower one, unless there is a line with FAMILY 0 for that, as for a name in the hosts file: before the others. Other names go to the system. Each call adds a line to the file that FAKE_LOG names.
+ * slower one, unless there is a line with FAMILY 0 for that, before the others: as for a name in the hosts file. Other
+ * names go to the system. Each call adds a line to the file that FAKE_LOG names.
  *
  * When FAKE_REVERSE is set, the name of every IP address is "fake-name", after so many milliseconds. */
 #include <dlfcn.h>
