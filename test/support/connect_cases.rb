@@ -56,6 +56,7 @@ class Subclass < TCPSocket; end
 OPEN = { "new" => TCPSocket.method(:new), "tcp" => Socket.method(:tcp) }.freeze
 CASES = OPEN.flat_map do |name, open|
   (RUBY_VERSION < "3.4" ? [{}] : [{}, { fast_fallback: false }]).flat_map do |options|
+    slow = "slow-#{name}#{options.size}" # (each time another one: who asks for the same would get the same answer)
     cases = [
       ["one4", :v4], ["both", :both], ["both", :v4], ["slow4", :v4], ["one4", PORTS[:v4].to_s],
       ["one4", :closed], ["both", :closed], ["one4", :v4, nil, 0], [nil, :both], [nil, :closed], ["", :closed],
@@ -69,7 +70,7 @@ CASES = OPEN.flat_map do |name, open|
       ["one4", :silent4, TIMEOUTS.slice(:connect_timeout)], ["both", :silent, TIMEOUTS.slice(:connect_timeout)],
       ["one4", :v4, { connect_timeout: -1 }], ["both", :both, { connect_timeout: nil, resolv_timeout: nil }],
       ["one4", :v4, TIMEOUTS.slice(:resolv_timeout)], ["one4", :v4, TIMEOUTS.slice(:open_timeout)],
-      ["slow", :v4, TIMEOUTS.slice(:open_timeout)], ["one4", :silent4, TIMEOUTS.slice(:open_timeout)],
+      [slow, :v4, TIMEOUTS.slice(:open_timeout)], ["one4", :silent4, TIMEOUTS.slice(:open_timeout)],
       ["both", :silent, TIMEOUTS.slice(:open_timeout)], ["one4", :v4, TIMEOUTS], ["one4", :v4, { nonsense: 1 }]
     ]
     # The rest is where some Rubies fail themselves: no error_code, a TypeError, a timeout that is not heeded.
@@ -80,7 +81,7 @@ CASES = OPEN.flat_map do |name, open|
       cases << ["none", :v4] << ["again", :v4] << ["nodata", :v4] << ["one4", :v4, "none", 0] << ["none\n", :v4]
       cases << ["one4", :v4, "192.0.2.1", 0] << ["both", :both, "192.0.2.1", 0] << ["one4", :v4, "::1", 0]
     end
-    cases << ["slow", :v4, TIMEOUTS.slice(:resolv_timeout)] if RUBY_VERSION >= "4.0"
+    cases << ["#{slow}r", :v4, TIMEOUTS.slice(:resolv_timeout)] if RUBY_VERSION >= "4.0"
     cases.map { |arguments| [name, open, arguments, options] }
   end
 end
