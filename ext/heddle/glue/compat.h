@@ -26,6 +26,9 @@
 
 #define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
 
+/* 3.3 and 3.4: IO#close waits for the threads that use the IO by a mutex, and each hands it over by unblock. */
+#define HD_CLOSE_HANDS_OVER_A_MUTEX (RUBY_API_VERSION_CODE < 40000)
+
 /* 4.0: BlockingOperation objects; 3.4 passes a Proc. Both answer to `call`. */
 
 #endif

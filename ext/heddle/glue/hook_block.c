@@ -1,9 +1,16 @@
 /* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
 #include <errno.h>
 
+#include "closer.h"
 #include "hand_over.h"
 #include "park.h"
 #include "timed_sleep.h"
+
+/* An object without a class: the Mutex of an autoload, or of a close. */
+static bool is_hidden(VALUE object)
+{
+    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
+}
 
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
@@ -15,6 +22,10 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
+    if (is_hidden(argv[0]) && hd_closer_waits(scheduler)) {
+        hd_closer_wait(scheduler, HD_WAIT_FOR_BLOCK, argv[0]);
+        return Qtrue;
+    }
     hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
@@ -38,6 +49,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     hd_wait *wait = hd_wait_of(scheduler, fiber);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil))
         hd_hand_over(scheduler, wait, blocker);
+    if (hd_is_a(blocker, rb_cThread) && (!wait || wait->kind == HD_WAIT_FOR_SLEEP)) hd_closer_unblocked(fiber);
     errno = saved;
     return Qnil;
 }
@@ -50,6 +62,10 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     VALUE duration = argc ? argv[0] : Qnil;
+    if (NIL_P(duration) && hd_closer_waits(scheduler)) {
+        hd_closer_wait(scheduler, HD_WAIT_FOR_SLEEP, Qnil);
+        return Qtrue;
+    }
     hd_timed_sleep *timed = hd_timed_sleep_take(scheduler);
     hd_wake wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))

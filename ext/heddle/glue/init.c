@@ -1,4 +1,5 @@
 /* The list of inits: what the extension defines. */
+#include "closer.h"
 #include "hand_over.h"
 #include "interrupt_mask.h"
 #include "quick.h"
@@ -34,5 +35,6 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_timed_sleep();
     hd_init_quick();
     hd_init_watch();
+    hd_init_closer();
     hd_init_tcp_connect();
 }

@@ -405,6 +405,19 @@ bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
     return settled;
 }
 
+/* A wake for an IO that is on its way gives way to an exception: nothing has been done yet, and the fiber may never wait
+ * again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
+static bool change_wake(hd_wait *wait, VALUE exception)
+{
+    bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
+    bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
+                  RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
+    if (wait->state != HD_WAIT_READY || !(ready || closed)) return false;
+    wait->wake = HD_WOKEN_BY_EXCEPTION;
+    wait->exception = (hd_word)exception;
+    return true;
+}
+
 /* Raises the exception when the fiber parks next. */
 static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
@@ -422,6 +435,6 @@ void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
-    if (wait && hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception)) return;
+    if (wait && (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception) || change_wake(wait, exception))) return;
     if (RTEST(rb_fiber_alive_p(fiber))) put_off(scheduler, fiber, exception);
 }

@@ -9,16 +9,39 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+typedef struct {
+    hd_node node; /* in scheduler->quick */
+    hd_scheduler *scheduler;
+    VALUE fiber;
+    unsigned generation; /* the reactor's: a fork in between voids the record */
+} quick_call;
+
 static VALUE no_longer_quick(VALUE pointer)
 {
-    ((hd_scheduler *)pointer)->quick_fiber = Qnil;
+    quick_call *call = (void *)pointer;
+    hd_scheduler_check_fork(call->scheduler);
+    if (call->generation == call->scheduler->reactor.generation) hd_node_remove(&call->node);
     return Qnil;
 }
 
 VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument)
 {
-    scheduler->quick_fiber = rb_fiber_current();
-    return rb_ensure(function, argument, no_longer_quick, (VALUE)scheduler);
+    quick_call call = {
+        .scheduler = scheduler,
+        .fiber = rb_fiber_current(),
+        .generation = scheduler->reactor.generation,
+    };
+    hd_list_push_front(&scheduler->quick, &call.node);
+    return rb_ensure(function, argument, no_longer_quick, (VALUE)&call);
+}
+
+bool hd_quick(const hd_scheduler *scheduler)
+{
+    if (hd_list_empty(&scheduler->quick)) return false;
+    VALUE fiber = rb_fiber_current();
+    for (hd_node *node = hd_list_first(&scheduler->quick); node; node = hd_list_after(&scheduler->quick, node))
+        if (HD_CONTAINER_OF(node, quick_call, node)->fiber == fiber) return true;
+    return false;
 }
 
 static VALUE quickly(VALUE self)
@@ -28,7 +51,7 @@ static VALUE quickly(VALUE self)
 
 static VALUE quick_p(VALUE self)
 {
-    return HD_BOOL(hd_scheduler_get(self)->quick_fiber == rb_fiber_current());
+    return HD_BOOL(hd_quick(hd_scheduler_get(self)));
 }
 
 /* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
@@ -50,11 +73,19 @@ static bool status_of(const char *path, struct stat *status)
     return known;
 }
 
+/* The path of a Pathname or the like, or what was given. */
+static VALUE path_of(VALUE object)
+{
+    VALUE path = rb_check_funcall(object, rb_intern("to_path"), 0, NULL);
+    return RB_UNDEF_P(path) ? object : path;
+}
+
 /* What a path leads to, if the kernel knows that by heart: :file, :fifo, or nil for everything else. */
 static VALUE known_kind(VALUE self, VALUE path)
 {
     (void)self;
     struct stat status;
+    path = path_of(path);
     if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;
     if (!status_of(StringValueCStr(path), &status)) return Qnil;
     if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
@@ -65,10 +96,20 @@ static VALUE known_kind(VALUE self, VALUE path)
 static VALUE known_p(VALUE self, VALUE path)
 {
     (void)self;
+    path = path_of(path);
     if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qtrue;
     int fd = look_up(StringValueCStr(path));
     if (fd >= 0) close(fd);
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
+}
+
+/* For a thread of the pool: does a blocking operation of Ruby's. The errno that it leaves, or 0. */
+static VALUE errno_of(VALUE self, VALUE operation)
+{
+    (void)self;
+    errno = 0;
+    rb_funcall(operation, rb_intern("call"), 0);
+    return INT2FIX(errno);
 }
 
 typedef struct {
@@ -97,6 +138,7 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 void hd_init_quick(void)
 {
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
+    rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
     rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
     rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
     rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);

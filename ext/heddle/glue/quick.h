@@ -7,6 +7,9 @@
 /* Calls the function; what it offers to blocking_operation_wait meanwhile runs on this thread. */
 VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
 
+/* Is the current fiber in such a call? */
+bool hd_quick(const hd_scheduler *scheduler);
+
 void hd_init_quick(void);
 
 #endif

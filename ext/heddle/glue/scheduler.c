@@ -70,7 +70,6 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->root);
     rb_gc_mark(scheduler->fatal);
     rb_gc_mark(scheduler->pending);
-    rb_gc_mark(scheduler->quick_fiber);
     rb_gc_mark(scheduler->fiber_body);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
     if (scheduler->fork_generation != hd_fork_generation) return;
@@ -112,10 +111,10 @@ static VALUE scheduler_alloc(VALUE class)
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
     scheduler->thread = scheduler->home = scheduler->root = scheduler->fatal = scheduler->pending = Qnil;
-    scheduler->quick_fiber = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);
+    hd_list_init(&scheduler->quick);
     hd_node_init(&scheduler->watch_node);
     if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
@@ -132,6 +131,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);
+    hd_list_init(&scheduler->quick);
     hd_node_init(&scheduler->watch_node);
     scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
     scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;

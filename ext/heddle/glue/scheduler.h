@@ -18,10 +18,10 @@ typedef struct hd_scheduler {
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
     hd_list masks;             /* the Thread.handle_interrupt blocks of its fibers; see interrupt_mask.c */
+    hd_list quick;             /* the fibers whose blocking operation cannot take time; see quick.h */
     hd_node watch_node;        /* in the list of those that have had a timeout; see watch.c */
     struct hd_timed_sleep *timed_sleep; /* a Mutex#sleep that is about to call kernel_sleep, or NULL */
     unsigned fork_generation;
-    VALUE quick_fiber;       /* the fiber whose blocking operation cannot take time; or nil */
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
     int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
     unsigned starts;       /* fibers started so far */

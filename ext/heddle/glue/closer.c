@@ -1,0 +1,141 @@
+/* See closer.h. */
+#include "closer.h"
+
+#include "park.h"
+#include "quick.h"
+
+/* A closer looks again after so long: an unblock that comes before its sleep is lost. */
+enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS };
+
+#if HD_CLOSE_HANDS_OVER_A_MUTEX
+
+/* Exported for the library objspace. Its callback must not allocate. */
+void rb_objspace_reachable_objects_from(VALUE object, void callback(VALUE, void *), void *data);
+
+enum { HIDDEN_MAX = 16 };
+
+/* Objects without a class that another one refers to, also from its stack. */
+typedef struct {
+    VALUE found[HIDDEN_MAX];
+    int count;
+} hidden;
+
+static const rb_data_type_t *mutex_type;
+
+static void add(VALUE object, hidden *hidden)
+{
+    if (hidden->count < HIDDEN_MAX) hidden->found[hidden->count++] = object;
+}
+
+static void add_hidden_array(VALUE object, void *hidden)
+{
+    if (!RBASIC_CLASS(object) && RB_TYPE_P(object, T_ARRAY)) add(object, hidden);
+}
+
+static void add_hidden_mutex(VALUE object, void *hidden)
+{
+    if (RBASIC_CLASS(object) || !RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return;
+    if (RTYPEDDATA_TYPE(object) == mutex_type) add(object, hidden);
+}
+
+static hidden hidden_in(VALUE object, void add(VALUE, void *))
+{
+    hidden hidden = {.count = 0};
+    rb_objspace_reachable_objects_from(object, add, &hidden);
+    return hidden;
+}
+
+static int masks_error(VALUE class, VALUE timing, VALUE masked)
+{
+    if (!RB_TYPE_P(class, T_CLASS) && !RB_TYPE_P(class, T_MODULE)) return ST_CONTINUE;
+    if (timing == ID2SYM(rb_intern("immediate")) || !RTEST(rb_class_inherited_p(rb_eIOError, class)))
+        return ST_CONTINUE;
+    *(bool *)masked = true;
+    return ST_STOP;
+}
+
+/* Of the two hidden lists of a thread, one holds what is to be raised in it (a number: a kill), the other the masks of
+ * Thread.handle_interrupt. */
+static bool error_will_be_raised(void)
+{
+    bool sent = false, masked = false;
+    hidden lists = hidden_in(rb_thread_current(), add_hidden_array);
+    for (int i = 0; i < lists.count; i++) {
+        for (long j = 0; j < RARRAY_LEN(lists.found[i]); j++) {
+            VALUE element = RARRAY_AREF(lists.found[i], j);
+            if (RB_TYPE_P(element, T_HASH))
+                rb_hash_foreach(element, masks_error, (VALUE)&masked);
+            else if (RB_SYMBOL_P(element))
+                masked = masked || element != ID2SYM(rb_intern("immediate"));
+            else
+                sent = sent || RB_FIXNUM_P(element) || RTEST(rb_obj_is_kind_of(element, rb_eIOError));
+        }
+    }
+    return sent && !masked;
+}
+
+void hd_closer_unblocked(VALUE closer)
+{
+    if (!RTEST(rb_obj_is_fiber(closer)) || !error_will_be_raised()) return; /* then Ruby unlocks it */
+    hidden mutexes = hidden_in(closer, add_hidden_mutex);
+    VALUE error = rb_errinfo();
+    for (int i = 0, failed = 1; i < mutexes.count && failed; i++) {
+        if (!RTEST(rb_mutex_locked_p(mutexes.found[i]))) continue;
+        rb_protect(rb_mutex_unlock, mutexes.found[i], &failed); /* (only the fiber that holds it can) */
+        if (failed) rb_set_errinfo(error);
+    }
+}
+
+void hd_init_closer(void)
+{
+    mutex_type = RTYPEDDATA_TYPE(rb_mutex_new());
+}
+
+#else
+
+void hd_closer_unblocked(VALUE closer)
+{
+    (void)closer;
+}
+
+void hd_init_closer(void) {}
+#endif
+
+bool hd_closer_waits(const hd_scheduler *scheduler)
+{
+    return hd_quick(scheduler);
+}
+
+typedef struct {
+    hd_scheduler *scheduler;
+    hd_wait_kind kind;
+    VALUE subject;
+} closer_wait;
+
+static VALUE park(VALUE pointer)
+{
+    closer_wait *wait = (void *)pointer;
+    int64_t deadline_ns = wait->kind == HD_WAIT_FOR_SLEEP ? hd_clock_now() + LOOK_AGAIN_NS : HD_NO_DEADLINE;
+    hd_park(wait->scheduler, wait->kind, wait->subject, deadline_ns);
+    return Qnil;
+}
+
+void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
+{
+    closer_wait wait = {scheduler, kind, subject};
+    VALUE error = rb_errinfo(), put_off = Qnil;
+    int state = 0, killed = 0;
+    do {
+        rb_protect(park, (VALUE)&wait, &state);
+        if (!state) break;
+        if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) {
+            if (NIL_P(put_off)) put_off = rb_errinfo();
+            rb_set_errinfo(error);
+        }
+        else {
+            killed = state; /* its errinfo can only be left as it is */
+        }
+    } while (state);
+    if (killed) rb_jump_tag(killed);
+    if (!NIL_P(put_off)) hd_interrupt_fiber(scheduler, rb_fiber_current(), put_off);
+}
