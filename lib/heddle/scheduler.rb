@@ -73,7 +73,9 @@ module Heddle
     def blocking_operation_wait(work)
       return Fiber.blocking { work.call } if quick? # (a non-blocking fiber would be asked again)
 
-      offload(work)
+      value = nil
+      offload(-> { -errno_of(-> { value = work.call }) }, whole: true)
+      value
     end
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and

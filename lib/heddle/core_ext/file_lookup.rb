@@ -12,8 +12,7 @@ module Heddle
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler) && (path.is_a?(String) || path.respond_to?(:to_path))
 
-        known = scheduler.__send__(:known?, path.respond_to?(:to_path) ? path.to_path : path)
-        known ? yield : FileWait.run(&block)
+        scheduler.__send__(:known?, path) ? yield : FileWait.run(&block)
       end
 
       # For File's methods that only look.

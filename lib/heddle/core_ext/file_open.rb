@@ -6,16 +6,16 @@ module Heddle
     # then). A plain file that the kernel knows already is opened on the spot (Ruby 3.4+ hands every open to a worker,
     # which costs three times what reading a small file does).
     module FileOpen
-      # Runs the block, which opens +path+, or +fifo+ where that leads to one.
-      def self.open(path, arguments, options, fifo:, &block)
+      # Runs the block, which opens +path+, or +fifo+ where that leads to one, or +other+ for a file that may take time.
+      def self.open(path, arguments, options, fifo:, other: nil, &block)
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
-        case scheduler.__send__(:known_kind, path.respond_to?(:to_path) ? path.to_path : path)
-        when :fifo then fifo ? fifo.call : yield
-        when :file then only_reads?(arguments, options) ? scheduler.__send__(:quickly, &block) : yield
-        else yield
-        end
+        kind = scheduler.__send__(:known_kind, path)
+        return fifo ? fifo.call : yield if kind == :fifo
+        return scheduler.__send__(:quickly, &block) if kind == :file && only_reads?(arguments, options)
+
+        other ? other.call : yield
       end
 
       # Opens a FIFO on a thread of the pool and yields the descriptor. (File.open there would lose it when the fiber is
@@ -53,6 +53,23 @@ module Heddle
       end
       private_class_method :only_reads?
 
+      # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker do
+      # it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
+      def self.write(path, data, offset, options, &)
+        mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
+        by_hand = lambda do
+          File.open(path, mode: mode, **options) do |file|
+            file.seek(offset) if offset
+            file.write(data)
+          end
+        end
+        other = by_hand if CLOSES_BY_WORKER && !path.to_s.start_with?("|") # (IO.write: a command)
+        FileOpen.open(path, ["w"], options, fifo: by_hand, other: other, &)
+      end
+
+      CLOSES_BY_WORKER = RUBY_VERSION >= "3.4"
+      private_constant :CLOSES_BY_WORKER
+
       # For File.
       module Initialize
         # @private
@@ -60,9 +77,10 @@ module Heddle
           path, *rest = arguments
           flags = FileOpen.fifo_flags(rest, options)
           fifo = flags && lambda do
-            FileOpen.open_fifo(path.respond_to?(:to_path) ? path.to_path : path, flags) do |descriptor|
+            name = path.respond_to?(:to_path) ? path.to_path : path
+            FileOpen.open_fifo(name, flags) do |descriptor|
               mode = rest.first || options[:mode] || "r" # (with path: it has to be a keyword)
-              super(descriptor, **options.except(:perm), mode: mode, path: path.to_s)
+              super(descriptor, **options.except(:perm), mode: mode, path: name)
               self
             end
           end
@@ -93,14 +111,12 @@ module Heddle
 
         # @private
         def write(path, data, offset = nil, **options)
-          fifo = -> { File.open(path, mode: "w", **options) { |file| file.write(data) } } unless offset
-          FileOpen.open(path, ["w"], options, fifo: fifo) { super }
+          FileOpen.write(path, data, offset, options) { super }
         end
 
         # @private
         def binwrite(path, data, offset = nil, **options)
-          fifo = -> { File.open(path, mode: "wb", **options) { |file| file.write(data) } } unless offset
-          FileOpen.open(path, ["w"], options, fifo: fifo) { super }
+          FileOpen.write(path, data, offset, { binmode: true, **options }) { super }
         end
       end
     end

@@ -9,11 +9,13 @@ module Heddle
       # Seconds between two attempts to interrupt the system call of one that makes something.
       STOP_INTERVAL = 0.002
 
-      # +discard+: what to do with a result that nobody takes. The operation makes something (a descriptor) that a Stop
-      # after its system call would lose: it strikes only the call itself, again and again, for that may not have begun.
-      def initialize(work, discard: nil)
+      # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
+      # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
+      # +discard+: what to do with a result that nobody takes.
+      def initialize(work, discard: nil, whole: !discard.nil?)
         @work = work
         @discard = discard
+        @whole = whole
         @done = Completion.new("a blocking operation on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
@@ -24,7 +26,7 @@ module Heddle
       def run
         return unless @lock.synchronize { @thread = Thread.current unless @stopped }
 
-        @result = Thread.handle_interrupt(Stop => @discard ? :never : :immediate) { @work.call }
+        @result = Thread.handle_interrupt(Stop => @whole ? :never : :immediate) { @work.call }
       rescue Exception => e # rubocop:disable Lint/RescueException -- handed to the fiber that waits
         @error = e
       ensure
@@ -58,7 +60,7 @@ module Heddle
       def wait_until_done
         until @done.closed?
           @done.pop(timeout: (STOP_INTERVAL if @stopped))
-          stop if @stopped && @discard
+          stop if @stopped && @whole
         end
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised when the operation has ended
         @interruption ||= e
@@ -76,7 +78,7 @@ module Heddle
       # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
       # result is returned, and the exception is raised when the fiber waits next.
       def outcome
-        raise @interruption if @interruption && (@error || @result.nil?)
+        raise @interruption if @interruption && (@error || @result.nil? || @result == -Errno::EINTR::Errno)
         raise @error if @error
 
         Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption

@@ -35,10 +35,10 @@ module Heddle
       #
       # @param work [#call]
       # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it
-      # @param discard [#call, nil] see BlockingJob
+      # @param options [Hash] see BlockingJob
       # @return [Object] what it returns
-      def run(work, lasting: false, discard: nil)
-        job = BlockingJob.new(work, discard: discard)
+      def run(work, lasting: false, **options)
+        job = BlockingJob.new(work, **options)
         @lock.synchronize do
           @busy += 1
           @lasting += 1 if lasting

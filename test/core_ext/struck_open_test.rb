@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "pathname"
+require_relative "../test_helper"
+
+# A fiber that is cancelled while it opens a file on a thread of the pool loses no descriptor: either nothing was
+# opened, or the file is opened, and the fiber hears of it at its next wait.
+contract "StruckOpen" do
+  def setup
+    super
+    heddle_only("tasks")
+    @folder = Dir.mktmpdir
+    @path = File.join(@folder, "file")
+    File.write(@path, "as it was")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder) if @folder
+    super
+  end
+
+  def strike(rounds, &block)
+    rounds.times do
+      task = Heddle.spawn(&block)
+      sleep(rand * 0.0002)
+      task.cancel.wait
+    end
+  end
+
+  { "open_to_write" => ->(path) { File.open(path, "w") { nil } },
+    "open_and_write" => ->(path) { File.open(path, "w") { |file| file.write("x" * 100) } },
+    "kernel_open" => ->(path) { __send__(:open, path, "a") { nil } },
+    "write" => ->(path) { File.write(path, "x") },
+    "binwrite_at_an_offset" => ->(path) { File.binwrite(path, "x", 5) },
+    "sysopen" => ->(path) { IO.for_fd(IO.sysopen(path)).close },
+    "a_folder" => ->(path) { Dir.open(File.dirname(path)).close } }.each do |name, operation|
+    define_method("test_#{name}") do
+      reactor do
+        strike(20) { operation.call(@path) }
+        before = descriptor_count
+        GC.disable # what is collected is closed
+        strike(400) { operation.call(@path) }
+
+        assert_equal(before, descriptor_count)
+      ensure
+        GC.enable
+      end
+    end
+  end
+
+  # Though none of its operations fails.
+  def test_it_ends
+    skip("opens on the spot: it never waits") if RUBY_VERSION < "3.4"
+    reactor do
+      task = Heddle.spawn { loop { File.open(@path, "w") { nil } } }
+      settle
+      task.cancel
+
+      assert(task.wait(10))
+    end
+  end
+
+  def test_what_is_written
+    reactor do
+      assert_equal(5, File.write(@path, "first"))
+      assert_equal(3, File.write(@path, "two", 5))
+      assert_equal(2, File.binwrite(Pathname(@path), "\xff\n", 8))
+      assert_equal("firsttwo\xff\n".b, File.binread(@path))
+      assert_equal(1, File.write(@path, "!", mode: "a", perm: 0o600))
+      assert_equal("firsttwo\xff\n!".b, File.binread(@path))
+      assert_raises(Errno::ENOTDIR) { File.write("#{@path}/none", "x") }
+      assert_raises(Errno::EACCES, Errno::EISDIR) { File.write(@folder, "x") }
+    end
+  end
+end
