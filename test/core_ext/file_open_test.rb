@@ -51,6 +51,29 @@ contract "FileOpen" do
     end
   end
 
+  # The descriptor is the File's then, and is not closed a second time, when its number may be another file's.
+  def test_a_fifo_struck_when_the_file_has_just_been_made
+    heddle_only("what strikes is a hook of Ruby's")
+    file = nil
+    strike = TracePoint.new(:c_return) do |point|
+      next unless point.method_id == :initialize && point.self.is_a?(File)
+
+      strike.disable
+      file = point.self
+      raise ZeroDivisionError
+    end
+    reactor do
+      path = fifo
+
+      File.open(path, File::RDWR | File::NONBLOCK) do
+        assert_raises(ZeroDivisionError) { strike.enable(target_thread: Thread.current) { File.open(path, "w") } }
+      end
+
+      assert_predicate(file.stat, :pipe?)
+      file.close
+    end
+  end
+
   def test_a_fifo_that_nobody_opens_is_cancelled
     heddle_only("the fiber is interrupted")
     reactor do

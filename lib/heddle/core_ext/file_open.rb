@@ -18,9 +18,10 @@ module Heddle
         other ? other.call : yield
       end
 
-      # Opens a FIFO on a thread of the pool and yields the descriptor. (File.open there would lose it when the fiber is
-      # struck at the wrong moment, and not end at all on Ruby 3.4+, which opens once more after EINTR.)
-      def self.open_fifo(path, flags)
+      # Opens a FIFO on a thread of the pool and yields the descriptor, of which +file+ is to be made. (File.open there
+      # would lose it when the fiber is struck at the wrong moment, and not end at all on Ruby 3.4+, which opens once
+      # more after EINTR.)
+      def self.open_fifo(file, path, flags)
         scheduler = Fiber.current_scheduler
         work = lambda do
           result = scheduler.__send__(:open_descriptor, path, flags)
@@ -28,10 +29,19 @@ module Heddle
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
         descriptor = scheduler.__send__(:offload, work, lasting: true, discard: CLOSE)
-        opened = yield(descriptor)
+        yield(descriptor)
       ensure
-        CLOSE.call(descriptor) if descriptor && !opened
+        CLOSE.call(descriptor) if descriptor && !owns?(file, descriptor)
       end
+
+      # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed
+      # here and once more with the file, when the number may be another's.
+      def self.owns?(file, descriptor)
+        file.fileno == descriptor
+      rescue IOError
+        false # it is nobody's yet
+      end
+      private_class_method :owns?
 
       CLOSE = ->(descriptor) { IO.for_fd(descriptor).close }
       private_constant :CLOSE
@@ -78,7 +88,7 @@ module Heddle
           flags = FileOpen.fifo_flags(rest, options)
           fifo = flags && lambda do
             name = path.respond_to?(:to_path) ? path.to_path : path
-            FileOpen.open_fifo(name, flags) do |descriptor|
+            FileOpen.open_fifo(self, name, flags) do |descriptor|
               mode = rest.first || options[:mode] || "r" # (with path: it has to be a keyword)
               super(descriptor, **options.except(:perm), mode: mode, path: name)
               self
