@@ -11,6 +11,7 @@ require_relative "core_ext/file_wait"
 require_relative "core_ext/fork"
 require_relative "core_ext/handle_interrupt"
 require_relative "core_ext/io_close"
+require_relative "core_ext/joined_write"
 require_relative "core_ext/pwrite" if RUBY_VERSION < "4.0"
 require_relative "core_ext/reverse_lookup"
 require_relative "core_ext/service_names" # (below tcp_connect, which knows them)

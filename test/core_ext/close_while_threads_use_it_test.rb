@@ -26,6 +26,13 @@ contract "CloseWhileThreadsUseIt" do
     thread
   end
 
+  # Ends the read(2) of those who are still in it.
+  def leave(writer)
+    writer.write("x")
+  rescue Errno::EPIPE
+    nil
+  end
+
   def teardown
     @users&.each { |thread| thread.kill.join }
     super
@@ -67,7 +74,7 @@ contract "CloseWhileThreadsUseIt" do
       thread_that(outcomes) { Thread.handle_interrupt(IOError => :never) { reader.sysread(1) } }
       closing = go { reader.close }
       settle
-      writer.write("x")
+      leave(writer)
 
       assert_includes(["x", IOError], outcomes.pop(timeout: 10))
       assert_nil(closing.value)
@@ -87,7 +94,7 @@ contract "CloseWhileThreadsUseIt" do
       sleep(0) # closing has begun
       closing.cancel
       settle
-      writer.write("x")
+      leave(writer)
       closing.wait
 
       assert_includes(["x", IOError], outcomes.pop(timeout: 10))

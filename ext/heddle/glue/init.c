@@ -2,6 +2,7 @@
 #include "closer.h"
 #include "hand_over.h"
 #include "interrupt_mask.h"
+#include "joined_write.h"
 #include "quick.h"
 #include "scheduler.h"
 #include "service_names.h"
@@ -36,5 +37,6 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_quick();
     hd_init_watch();
     hd_init_closer();
+    hd_init_joined_write();
     hd_init_tcp_connect();
 }

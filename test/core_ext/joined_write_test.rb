@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "pathname"
+require_relative "../test_helper"
+
+# A line that is written to a socket is one packet, not the text and then the newline.
+contract "JoinedWrite" do
+  # What each system call has written: a socket that keeps them apart tells.
+  def packets
+    sender, receiver = UNIXSocket.pair(:SEQPACKET).map { |socket| keep(socket) }
+    reactor { yield sender }
+    sender.close
+    Array.new(20) { receiver.recv(1_000_000) }.take_while { |packet| !packet.to_s.empty? }
+  end
+
+  def test_puts
+    assert_equal(%W[one\n two\n 3\n \n], packets { |socket| socket.puts("one", "two\n", [3], "") })
+  end
+
+  def test_several_strings
+    assert_equal(["4\r\nbody\r\n"], packets { |socket| assert_equal(9, socket.write("4\r\n", "body", "\r\n")) })
+  end
+
+  def test_what_is_no_string
+    assert_equal(["1a/b"], packets { |socket| assert_equal(4, socket.write(1, :a, Pathname("/b"))) })
+  end
+
+  def test_bytes_and_text
+    body = "\xFF\x00".b
+
+    assert_equal(["head ".b + body], packets { |socket| assert_equal(7, socket.write("head ", body)) })
+  end
+
+  def test_encodings_that_do_not_mix
+    got = packets { |socket| assert_equal(4, socket.write("é", "\xE9".b, "!")) }.join.b
+
+    assert_equal("\xC3\xA9\xE9!".b, got)
+  end
+
+  def test_much
+    big = "x" * 300_000
+    reactor do
+      one, other = socket_pair
+      reading = go { other.read }
+
+      assert_equal(300_001, one.write(big, "\n"))
+      one.close
+
+      assert_equal("#{big}\n", reading.value)
+    end
+  end
+
+  def test_a_buffered_file_stays_buffered
+    path = File.join(tempdir, "file")
+    reactor do
+      File.open(path, "w") do |file|
+        file.puts("line")
+
+        assert_equal(0, File.size(path))
+        assert_equal(3, file.write("a", "b", "\n"))
+      end
+
+      assert_equal("line\nab\n", File.read(path))
+    end
+  end
+
+  def test_an_external_encoding
+    reader, writer = pipe
+    reactor do
+      writer.set_encoding("UTF-16LE:UTF-8")
+      writer.write("é", "a")
+      writer.close
+
+      assert_equal("#{"é".encode("UTF-16LE").b}a\0", reader.binmode.read)
+    end
+  end
+
+  def test_closed
+    one, = socket_pair
+    one.close
+
+    reactor { assert_raises(IOError) { one.write("a", "b") } }
+  end
+end
