@@ -192,7 +192,7 @@ static bool computes(timeout *due)
 {
     hd_scheduler *scheduler = due->scheduler;
     if (!NIL_P(due->sent) || hd_wait_of_chain(scheduler, due->root) ||
-        mask_of(due, due->fiber) != HD_MASK_IMMEDIATE || !runs(scheduler->thread, due->root))
+        hd_interrupt_masked_somewhere(scheduler, class_of(due)) || !runs(scheduler->thread, due->root))
         return false;
     bool suspected = due->suspected && due->parks == scheduler->parks;
     due->suspected = true;

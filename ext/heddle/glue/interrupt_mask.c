@@ -54,6 +54,17 @@ hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE
     return timing == ID2SYM(rb_intern("on_blocking")) ? HD_MASK_ON_BLOCKING : HD_MASK_IMMEDIATE;
 }
 
+bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception)
+{
+    lookup lookup = {RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
+    for (hd_node *node = hd_list_first(&scheduler->masks); node; node = hd_list_after(&scheduler->masks, node)) {
+        rb_hash_foreach(HD_CONTAINER_OF(node, mask_record, node)->timings, consider, (VALUE)&lookup);
+        if (!NIL_P(lookup.nearest) && lookup.timing != ID2SYM(rb_intern("immediate"))) return true;
+        lookup.nearest = Qnil;
+    }
+    return false;
+}
+
 void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exception)
 {
     VALUE timing;

@@ -59,15 +59,15 @@ static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
-/* Raises what the thread was sent. The handle_interrupt mask is the thread's, not the fiber's: a fiber parked
- * inside handle_interrupt(X => :never) must not make the thread immortal, so the loop looks past the mask. */
+/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
+ * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them. */
 static void check_interrupts(hd_scheduler *scheduler)
 {
     scheduler->check_interrupts = scheduler->interrupted = false;
     rb_thread_check_ints();
     if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
     VALUE mask = rb_hash_new();
-    rb_hash_aset(mask, rb_cObject, ID2SYM(rb_intern("immediate")));
+    rb_hash_aset(mask, rb_cInteger, ID2SYM(rb_intern("immediate")));
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 
