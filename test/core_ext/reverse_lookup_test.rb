@@ -78,7 +78,6 @@ contract "ReverseLookup" do
     show("peeraddr, of its own") { tcp.tap { |one| one.do_not_reverse_lookup = false }.peeraddr }
     show("peeraddr, closed") { tcp.tap(&:close).peeraddr(true) }
     show("recvfrom") { udp_pair.recvfrom(10) }
-    show("recvfrom_nonblock") { udp_pair.then { |one| one.wait_readable && one.recvfrom_nonblock(10) } }
     show("getaddrinfo") { Socket.getaddrinfo("127.0.0.1", 8123, nil, :STREAM, nil, nil, true) }
     show("getaddrinfo, nothing") { Socket.getaddrinfo(*[nil] * 7).first }
     show("getaddrinfo, too few") { Socket.getaddrinfo("127.0.0.1") }

@@ -69,16 +69,6 @@ module Heddle
         end
       end
 
-      # For UDPSocket.
-      module ForUDPSocket
-        # @see https://docs.ruby-lang.org/en/master/UDPSocket.html#method-i-recvfrom_nonblock
-        def recvfrom_nonblock(*, **)
-          return super if do_not_reverse_lookup || !ReverseLookup.scheduler_for(nil)
-
-          FileWait.run { super }
-        end
-      end
-
       class << self
         # @param flags [Integer, nil] of getnameinfo
         # @return [Scheduler, nil] that can wait for the name; nil: Ruby itself does it, or no resolver is needed
@@ -120,4 +110,3 @@ end
 Addrinfo.prepend(Heddle::CoreExt::ReverseLookup::ForAddrinfo)
 Socket.singleton_class.prepend(Heddle::CoreExt::ReverseLookup::ForSocket)
 IPSocket.prepend(Heddle::CoreExt::ReverseLookup::ForIPSocket)
-UDPSocket.prepend(Heddle::CoreExt::ReverseLookup::ForUDPSocket)
