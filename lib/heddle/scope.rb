@@ -71,12 +71,12 @@ module Heddle
       raise if forked?
 
       note_cancel(e)
-      cancel_tasks
-      join_uninterrupted
+      end_tasks
       raise @failure if @failure && e.is_a?(Cancelled)
 
       raise
     ensure
+      end_tasks unless @tasks.empty? || forked? # the owner is being killed
       @open = false
       @scheduler.scopes.delete(self)
       @scheduler.withdraw(@owner, @interruption) if @interruption
@@ -113,6 +113,11 @@ module Heddle
         @all_ended.pop
       end
       raise @failure if @failure
+    end
+
+    def end_tasks
+      cancel_tasks
+      join_uninterrupted
     end
 
     def join_uninterrupted

@@ -101,11 +101,12 @@ module Heddle
       @fiber = Fiber.current
       Fiber[:heddle_scope] = @scope
       @value = yield
+      returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       @error = e
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
-      @error ||= Cancelled.new("the task's fiber was killed") unless @value || $!.nil?
+      @error ||= Cancelled.new("the task's fiber was killed") unless returned
       @finished = true
       @waiters&.close
       @scope&.task_ended(self)

@@ -75,6 +75,72 @@ contract "FiberRaise" do
     end
   end
 
+  # The one that waits has been resumed by the one that is struck.
+  chains = {
+    "a_fiber" => ->(io) { Fiber.new { io.gets }.resume },
+    "an_enumerator" => ->(io) { Enumerator.new { |lines| lines << io.gets }.next },
+    "a_fiber_in_a_fiber" => ->(io) { Fiber.new { Fiber.new { io.gets }.resume }.resume }
+  }
+  chains.each do |name, chain|
+    %i[raise kill].each do |strike|
+      define_method("test_#{strike}_while_#{name}_waits") do
+        reactor do
+          one, = socket_pair
+          events = []
+          job = Heddle.spawn do
+            events << Fiber.current
+            chain.call(one)
+          rescue ZeroDivisionError
+            events << :rescued
+          ensure
+            events << :ensured
+          end
+          settle
+          events.shift.__send__(strike, *(ZeroDivisionError if strike == :raise))
+          events << :caller_goes_on
+          job.wait
+
+          assert_equal([*(:rescued if strike == :raise), :ensured, :caller_goes_on], events)
+        end
+      end
+    end
+  end
+
+  def test_kill_of_the_fiber_of_a_nested_run
+    reactor do
+      fiber = nil
+      events = []
+      outer = Heddle.spawn do
+        fiber = Fiber.current
+        Heddle.run do
+          Heddle.spawn do
+            sleep
+          ensure
+            events << :inner_ended
+          end
+          sleep
+        end
+      end
+      settle
+      fiber.kill
+      outer.wait
+
+      assert_equal([:inner_ended], events)
+    end
+  end
+
+  def test_a_task_whose_fiber_was_killed_is_cancelled
+    reactor do
+      fiber = nil
+      task = Heddle.spawn { (fiber = Fiber.current) && sleep }
+      fiber.kill
+      task.wait
+
+      assert_predicate(task, :cancelled?)
+      assert_raises(Heddle::Cancelled) { task.value }
+    end
+  end
+
   def test_an_exception_that_nobody_rescues
     reactor do
       fiber = nil

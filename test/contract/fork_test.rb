@@ -127,7 +127,7 @@ contract "Fork" do
       parent = Process.pid
       Heddle.run(backend: #{backend.inspect}) do
         Fiber.schedule do
-          sleep(0.2)
+          sleep(1)
         ensure
           puts "ensured in \#{Process.pid == parent ? "parent" : "child"}"
         end

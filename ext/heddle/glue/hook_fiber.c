@@ -1,4 +1,6 @@
 /* The hooks fiber (Fiber.schedule) and yield, and the switches that Fiber#raise and Fiber#kill need. */
+#include <string.h>
+
 #include "park.h"
 
 static VALUE cFiber, eFiberError;
@@ -146,13 +148,21 @@ static VALUE call_super(VALUE pointer)
     return rb_call_super_kw(call->argc, call->argv, call->keywords);
 }
 
+/* Has it resumed another fiber, which Heddle may have parked? Ruby strikes that one then, and tells it only here. */
+static bool resumes_another(VALUE fiber)
+{
+    VALUE text = rb_inspect(fiber);
+    return strstr(StringValueCStr(text), " by resuming)") != NULL;
+}
+
 /* Prepended to Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
 {
     super_call call = {argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend || !hd_wait_of(scheduler, fiber))
+    if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
+        (!hd_wait_of(scheduler, fiber) && !resumes_another(fiber)))
         return call_super((VALUE)&call);
     return hd_park_ready(scheduler, true, call_super, (VALUE)&call);
 }
