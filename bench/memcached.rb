@@ -28,6 +28,7 @@ module Bench
   # Measures all variants on all peers and prints the tables.
   class MemcachedBench
     CHILD = File.join(ROOT, "memcached", "child.rb")
+    PAIR = File.join(ROOT, "memcached", "pair.rb")
     # Seconds after which a child is taken to hang.
     ANSWER_LIMIT = 120
 
@@ -49,8 +50,12 @@ module Bench
       load_peers
       start_server
       @samples = @peers.product(@variants).to_h { |key| [key, []] }
-      @rounds.times { round }
-      report = Memcached::Report.new(@samples, facts, @missing)
+      ratios = []
+      @rounds.times do
+        round
+        ratios.concat(pair)
+      end
+      report = Memcached::Report.new(@samples, facts, @missing, ratios)
       puts @json ? report.to_json : report.to_s(:unicode)
       File.write(@output, report.to_s(:markdown)) if @output
     rescue Interrupt
@@ -140,18 +145,28 @@ module Bench
       [(@n / 10).clamp(1..), *turns.select(&:positive?)]
     end
 
-    def start(peer, variant)
-      flag = ("--#{"disable-" unless @yjit}yjit" if Runner::YJIT)
-      IO.popen([Runner::CLEAN_ENV.merge(@gems.env, peer.env), RbConfig.ruby, *flag, "-W:no-experimental", CHILD,
-                peer.name, variant.name, @server.port.to_s, { pgroup: true }], "r+")
+    # Heddle with a limit beside Heddle without one, in one process. Returns ratios.
+    def pair
+      peer = @peers.find { |one| one.name.start_with?("heddle") } or return []
+      child = popen(peer, PAIR, @server.port, 2 * @n)
+      JSON.parse(answer_of(child) || abort("#{PAIR}: no answer"))
+    ensure
+      stop(child) if child
     end
+
+    def start(peer, variant) = popen(peer, CHILD, variant.name, @server.port)
+
+    def popen(peer, script, *arguments)
+      flag = ("--#{"disable-" unless @yjit}yjit" if Runner::YJIT)
+      IO.popen([Runner::CLEAN_ENV.merge(@gems.env, peer.env), RbConfig.ruby, *flag, "-W:no-experimental", script,
+                peer.name, *arguments.map(&:to_s), { pgroup: true }], "r+")
+    end
+
+    def answer_of(child) = child.wait_readable(ANSWER_LIMIT) && child.gets
 
     def ask(peer, variant, child, iterations)
       child.puts(iterations)
-      line = child.wait_readable(ANSWER_LIMIT) && child.gets
-      abort("#{peer.name}, #{variant.name}: no answer") unless line
-
-      answer = JSON.parse(line)
+      answer = JSON.parse(answer_of(child) || abort("#{peer.name}, #{variant.name}: no answer"))
       expected = Memcached::Workload.gets(iterations)
       return answer if answer.fetch("right") == expected
 

@@ -14,7 +14,8 @@ module TestSupport
 
       private
 
-      def command = [self.class.program, "-l", "127.0.0.1", "-p", port.to_s, "-U", "0", "-m", "16"]
+      # With one thread no connection is luckier than another.
+      def command = [self.class.program, "-l", "127.0.0.1", "-p", port.to_s, "-U", "0", "-m", "16", "-t", "1"]
     end
   end
 end
