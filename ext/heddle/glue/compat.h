@@ -26,6 +26,9 @@
 
 #define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
 
+/* 3.3: accept, recv and the like take the end of an IO#timeout for an EAGAIN. */
+#define HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT (RUBY_API_VERSION_CODE < 30400)
+
 /* 3.3 and 3.4: IO#close waits for the threads that use the IO by a mutex, and each hands it over by unblock. */
 #define HD_CLOSE_HANDS_OVER_A_MUTEX (RUBY_API_VERSION_CODE < 40000)
 

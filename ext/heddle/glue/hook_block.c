@@ -27,7 +27,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
         return Qtrue;
     }
     hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
-    hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_from(argc > 1 ? argv[1] : Qnil));
+    hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil));
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
 }
 

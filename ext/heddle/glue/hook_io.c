@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <poll.h>
 
+#include <ruby/debug.h>
+
 #include "../os/transfer.h"
 #include "io_internals.h"
 #include "park.h"
@@ -73,13 +75,22 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
     return ready;
 }
 
+/* IO#wait, #wait_readable and so on return nil at the timeout. */
+static bool called_by_wait(void)
+{
+    VALUE frames[2];
+    if (rb_profile_frames(0, 2, frames, NULL) < 2) return false;
+    VALUE name = rb_profile_frame_method_name(frames[1]); /* of the caller of the hook */
+    return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
+}
+
 /* Waits until one of the events is ready.
  *
  * @param io [IO]
  * @param events [Integer] IO::READABLE, IO::PRIORITY, IO::WRITABLE
  * @param timeout [Numeric, nil] seconds; nil: IO#timeout
- * @return [Integer, false] the ready events, or false when the given timeout has passed
- * @raise [IO::TimeoutError] when IO#timeout has passed */
+ * @return [Integer, false] the ready events, or false when the timeout has passed
+ * @raise [IO::TimeoutError] when IO#timeout has passed and nobody else would raise it (Ruby 3.3) */
 static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
@@ -96,9 +107,9 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     else {
         ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
-    if (ready) return INT2FIX(ready);
-    if (own_timeout) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    return Qfalse;
+    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !called_by_wait())
+        rb_raise(eTimeoutError, "Blocking operation timed out!");
+    return ready ? INT2FIX(ready) : Qfalse;
 }
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */

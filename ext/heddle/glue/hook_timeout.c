@@ -8,8 +8,9 @@
 #include "park.h"
 #include "watch.h"
 
-/* What hd_timeouts_strike leaves to the loop, and how often it looks at what it cannot interrupt. */
-enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS };
+/* What hd_timeouts_strike leaves to the loop, how often it looks at what it cannot interrupt, and after how many looks
+ * it interrupts what always makes system calls. */
+enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS, PATIENT_LOOKS = 8 };
 
 typedef struct {
     hd_timer timer;
@@ -19,7 +20,7 @@ typedef struct {
     VALUE duration, exception, message; /* exception nil: none was named */
     VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike, or nil */
-    bool suspected;      /* it was seen to compute, after so many parks of the scheduler */
+    unsigned looks;      /* how often it was seen to run, one after the other, the last time after so many parks */
     unsigned parks;
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
@@ -153,7 +154,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 3);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    int64_t deadline_ns = hd_deadline_from(argv[0]);
+    int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     timeout timeout = {
         .timer.fire = timeout_fired,
         .scheduler = scheduler,
@@ -175,29 +176,37 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
 }
 
 /* Is this fiber, or one that it has resumed, what the thread runs? Only its description tells another thread so. One
- * that is abandoned is "suspended", or "terminated". A thread that is in a system call "sleeps": what that brings is
- * not to be lost. */
-static bool runs(VALUE thread, VALUE fiber)
+ * that is abandoned is "suspended", or "terminated". */
+static bool runs(VALUE fiber)
 {
-    VALUE status = rb_funcall(thread, rb_intern("status"), 0);
-    if (!RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0) return false;
     VALUE text = rb_inspect(fiber);
     const char *said = StringValueCStr(text);
     return strstr(said, "(resumed)>") || strstr(said, "(suspended by resuming)>");
 }
 
+/* A thread that is in a system call "sleeps". */
+static bool in_system_call(VALUE thread)
+{
+    VALUE status = rb_funcall(thread, rb_intern("status"), 0);
+    return !RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0;
+}
+
 /* Overdue, and its fibers neither wait nor are about to go on: they compute. Seen twice without a wait in between: what
- * has just come back from a wait with something in its hands (bytes, a connection) is not struck. */
+ * has just come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is a system call,
+ * for the same reason, unless there is one whenever one looks. */
 static bool computes(timeout *due)
 {
     hd_scheduler *scheduler = due->scheduler;
-    if (!NIL_P(due->sent) || hd_wait_of_chain(scheduler, due->root) ||
-        hd_interrupt_masked_somewhere(scheduler, class_of(due)) || !runs(scheduler->thread, due->root))
+    if (!NIL_P(due->sent)) return false;
+    if (hd_wait_of_chain(scheduler, due->root) || hd_interrupt_masked_somewhere(scheduler, class_of(due)) ||
+        !runs(due->root)) {
+        due->looks = 0;
         return false;
-    bool suspected = due->suspected && due->parks == scheduler->parks;
-    due->suspected = true;
+    }
+    bool again = due->looks > 0 && due->parks == scheduler->parks && !in_system_call(scheduler->thread);
+    due->looks++;
     due->parks = scheduler->parks;
-    return suspected;
+    return again || due->looks > PATIENT_LOOKS;
 }
 
 /* The timeout that is overdue for longest in fibers that compute, or NULL; and when to look again. */

@@ -19,6 +19,10 @@
  * is an ArgumentError, a non-number a TypeError). */
 int64_t hd_deadline_from(VALUE timeout);
 
+/* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is
+ * too large. */
+int64_t hd_deadline_of_limit(VALUE limit);
+
 /* Parks the current fiber on an IO-less wait until it is woken; *subject* is what it waits on, for reports.
  * Raises what it was woken with. */
 hd_wake hd_park(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64_t deadline_ns);

@@ -10,8 +10,9 @@ module Heddle
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
         scheduler = Fiber.current_scheduler
-        limit = (sec.is_a?(Integer) || sec.is_a?(Float)) && sec.positive?
-        return super unless limit && block_given? && scheduler.is_a?(Scheduler)
+        return super unless block_given? && scheduler.is_a?(Scheduler)
+        return super unless sec.is_a?(Integer) || sec.is_a?(Float) || sec.respond_to?(:positive?)
+        return super unless sec.positive?
 
         scheduler.timeout_after(sec, klass, message || "execution expired", &)
       end
