@@ -178,20 +178,25 @@ TEST(the_first_is_released_in_the_queue)
     close_inbox();
 }
 
+/* Names that nobody answers for hold up no file, and neither the lookups of single families. */
 TEST(other_jobs_have_their_own_pool)
 {
+    static const hd_pool others[] = {HD_POOL_FILES, HD_POOL_IPV4_LOOKUPS, HD_POOL_IPV6_LOOKUPS};
     test_job *jobs[HD_LOOKUP_WORKERS_MAX];
     open_inbox();
     pthread_mutex_lock(&gate);
     fill(jobs);
-    test_job *file = calloc(1, sizeof(*file));
-    file->key = 3;
-    file->job.run = run_job;
-    file->job.free = free_job;
-    __atomic_add_fetch(&alive, 1, __ATOMIC_ACQ_REL);
-    CHECK_EQ(0, hd_wait_begin(&file->waiter.wait, &reactor, HD_WAIT_FOR_WORKER, (hd_word)file, HD_NO_DEADLINE));
-    CHECK_EQ(0, hd_worker_submit(&file->job, &inbox, &file->waiter.wait));
-    await_result(&file);
+    for (int i = 0; i < 3; i++) {
+        test_job *other = calloc(1, sizeof(*other));
+        other->key = 3;
+        other->job.pool = others[i];
+        other->job.run = run_job;
+        other->job.free = free_job;
+        __atomic_add_fetch(&alive, 1, __ATOMIC_ACQ_REL);
+        CHECK_EQ(0, hd_wait_begin(&other->waiter.wait, &reactor, HD_WAIT_FOR_WORKER, (hd_word)other, HD_NO_DEADLINE));
+        CHECK_EQ(0, hd_worker_submit(&other->job, &inbox, &other->waiter.wait));
+        await_result(&other);
+    }
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < HD_LOOKUP_WORKERS_MAX; i++) await_result(&jobs[i]);
     close_inbox();

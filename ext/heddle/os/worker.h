@@ -1,5 +1,7 @@
 /* Native worker threads for calls that block and know nothing of Ruby: getaddrinfo, file reads and writes.
- * A small pool a process for each of the two, so that names that nobody answers for do not hold up files. A pool is
+ * A small pool a process for each of the two, so that names that nobody answers for do not hold up files; and one for
+ * the lookups of each single family of addresses, which are made beside one for both that takes long: they take no
+ * worker from another name, and dead name servers for the one do not hold up the other. A pool is
  * started at first use, grows to its limit and shrinks when idle. Its queue is first come first served; a job that
  * asks for the same as one that is in the queue, or has been running for less than HD_SHARED_SECONDS, runs with that
  * one: however many want a slow name, it keeps few workers from the others.
@@ -11,9 +13,15 @@
 
 #include "../core/reactor.h"
 
-enum { HD_WORKERS_MAX = 16, HD_LOOKUP_WORKERS_MAX = 64, HD_WORKER_IDLE_SECONDS = 5, HD_SHARED_SECONDS = 5 };
+enum {
+    HD_WORKERS_MAX = 16,
+    HD_LOOKUP_WORKERS_MAX = 56,
+    HD_FAMILY_WORKERS_MAX = 4,
+    HD_WORKER_IDLE_SECONDS = 5,
+    HD_SHARED_SECONDS = 5
+};
 
-typedef enum { HD_POOL_FILES, HD_POOL_LOOKUPS, HD_POOLS } hd_pool;
+typedef enum { HD_POOL_FILES, HD_POOL_LOOKUPS, HD_POOL_IPV4_LOOKUPS, HD_POOL_IPV6_LOOKUPS, HD_POOLS } hd_pool;
 
 /* Where finished jobs wait for their reactor. */
 typedef struct hd_inbox {
@@ -68,7 +76,7 @@ void hd_worker_release(hd_job *job);
 /* Settles the waits of the finished jobs. With the GVL. */
 void hd_inbox_drain(hd_inbox *inbox);
 
-/* Workers alive and jobs queued in both pools, for reports. */
+/* Workers alive and jobs queued in all pools, for reports. */
 void hd_worker_stats(int *threads, int *queued);
 
 #endif
