@@ -40,6 +40,36 @@ contract "ComputingTimeout" do
     end
   end
 
+  # Whoever looks finds such a thread in a system call.
+  {
+    "writes_and_reads" => ->((one, other)) { one.write("x") && other.recv(1) },
+    "reads_of_files" => ->(_) { File.read(__FILE__) },
+    "opens" => ->(_) { File.open(File::NULL) { nil } },
+    "pipes" => ->(_) { IO.pipe { nil } }
+  }.each do |name, call|
+    define_method("test_system_calls_that_never_wait_#{name}") do
+      reactor do
+        pair = socket_pair
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { loop { call.call(pair) } } }
+      end
+    end
+  end
+
+  def test_tasks_that_end_at_once
+    heddle_only("has no tasks")
+    reactor do
+      ticks = 0
+      ticker = Heddle.spawn { loop { sleep(0.005) && (ticks += 1) } }
+
+      [-> { Heddle.spawn { 1 }.value }, -> { Fiber.schedule { 1 } }].each do |start|
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { loop { start.call } } }
+      end
+      ticker.cancel
+
+      assert_operator(ticks, :>, 2)
+    end
+  end
+
   def test_nested
     reactor do
       assert_raises(ZeroDivisionError) { Timeout.timeout(0.05, ZeroDivisionError) { Timeout.timeout(20) { compute } } }

@@ -66,6 +66,8 @@ contract "IOTimeout" do
 
     assert_nil(reader.wait_readable(0.05))
     assert_nil(reader.wait_readable(0))
+    assert_nil(reader.wait_readable)
+    assert_nil(reader.wait(IO::READABLE))
   end
 
   on_streams "recv", TestSupport::Streams::SOCKETS do |one, other|

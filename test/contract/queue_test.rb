@@ -141,6 +141,31 @@ contract "Queue" do
     end
   end
 
+  # A program that computes what is left of its time.
+  def test_a_negative_timeout_is_over_at_once
+    reactor do
+      assert_nil(Thread::Queue.new.pop(timeout: -0.001))
+      assert_nil(Thread::Queue.new.pop(timeout: -1))
+      assert_nil(Thread::SizedQueue.new(1).tap { |queue| queue << 1 }.push(2, timeout: -1))
+      thread = Thread.new { sleep }
+
+      assert_nil(thread.join(-1))
+      thread.kill.join
+    end
+  end
+
+  def test_a_timeout_beyond_all_times
+    reactor do
+      queue = Thread::Queue.new
+      go { queue << 1 }
+
+      assert_equal(1, queue.pop(timeout: 10**10))
+      go { queue << 2 }
+
+      assert_equal(2, queue.pop(timeout: 1e12))
+    end
+  end
+
   def test_sized_queue_push_waits_for_room
     reactor do
       queue = Thread::SizedQueue.new(2)

@@ -54,6 +54,18 @@ contract "Timeout" do
     end
   end
 
+  def test_a_rational_without_a_class_is_not_swallowed
+    reactor do
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(1r / 50) do
+          sleep
+        rescue StandardError
+          flunk("rescued inside")
+        end
+      end
+    end
+  end
+
   def test_negative_seconds
     skip("Ruby checks since timeout 0.4.4") if Gem::Version.new(Timeout::VERSION) < Gem::Version.new("0.4.4")
 
