@@ -290,21 +290,4 @@ contract "Timeout" do
       assert_equal(:done, job.value)
     end
   end
-
-  def test_handle_interrupt_holds_it_back
-    reactor do
-      reached = false
-      assert_raises(Timeout::Error) do
-        Thread.handle_interrupt(Timeout::ExitException => :never) do
-          Timeout.timeout(0.03) do
-            sleep(0.1)
-            reached = true
-            Thread.handle_interrupt(Timeout::ExitException => :immediate) { sleep(5) }
-          end
-        end
-      end
-
-      assert(reached)
-    end
-  end
 end

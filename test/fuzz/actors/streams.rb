@@ -86,6 +86,14 @@ module Fuzz
       end
     end
 
+    # A task that does it.
+    def write_and_close(writer, text)
+      go("writes") do
+        write_all(writer, text)
+        writer.close
+      end
+    end
+
     def same(got, sent)
       check(got == sent) { "#{got.bytesize} bytes came of #{sent.bytesize}, or others" }
     end
@@ -98,10 +106,7 @@ module Fuzz
     def perform
       reader, writer = stream
       sent = bytes(400_000)
-      writing = go("writes") do
-        write_all(writer, sent)
-        writer.close
-      end
+      writing = write_and_close(writer, sent)
       same(read_all(reader), sent)
       finish(writing)
     end
@@ -206,10 +211,7 @@ module Fuzz
       from, into = stream
       out, last = stream
       sent = bytes(300_000)
-      writing = go("writes") do
-        write_all(into, sent)
-        into.close
-      end
+      writing = write_and_close(into, sent)
       copying = go("copies") do
         check(IO.copy_stream(from, last) == sent.bytesize, "copy_stream counted wrong")
         last.close
@@ -226,12 +228,7 @@ module Fuzz
     def perform
       pairs = Array.new(steps(12)) { stream }
       sent = pairs.map { bytes(5_000) }
-      writing = pairs.zip(sent).map do |(_, writer), text|
-        go("writes") do
-          write_all(writer, text)
-          writer.close
-        end
-      end
+      writing = pairs.zip(sent).map { |(_, writer), text| write_and_close(writer, text) }
       got = pairs.map { +"" }
       select_until_all_ended(pairs.map(&:first), got)
       got.each_with_index { |text, i| same(text, sent[i]) }
@@ -263,10 +260,7 @@ module Fuzz
     def perform
       reader, writer = stream
       sent = bytes(50_000)
-      writing = go("writes") do
-        write_all(writer, sent)
-        writer.close
-      end
+      writing = write_and_close(writer, sent)
       same(read_by_enumerator(reader), sent)
       finish(writing)
     end
