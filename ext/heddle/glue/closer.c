@@ -4,8 +4,9 @@
 #include "park.h"
 #include "quick.h"
 
-/* A closer looks again after so long: an unblock that comes before its sleep is lost. */
-enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS };
+/* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
+ * (or fail, without memory) until it gives up. */
+enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
 
@@ -124,8 +125,8 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
 {
     closer_wait wait = {scheduler, kind, subject};
     VALUE error = rb_errinfo(), put_off = Qnil;
-    int state = 0, killed = 0;
-    do {
+    int state = 1, killed = 0;
+    for (int turns = 0; state && turns < STRIKES_MAX; turns++) {
         rb_protect(park, (VALUE)&wait, &state);
         if (!state) break;
         if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) {
@@ -135,7 +136,8 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
         else {
             killed = state; /* its errinfo can only be left as it is */
         }
-    } while (state);
+    }
     if (killed) rb_jump_tag(killed);
+    if (state) rb_exc_raise(put_off); /* it cannot wait */
     if (!NIL_P(put_off)) hd_interrupt_fiber(scheduler, rb_fiber_current(), put_off);
 }
