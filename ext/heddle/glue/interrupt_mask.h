@@ -14,7 +14,7 @@ typedef struct {
 /* When this exception, or one of this class, may strike there. Runs no Ruby code. */
 hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception);
 
-/* May a fiber of this scheduler hold it back? Ruby then holds it back for all fibers of the thread. Runs no Ruby code. */
+/* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
 /* Keeps an exception that is masked and has nobody else who could raise it until the mask ends. */

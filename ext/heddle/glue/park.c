@@ -417,8 +417,8 @@ bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
     return settled;
 }
 
-/* A wake for an IO that is on its way gives way to an exception: nothing has been done yet, and the fiber may never wait
- * again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
+/* A wake for an IO that is on its way gives way to an exception: nothing has been done yet, and the fiber may never
+ * wait again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
 static bool change_wake(hd_wait *wait, VALUE exception)
 {
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
