@@ -208,7 +208,7 @@ static VALUE hook_io_close(VALUE self, VALUE fd)
     int result = close(NUM2INT(fd));
     int error = errno;
     wake_twins(NUM2INT(fd), true);
-    if (result < 0 && error != EINTR) rb_syserr_fail(error, NULL);
+    if (result < 0 && error != EINTR && !rb_during_gc()) rb_syserr_fail(error, NULL);
     return Qtrue;
 }
 

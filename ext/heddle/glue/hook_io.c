@@ -9,6 +9,7 @@
 #include "../os/transfer.h"
 #include "io_internals.h"
 #include "park.h"
+#include "timeout.h"
 #include "would_block.h"
 
 typedef struct {
@@ -301,7 +302,9 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         .fd = rb_io_descriptor(io),
         .kind = kind_of(io),
     };
-    return is_flush(&call) ? flush_all(&call) : transfer_all(&call);
+    if (is_flush(&call)) return flush_all(&call);
+    hd_timeouts_raise_overdue(call.scheduler);
+    return transfer_all(&call);
 }
 
 /* @param io [IO]

@@ -8,9 +8,8 @@
 #include "park.h"
 #include "watch.h"
 
-/* What hd_timeouts_strike leaves to the loop, how often it looks at what it cannot interrupt, and after how many looks
- * it interrupts what always makes system calls. */
-enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS, PATIENT_LOOKS = 8 };
+/* What hd_timeouts_strike leaves to the loop, and how often it looks at what it cannot interrupt. */
+enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS };
 
 typedef struct {
     hd_timer timer;
@@ -20,7 +19,7 @@ typedef struct {
     VALUE duration, exception, message; /* exception nil: none was named */
     VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike, or nil */
-    unsigned looks;      /* how often it was seen to run, one after the other, the last time after so many parks */
+    bool suspected;      /* it was seen to compute, after so many parks of the scheduler */
     unsigned parks;
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } timeout;
@@ -84,6 +83,12 @@ void hd_timeouts_mark(const hd_scheduler *scheduler)
 
 void hd_timeouts_raise_expired(hd_scheduler *scheduler)
 {
+    raise_expired(scheduler, HD_MASK_ON_BLOCKING);
+}
+
+void hd_timeouts_raise_overdue(hd_scheduler *scheduler)
+{
+    if (RB_LIKELY(hd_list_empty(&scheduler->expired)) || hd_scheduler_foreign(scheduler)) return;
     raise_expired(scheduler, HD_MASK_ON_BLOCKING);
 }
 
@@ -191,22 +196,31 @@ static bool in_system_call(VALUE thread)
     return !RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0;
 }
 
+/* The loop does not come to it: the next hook that the fiber calls raises it, if it calls any. */
+static void expire(timeout *due)
+{
+    if (!hd_timer_set(&due->timer)) return;
+    hd_timers_remove(&due->scheduler->reactor.timers, &due->timer);
+    hd_list_push_back(&due->scheduler->expired, &due->expired_node);
+}
+
 /* Overdue, and its fibers neither wait nor are about to go on: they compute. Seen twice without a wait in between: what
  * has just come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is a system call,
- * for the same reason, unless there is one whenever one looks. */
+ * for the same reason. */
 static bool computes(timeout *due)
 {
     hd_scheduler *scheduler = due->scheduler;
-    if (!NIL_P(due->sent)) return false;
-    if (hd_wait_of_chain(scheduler, due->root) || hd_interrupt_masked_somewhere(scheduler, class_of(due)) ||
-        !runs(due->root)) {
-        due->looks = 0;
+    if (!NIL_P(due->sent) || hd_wait_of_chain(scheduler, due->root) ||
+        hd_interrupt_masked_somewhere(scheduler, class_of(due)) || !runs(due->root))
+        return false;
+    if (in_system_call(scheduler->thread)) {
+        expire(due);
         return false;
     }
-    bool again = due->looks > 0 && due->parks == scheduler->parks && !in_system_call(scheduler->thread);
-    due->looks++;
+    bool suspected = due->suspected && due->parks == scheduler->parks;
+    due->suspected = true;
     due->parks = scheduler->parks;
-    return again || due->looks > PATIENT_LOOKS;
+    return suspected;
 }
 
 /* The timeout that is overdue for longest in fibers that compute, or NULL; and when to look again. */
@@ -219,7 +233,7 @@ static timeout *overdue(hd_scheduler *scheduler, int64_t now_ns, int64_t *look_n
         if ((!found || due->timer.deadline_ns < found->timer.deadline_ns) && computes(due)) found = due;
     }
     const hd_timers *timers = &scheduler->reactor.timers;
-    for (size_t i = 0; i < timers->count; i++) {
+    for (size_t i = 0; i < timers->count; i++) { /* (One that is taken out meanwhile hides another: until the next look.) */
         hd_timer *timer = timers->heap[i];
         if (timer->fire != timeout_fired) continue;
         bool later = timer->deadline_ns > now_ns - GRACE_NS;

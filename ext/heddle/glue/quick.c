@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "timeout.h"
+
 typedef struct {
     hd_node node; /* in scheduler->quick */
     hd_scheduler *scheduler;
@@ -46,7 +48,9 @@ bool hd_quick(const hd_scheduler *scheduler)
 
 static VALUE quickly(VALUE self)
 {
-    return hd_quickly(hd_scheduler_get(self), rb_yield, Qundef);
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    hd_timeouts_raise_overdue(scheduler);
+    return hd_quickly(scheduler, rb_yield, Qundef);
 }
 
 static VALUE quick_p(VALUE self)
@@ -83,7 +87,7 @@ static VALUE path_of(VALUE object)
 /* What a path leads to, if the kernel knows that by heart: :file, :fifo, or nil for everything else. */
 static VALUE known_kind(VALUE self, VALUE path)
 {
-    (void)self;
+    hd_timeouts_raise_overdue(hd_scheduler_get(self));
     struct stat status;
     path = path_of(path);
     if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;

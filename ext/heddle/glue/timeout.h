@@ -7,6 +7,9 @@
 /* Raises the exception of a timeout that is due in the running chain of fibers, if there is one. */
 void hd_timeouts_raise_expired(hd_scheduler *scheduler);
 
+/* At the beginning of a hook that may have nothing to wait for: the loop may not have come for long. */
+void hd_timeouts_raise_overdue(hd_scheduler *scheduler);
+
 /* The same where nothing waits: one that is masked until it blocks stays. */
 void hd_timeouts_raise_unmasked(hd_scheduler *scheduler);
 
