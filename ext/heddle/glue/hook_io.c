@@ -20,7 +20,12 @@ typedef struct {
     off_t from;            /* in the file, or HD_NO_OFFSET */
     int fd;
     hd_file_kind kind;
+    bool in_part; /* a piece of a file has been moved: what comes now must not wait */
 } transfer;
+
+/* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
+ * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
+enum { PIECE_SIZE = 1 << 19 };
 
 static VALUE eTimeoutError, cBasicSocket;
 
@@ -214,7 +219,21 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
     if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once);
 }
 
-/* One transfer of whatever size is possible; waits when none is. */
+static size_t piece_of(const transfer *call, size_t size)
+{
+    bool whole = size <= PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    return whole || must_not_wait(call) ? size : PIECE_SIZE;
+}
+
+/* Lets the others run, also those whose time has come since the last look at the kernel. */
+static void let_others_run(transfer *call)
+{
+    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
+    hd_park_turn(call->scheduler);
+    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
+}
+
+/* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
 static ssize_t transfer_some(transfer *call)
 {
     int64_t deadline_ns = 0;
@@ -228,7 +247,9 @@ static ssize_t transfer_some(transfer *call)
             wait_ready(call, &deadline_ns);
             continue;
         }
+        size = piece_of(call, size);
         ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->kind);
+        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
@@ -248,7 +269,9 @@ static VALUE transfer_all(transfer *call)
         call->offset += moved;
         if (call->from != HD_NO_OFFSET) call->from += moved;
         if (moved == 0) break;
-    } while (!HD_OFFSET_BEFORE_LENGTH && total < call->length);
+        call->in_part = moved == PIECE_SIZE && total >= call->length && piece_of(call, SIZE_MAX) == PIECE_SIZE;
+        if (call->in_part) let_others_run(call);
+    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < call->length));
     RB_GC_GUARD(call->buffer);
     RB_GC_GUARD(call->io);
     return SIZET2NUM(total);
@@ -340,6 +363,13 @@ static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
     return start_transfer(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
+/* An empty binary String with room for so many bytes (String.new(capacity:) of Ruby 4.0 writes to all of it). */
+static VALUE string_for(VALUE self, VALUE size)
+{
+    (void)self;
+    return rb_str_buf_new(NUM2LONG(size));
+}
+
 void hd_init_hooks_io(void)
 {
     rb_require("socket");
@@ -347,6 +377,7 @@ void hd_init_hooks_io(void)
     eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
     rb_gc_register_mark_object(cBasicSocket);
     rb_gc_register_mark_object(eTimeoutError);
+    rb_define_private_method(hd_cScheduler, "string_for", string_for, 1);
     rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
     rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
     rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);

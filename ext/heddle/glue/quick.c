@@ -11,6 +11,8 @@
 
 #include "timeout.h"
 
+enum { LARGE_FILE = 1 << 20 }; /* to read more than this, or to throw it away, takes milliseconds */
+
 typedef struct {
     hd_node node; /* in scheduler->quick */
     hd_scheduler *scheduler;
@@ -84,7 +86,7 @@ static VALUE path_of(VALUE object)
     return RB_UNDEF_P(path) ? object : path;
 }
 
-/* What a path leads to, if the kernel knows that by heart: :file, :fifo, or nil for everything else. */
+/* What a path leads to, if the kernel knows that by heart: :file, :large_file, :fifo, or nil for everything else. */
 static VALUE known_kind(VALUE self, VALUE path)
 {
     hd_timeouts_raise_overdue(hd_scheduler_get(self));
@@ -93,7 +95,8 @@ static VALUE known_kind(VALUE self, VALUE path)
     if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;
     if (!status_of(StringValueCStr(path), &status)) return Qnil;
     if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
-    return S_ISREG(status.st_mode) ? ID2SYM(rb_intern("file")) : Qnil;
+    if (!S_ISREG(status.st_mode)) return Qnil;
+    return ID2SYM(rb_intern(status.st_size > LARGE_FILE ? "large_file" : "file"));
 }
 
 /* Does the kernel know by heart what the path leads to, or that it leads nowhere? */

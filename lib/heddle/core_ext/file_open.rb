@@ -6,14 +6,16 @@ module Heddle
     # then). A plain file that the kernel knows already is opened on the spot (Ruby 3.4+ hands every open to a worker,
     # which costs three times what reading a small file does).
     module FileOpen
-      # Runs the block, which opens +path+, or +fifo+ where that leads to one, or +other+ for a file that may take time.
-      def self.open(path, arguments, options, fifo:, other: nil, &block)
+      # Runs the block, which opens +path+, or +fifo+ where that leads to one, or +large+ where the kernel knows that it
+      # is a large file, or +other+ for a file that may take time.
+      def self.open(path, arguments, options, fifo:, large: nil, other: nil, &block)
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
         kind = scheduler.__send__(:known_kind, path)
         return fifo ? fifo.call : yield if kind == :fifo
-        return scheduler.__send__(:quickly, &block) if kind == :file && only_reads?(arguments, options)
+        return large.call if kind == :large_file && large
+        return scheduler.__send__(:quickly, &block) if kind && only_reads?(arguments, options)
 
         other ? other.call : yield
       end
@@ -46,6 +48,9 @@ module Heddle
       CLOSE = ->(descriptor) { IO.for_fd(descriptor).close }
       private_constant :CLOSE
 
+      EMPTYING = File::WRONLY | File::CREAT | File::TRUNC
+      private_constant :EMPTYING
+
       # The flags for open(2), or nil if the mode says anything out of the way.
       def self.fifo_flags(arguments, options)
         mode = arguments.first || options[:mode] || "r"
@@ -53,7 +58,7 @@ module Heddle
         return mode if mode.is_a?(Integer)
         return if options[:flags] || !mode.is_a?(String)
 
-        { "r" => File::RDONLY, "w" => File::WRONLY, "a" => File::WRONLY }[mode[0]] unless mode.include?("+")
+        { "r" => File::RDONLY, "w" => EMPTYING, "a" => File::WRONLY }[mode[0]] unless mode.match?(/[+x]/)
       end
 
       # A file that is opened to be written may have to be emptied first, which takes time.
@@ -74,11 +79,26 @@ module Heddle
           end
         end
         other = by_hand if CLOSES_BY_WORKER && !path.to_s.start_with?("|") # (IO.write: a command)
-        FileOpen.open(path, ["w"], options, fifo: by_hand, other: other, &)
+        FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other, &)
       end
 
       CLOSES_BY_WORKER = RUBY_VERSION >= "3.4"
-      private_constant :CLOSES_BY_WORKER
+      EMPTIES_HERE = !CLOSES_BY_WORKER # to throw a large file away takes milliseconds
+      private_constant :CLOSES_BY_WORKER, :EMPTIES_HERE
+
+      # Reads a large file whole. Ruby writes zeros to the memory of the whole string first, which takes as long as
+      # reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
+      def self.read_in_pieces(path, encoding)
+        File.open(path, "rb") do |file|
+          whole = Fiber.current_scheduler.__send__(:string_for, file.size)
+          piece = +""
+          whole << piece while file.read(PIECE_SIZE, piece)
+          whole.force_encoding(encoding)
+        end
+      end
+
+      PIECE_SIZE = 1 << 19
+      private_constant :PIECE_SIZE
 
       # For File.
       module Initialize
@@ -94,7 +114,8 @@ module Heddle
               self
             end
           end
-          FileOpen.open(path, rest, options, fifo: fifo) { super }
+          large = fifo if EMPTIES_HERE && flags&.anybits?(File::TRUNC)
+          FileOpen.open(path, rest, options, fifo: fifo, large: large) { super }
         end
       end
 
@@ -104,13 +125,16 @@ module Heddle
         # @private
         def read(path, length = nil, offset = nil, **options)
           fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset
-          FileOpen.open(path, [], options, fifo: fifo) { super }
+          plain = !length && !offset && options.empty? && !Encoding.default_internal
+          large = -> { FileOpen.read_in_pieces(path, Encoding.default_external) } if plain
+          FileOpen.open(path, [], options, fifo: fifo, large: large) { super }
         end
 
         # @private
         def binread(path, length = nil, offset = nil)
           fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
-          FileOpen.open(path, [], {}, fifo: fifo) { super }
+          large = -> { FileOpen.read_in_pieces(path, Encoding::BINARY) } unless length || offset
+          FileOpen.open(path, [], {}, fifo: fifo, large: large) { super }
         end
 
         # @private

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# A large file that the kernel has in memory is read and written in pieces: the others have their turns in between.
+contract "LargeFile" do
+  def data
+    @data ||= (Random.new(7).bytes(65_536) * 256).freeze # 16 MB
+  end
+
+  def path
+    @path ||= File.join(tempdir, "large").tap { |name| File.binwrite(name, data) }
+  end
+
+  # Runs the block; fails if a fiber that is ready all the time has not had several turns meanwhile.
+  def assert_turns(at_least: 8)
+    turns = 0
+    running = true
+    path
+    go { (turns += 1) && sleep(0) while running }
+    value = yield
+    running = false
+
+    assert_operator(turns, :>=, at_least) unless reference?
+    value
+  ensure
+    running = false
+  end
+
+  { "binread" => ->(path) { File.binread(path) }, "read" => ->(path) { File.read(path) },
+    "read_of_an_open_file" => ->(path) { File.open(path, "rb", &:read) },
+    "sysread" => ->(path) { File.open(path) { |file| file.sysread(1 << 24) } },
+    "readpartial" => ->(path) { File.open(path) { |file| file.readpartial(1 << 24) } },
+    "pread" => ->(path) { File.open(path) { |file| file.pread(1 << 24, 0) } } }.each do |name, reading|
+    define_method("test_#{name}") do
+      reactor { assert_equal(data, assert_turns { reading.call(path) }.b) }
+    end
+  end
+
+  def test_writing
+    reactor do
+      assert_turns { assert_equal(data.bytesize, File.binwrite(path, data)) }
+      assert_equal(data, File.binread(path))
+      assert_turns { File.open(path, "wb") { |file| file.write(data) } }
+      assert_equal(data, File.binread(path))
+    end
+  end
+
+  def test_timers_are_due_meanwhile
+    reactor do
+      seen = nil
+      path
+      ticker = go do
+        sleep(0.001)
+        seen = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+      settle
+      4.times { File.binread(path) }
+      ended = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      ticker.value
+
+      assert_operator(seen, :<, ended)
+    end
+  end
+
+  def test_encodings_are_ruby_s_own
+    own = [File.read(path), File.binread(path), File.read(path, encoding: "ISO-8859-1"), File.read(path, mode: "rb")]
+    own.map! { |text| [text.encoding, text.bytesize] }
+    reactor do
+      seen = [File.read(path), File.binread(path), File.read(path, encoding: "ISO-8859-1"), File.read(path, mode: "rb")]
+
+      assert_equal(own, seen.map { |text| [text.encoding, text.bytesize] })
+      assert_equal(data[-10, 10], File.binread(path, 20, data.bytesize - 10))
+      refute_predicate(File.read(path), :frozen?)
+    end
+  end
+
+  def test_emptying_keeps_to_the_mode
+    reactor do
+      assert_raises(Errno::EEXIST) { File.open(path, "wx") }
+      assert_equal(data.bytesize, File.size(path))
+      File.open(path, "w+") { |file| file.write("a") && file.rewind && assert_equal("a", file.read) }
+      File.binwrite(path, data)
+      File.binwrite(path, "tail", data.bytesize - 4)
+
+      assert_equal(data.bytesize, File.size(path))
+      File.open(path, "w") { |file| assert_equal([0, path], [file.size, file.path]) }
+    end
+  end
+
+  def test_closed_by_another_fiber
+    heddle_only("a thread reads it in one system call")
+    reactor do
+      file = keep(File.open(path))
+      reading = go { file.sysread(1 << 24) }
+      file.close
+
+      assert_kind_of(IOError, reading.failure)
+    end
+  end
+
+  def test_cancelled
+    heddle_only("a thread reads it in one system call")
+    reactor do
+      file = keep(File.open(path))
+      reading = go { file.sysread(1 << 24) }
+      reading.fiber.raise(ZeroDivisionError)
+
+      assert_kind_of(ZeroDivisionError, reading.failure)
+      file.sysseek(0)
+
+      assert_equal(data, file.sysread(1 << 24))
+    end
+  end
+end
