@@ -5,7 +5,7 @@
 require_relative "core_ext/addrinfo_timeout" if RUBY_VERSION >= "4.0"
 require_relative "core_ext/copy_stream" if RUBY_VERSION >= "3.4"
 require_relative "core_ext/fiber_raise"
-require_relative "core_ext/file_lookup" if RUBY_VERSION < "3.4"
+require_relative "core_ext/file_lookup"
 require_relative "core_ext/file_open"
 require_relative "core_ext/file_wait"
 require_relative "core_ext/fork"

@@ -54,6 +54,47 @@ contract "FileLookup" do
 
       Dir.each_child(folder) { assert_same(fiber, Fiber.current) }
       Dir.glob(File.join(folder, "*")) { assert_same(fiber, Fiber.current) }
+      Dir.open(folder) { |dir| dir.each { assert_same(fiber, Fiber.current) } }
     end
+  end
+
+  def test_an_open_dir
+    reactor do
+      Dir.open(folder) do |dir|
+        names = dir.each.to_a
+
+        assert_equal([".", "..", "a.txt", "b.rb", "link", "sub"], names.sort)
+        assert_same(dir, dir.rewind.each { nil })
+        assert_nil(dir.read)
+        assert_equal(names[1], dir.rewind.each_with_index { |name, index| break name if index == 1 })
+        assert_equal(names[2], dir.read)
+        assert_equal(names - %w[. ..], dir.each_child.to_a)
+        assert_equal(names - %w[. ..], dir.children)
+        assert_raises(ZeroDivisionError) { dir.each { |name| name == names[1] && raise(ZeroDivisionError) } }
+        assert_equal(names[2], dir.read)
+      end
+    end
+  end
+
+  # Ruby 3.4+ hands every system call to a worker, which takes 60 times what the call itself does.
+  def test_listing_is_one_job
+    heddle_only("a method of Heddle's")
+    20.times { |i| Dir.mkdir(File.join(folder, i.to_s)) }
+    calls = 0
+    hook = TracePoint.new(:call) { |point| calls += 1 if point.method_id == :offload }
+    reactor do
+      hook.enable(target_thread: Thread.current) do
+        assert_equal(24, Dir.glob("**/*", base: folder).size)
+        assert_equal(24, Dir[File.join(folder, "**/*")].size)
+        assert_equal(24, Dir.children(folder).size)
+        assert_equal(24, Dir.each_child(folder).to_a.size)
+        assert_equal(26, Dir.foreach(folder).to_a.size)
+        assert_equal(26, Dir.entries(folder).size)
+        assert_equal(24, Pathname(folder).children.size)
+        assert_equal([true, true], [Dir.exist?(folder), File.exist?(folder)])
+      end
+    end
+
+    assert_equal(7, calls)
   end
 end
