@@ -54,10 +54,8 @@ module Heddle
     # @return [Object] the value of the block
     def run_main(&)
       @main = main = Task.new(nil, "main")
-      fiber do
-        main.execute { Scope.open(&) }
-        stop
-      end
+      home = Fiber.current
+      fiber { execute_main(main, home, &) }
       run unless main.finished?
       value = main.value
       succeeded = true
@@ -99,6 +97,18 @@ module Heddle
     end
 
     private
+
+    def execute_main(main, home, &)
+      begin
+        main.execute { Scope.open(&) }
+      rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
+        raise if Fiber.scheduler.equal?(self)
+      end
+      return stop if Fiber.scheduler.equal?(self)
+
+      # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
+      loop { home.transfer }
+    end
 
     def offload(work, **)
       open

@@ -174,6 +174,29 @@ contract "Fork" do
     wait_until { File.exist?(path) && File.read(path) == "daemon" }
   end
 
+  # The main block is left as in the parent, with its value or its exception.
+  def test_the_child_goes_on_after_run
+    out = assert_script(<<~RUBY)
+      value = begin
+        Heddle.run(backend: #{backend.inspect}) do
+          Heddle.spawn { sleep(0.1) }
+          sleep(0.001)
+          (pid = fork) ? Process.wait(pid) : raise("in the first child")
+          (pid = fork) ? Process.wait(pid) : exit(4)
+          (pid = fork) ? Process.wait(pid) && "parent" : "child"
+        end
+      rescue RuntimeError, SystemExit => e
+        e.class.name
+      end
+      GC.start
+      again = Heddle.run(backend: #{backend.inspect}) { Heddle.spawn { sleep(0.001) && 1 }.value }
+      inner = Fiber.new { Fiber.new { 2 }.resume }.resume
+      puts "\#{value} \#{again} \#{inner} \#{Thread.new { 3 }.value}"
+    RUBY
+
+    assert_equal("RuntimeError 1 2 3\nSystemExit 1 2 3\nchild 1 2 3\nparent 1 2 3\n", out)
+  end
+
   def test_a_preforking_server
     reactor do
       server = tcp_server
