@@ -174,6 +174,24 @@ contract "Fork" do
     wait_until { File.exist?(path) && File.read(path) == "daemon" }
   end
 
+  def test_a_daemon_has_no_scheduler
+    path = File.join(tempdir, "out")
+    outcome = run_ruby(<<~RUBY)
+      Heddle.run(backend: #{backend.inspect}) do
+        Process.daemon(true, true)
+        begin
+          Heddle.spawn { 1 }
+        rescue Heddle::Error
+          File.write(#{path.inspect}, Fiber.scheduler.inspect)
+        end
+      end
+      File.write(#{path.inspect}, " after", mode: "a")
+    RUBY
+
+    assert_predicate(outcome, :success?, outcome.err)
+    wait_until { File.exist?(path) && File.read(path) == "nil after" }
+  end
+
   # The main block is left as in the parent, with its value or its exception.
   def test_the_child_goes_on_after_run
     out = assert_script(<<~RUBY)

@@ -8,8 +8,21 @@ module Heddle
       # @private
       def _fork
         pid = super
-        Fiber.set_scheduler(nil) if pid.zero? && Fiber.scheduler.is_a?(Scheduler)
+        Fork.forget_scheduler if pid.zero?
         pid
+      end
+
+      # Ruby's own does not call _fork.
+      #
+      # @private
+      def daemon(*)
+        result = super
+        Fork.forget_scheduler
+        result
+      end
+
+      def self.forget_scheduler
+        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
       end
     end
   end
