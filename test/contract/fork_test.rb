@@ -235,6 +235,34 @@ contract "Fork" do
     end
   end
 
+  # Of every scheduler of the parent, on whatever thread it runs. (Ruby's own timer thread has an epoll set, too.)
+  def test_the_child_keeps_no_descriptor_of_the_parent_s
+    out = assert_script(<<~RUBY)
+      own = lambda do
+        names = Dir.children("/proc/self/fd").map { |fd| File.readlink("/proc/self/fd/\#{fd}") rescue "" }
+        names.grep(/anon_inode/).sort
+      end
+      Thread.new { sleep }
+      in_child = -> { IO.popen("-") { |child| child ? child.read : print(own.call) } }
+      plain = in_child.call
+      ready = Thread::Queue.new
+      threads = Array.new(3) do
+        Thread.new { Heddle.run(backend: #{backend.inspect}) { sleep(0.01) && ready.push(1) && sleep } }
+      end
+      3.times { ready.pop }
+      p in_child.call == plain
+      Heddle.run(backend: #{backend.inspect}) do
+        sleep(0.01)
+        p in_child.call == plain
+        timer = Heddle.spawn { sleep(0.01) && :timer }
+        p [timer.value, threads.map(&:alive?)]
+      end
+      exit!(0) if $stdout.flush
+    RUBY
+
+    assert_equal("true\ntrue\n[:timer, [true, true, true]]\n", out)
+  end
+
   def test_no_descriptor_of_the_scheduler_reaches_a_program
     reactor do
       sleep(0.001)

@@ -18,6 +18,7 @@
 #include "../core/backend.h"
 #include "../core/clock.h"
 #include "backends.h"
+#include "inherited.h"
 #include "wakeup.h"
 
 enum { EVENTS_PER_POLL = 256, INITIAL_FDS = 64 };
@@ -34,6 +35,7 @@ typedef struct {
 } fd_entry;
 
 typedef struct {
+    hd_inherited inherited;
     int fd, wake_fd;
     int found; /* events that the last poll stored */
     bool no_pwait2;
@@ -59,6 +61,7 @@ static int epoll_probe(char *reason, int reason_size)
 static void epoll_close(void *pointer, bool in_child)
 {
     epoll_backend *backend = pointer;
+    hd_inherited_remove(&backend->inherited);
     (void)in_child; /* closing our descriptors leaves the parent's set alone; epoll_ctl would not */
     if (backend->wake_fd >= 0) close(backend->wake_fd);
     if (backend->fd >= 0) close(backend->fd);
@@ -83,6 +86,7 @@ static int epoll_open(void **result, bool pinned)
         epoll_close(backend, false);
         return error;
     }
+    hd_inherited_add(&backend->inherited, &backend->fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }

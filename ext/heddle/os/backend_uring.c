@@ -13,6 +13,7 @@
 #include "../core/backend.h"
 #include "../core/clock.h"
 #include "backends.h"
+#include "inherited.h"
 #include "uring_ring.h"
 #include "wakeup.h"
 #include <unistd.h>
@@ -30,6 +31,7 @@ typedef struct {
 
 typedef struct {
     uring_ring ring;
+    hd_inherited inherited;
     int wake_fd;
     bool wake_armed;
     bool removals; /* poll requests were removed since the last flush */
@@ -63,6 +65,7 @@ static int uring_probe(char *reason, int reason_size)
 static void uring_close(void *pointer, bool in_child)
 {
     uring_backend *backend = pointer;
+    hd_inherited_remove(&backend->inherited);
     uring_ring_close(&backend->ring, in_child);
     if (backend->wake_fd >= 0) close(backend->wake_fd);
     free(backend->slots);
@@ -94,6 +97,7 @@ static int uring_open(void **result, bool pinned)
         uring_close(backend, false);
         return error;
     }
+    hd_inherited_add(&backend->inherited, &backend->ring.fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }
