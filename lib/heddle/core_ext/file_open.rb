@@ -24,16 +24,21 @@ module Heddle
       # would lose it when the fiber is struck at the wrong moment, and not end at all on Ruby 3.4+, which opens once
       # more after EINTR.)
       def self.open_fifo(file, path, flags)
+        descriptor = descriptor_of_fifo(path, flags)
+        yield(descriptor)
+      ensure
+        CLOSE.call(descriptor) if descriptor && !owns?(file, descriptor)
+      end
+
+      # The descriptor of a FIFO that a thread of the pool has opened.
+      def self.descriptor_of_fifo(path, flags)
         scheduler = Fiber.current_scheduler
         work = lambda do
           result = scheduler.__send__(:open_descriptor, path, flags)
           redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
-        descriptor = scheduler.__send__(:offload, work, lasting: true, discard: CLOSE)
-        yield(descriptor)
-      ensure
-        CLOSE.call(descriptor) if descriptor && !owns?(file, descriptor)
+        scheduler.__send__(:offload, work, lasting: true, discard: CLOSE)
       end
 
       # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed

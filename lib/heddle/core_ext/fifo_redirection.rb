@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "file_open"
+
+module Heddle
+  module CoreExt
+    # Where a program is started with a FIFO for its input or output (<tt>spawn("cat", in: path)</tt>), Ruby opens that
+    # in the parent, and the thread waits for the other end. A thread of the pool opens it here, and Ruby gets the IO.
+    module FifoRedirection
+      # For Kernel and Process.
+      module Spawn
+        # @private
+        ruby2_keywords def spawn(*arguments)
+          FifoRedirection.open(arguments) { |opened| return super(*opened) }
+          super
+        end
+      end
+
+      # For Kernel.
+      module System
+        # @private
+        ruby2_keywords def system(*arguments)
+          FifoRedirection.open(arguments) { |opened| return super(*opened) }
+          super
+        end
+      end
+
+      # For IO.
+      module Popen
+        # @private
+        ruby2_keywords def popen(*arguments, &block)
+          io = FifoRedirection.open(arguments) { |opened| super(*opened, &nil) }
+          return super unless io
+          return io unless block
+
+          begin
+            yield(io) # (the FIFO is no longer open in this process: its reader may wait for the end)
+          ensure
+            io.close
+          end
+        end
+      end
+
+      # Yields the arguments with the FIFOs opened, if there are any.
+      def self.open(arguments)
+        options = arguments.last
+        return unless options.is_a?(Hash) && Fiber.current_scheduler.is_a?(Scheduler)
+
+        fifos = options.select { |key, target| key != :chdir && fifo?(target) }
+        return if fifos.empty?
+
+        ios = {}
+        begin
+          fifos.each { |key, target| ios[key] = open_fifo(key, *target) }
+          yield([*arguments[...-1], options.merge(ios)])
+        ensure
+          ios.each_value(&:close)
+        end
+      end
+
+      def self.fifo?(target)
+        path = target.is_a?(Array) ? target.first : target
+        path.is_a?(String) && Fiber.current_scheduler.__send__(:known_kind, path) == :fifo
+      end
+      private_class_method :fifo?
+
+      def self.open_fifo(key, path, mode = nil, *)
+        keys = key.is_a?(Array) ? key : [key]
+        output = keys.all? { |one| [:out, :err, 1, 2, $stdout, $stderr].include?(one) }
+        File.new(path, mode || (output ? "w" : "r"))
+      end
+      private_class_method :open_fifo
+    end
+  end
+end
+
+Kernel.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Spawn, Heddle::CoreExt::FifoRedirection::System)
+Process.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Spawn)
+IO.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Popen)
+
+# (A module that is prepended to Kernel would be among the ancestors of every class.)
+Kernel.module_eval do
+  alias_method :spawn, :spawn # (against a warning)
+  alias_method :system, :system
+  ruby2_keywords def spawn(*arguments) = Process.spawn(*arguments)
+  ruby2_keywords def system(*arguments) = Kernel.system(*arguments)
+  private :spawn, :system
+end
