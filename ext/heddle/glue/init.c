@@ -5,6 +5,7 @@
 #include "joined_write.h"
 #include "quick.h"
 #include "scheduler.h"
+#include "send_file.h"
 #include "service_names.h"
 #include "tcp_connect.h"
 #include "timed_sleep.h"
@@ -38,5 +39,6 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_watch();
     hd_init_closer();
     hd_init_joined_write();
+    hd_init_send_file();
     hd_init_tcp_connect();
 }

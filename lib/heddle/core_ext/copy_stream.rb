@@ -3,9 +3,13 @@
 module Heddle
   module CoreExt
     # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
-    # nor a cancel reaches it. With one of these the fiber copies by itself, as Ruby does for objects that are no IO.
+    # nor a cancel reaches it. With one of these the fiber copies by itself.
     module CopyStream
-      # What Ruby reads from.
+      # Bytes that a worker copies in one go.
+      PART = 64 << 20
+      private_constant :PART
+
+      # For a source that is no file: what Ruby reads from, as it does from objects that are no IO.
       class Source
         def initialize(io)
           @io = io
@@ -15,16 +19,116 @@ module Heddle
       end
       private_constant :Source
 
+      # For a file that is copied to what is none.
+      class FileCopy
+        CHUNK = 262_144
+        # Bytes after which the other fibers have their turn, if the copying never had to wait.
+        TURN = 4 << 20
+        private_constant :CHUNK, :TURN
+
+        # +length+ and +offset+ may be nil
+        def initialize(scheduler, source, destination, length, offset)
+          @scheduler = scheduler
+          @source = source
+          @destination = destination
+          @rest = length
+          @offset = offset
+          @total = 0
+        end
+
+        # @return [Integer] bytes copied
+        def run
+          until @rest&.zero?
+            count = @scheduler.__send__(:send_file, @source, @destination, @offset, @rest) || read_and_write
+            if count == -Errno::EAGAIN::Errno
+              @destination.wait_writable
+            elsif count.negative?
+              raise SystemCallError.new("sendfile", -count)
+            else
+              advance(count)
+            end
+          end
+          @total
+        rescue EOFError
+          @total
+        end
+
+        private
+
+        def advance(count)
+          @scheduler.yield if (@total + count) / TURN > @total / TURN
+          @total += count
+          @rest -= count if @rest
+          @offset += count if @offset
+        end
+
+        # What is in Ruby's buffer, or not in memory: a worker reads it.
+        def read_and_write
+          size = [@rest, CHUNK].compact.min
+          @buffer ||= String.new(capacity: size)
+          @offset ? @source.pread(size, @offset, @buffer) : @source.readpartial(size, @buffer)
+          @destination.write(@buffer)
+          @destination.flush
+          @buffer.bytesize
+        end
+      end
+      private_constant :FileCopy
+
       # @private
       def copy_stream(source, destination, length = nil, offset = nil)
-        return super unless Fiber.current_scheduler.is_a?(Scheduler) && !offset && source.is_a?(IO) &&
-                            (CopyStream.may_wait?(source) || CopyStream.may_wait?(destination))
+        scheduler = Fiber.current_scheduler
+        plain = [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
+        return super unless scheduler.is_a?(Scheduler) && plain
 
-        super(Source.new(source), destination, length).tap { destination.flush if destination.is_a?(IO) }
+        CopyStream.open(source, File::RDONLY) do |from|
+          CopyStream.open(destination, File::WRONLY | File::CREAT | File::TRUNC) do |to|
+            ends = [from, to].map { |io| CopyStream.kind(io) }
+            if ends == %i[file stream]
+              super(from, to, 0, offset) # which checks the arguments, and sets and flushes the destination
+              CopyStream.file_copy(scheduler, from, to, length, offset).run
+            elsif ends.first == :stream && ends.last && !offset
+              super(Source.new(from), to, length).tap { to.flush }
+            elsif ends == %i[file file]
+              CopyStream.in_parts(length, offset) { |part, part_offset| super(from, to, part, part_offset) }
+            else
+              super(from, to, length, offset)
+            end
+          end
+        end
       end
 
-      # @private
-      def self.may_wait?(stream) = stream.is_a?(IO) && !stream.stat.file?
+      class << self
+        # Yields the IO of what was given: a path is opened as Ruby would. (What Ruby takes for no IO stays as it is.)
+        def open(stream, flags, &)
+          path = !stream.is_a?(IO) && !stream.equal?(ARGF) && (stream.is_a?(String) || stream.respond_to?(:to_path))
+          io = path ? IO.try_convert(stream) : stream
+          io ? yield(io) : File.open(stream, flags | File::NOCTTY, 0o666, &)
+        end
+
+        # @return [Symbol, nil] nil: not an IO
+        def kind(io)
+          return unless io.is_a?(IO)
+
+          io.stat.file? ? :file : :stream
+        end
+
+        # A negative number is none, as with Ruby.
+        def file_copy(scheduler, source, destination, *numbers)
+          FileCopy.new(scheduler, source, destination, *numbers.map { |number| number unless number&.negative? })
+        end
+
+        # A worker copies from file to file. Nothing can interrupt it, so it has a part at a time.
+        def in_parts(length, offset)
+          length = nil if length&.negative?
+          total = 0
+          loop do
+            part = [(length - total if length), PART].compact.min
+            count = yield(part, offset && !offset.negative? ? offset + total : nil)
+            total += count
+            return total if count < part || total == length
+          end
+        end
+      end
     end
   end
 end
