@@ -65,7 +65,19 @@ contract "HookIOWait" do
     end
   end
 
-  # IO.copy_stream on a worker thread calls it there.
+  # A blocking operation of Ruby's may call it on the worker.
+  def test_io_wait_on_a_worker_ends_with_its_fiber
+    reactor do
+      reader, = pipe
+      one = scheduler
+      job = go { one.blocking_operation_wait(-> { one.io_wait(reader, IO::READABLE, nil) }) }
+      sleep(0.02)
+      one.interrupt(job.fiber, ZeroDivisionError.new)
+
+      assert_instance_of(ZeroDivisionError, job.failure)
+    end
+  end
+
   def test_io_wait_from_another_thread
     reactor do
       reader, writer = pipe

@@ -50,7 +50,8 @@ static void *poll_without_gvl(void *pointer)
     return NULL;
 }
 
-/* On another thread than the scheduler's (IO.copy_stream on a worker): wait here, the reactor is not ours. */
+/* On another thread than the scheduler's (a blocking operation of Ruby's on a worker): wait here, the reactor is not
+ * ours. A Stop, which is otherwise put off there, ends it: nothing is being made that could be lost. */
 static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
 {
     for (;;) {
@@ -63,7 +64,7 @@ static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
         if (wait.result > 0) return wait.result;
         if (wait.result < 0 && wait.result != -EINTR) return wait.result;
         if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
-        rb_thread_check_ints();
+        rb_funcall(rb_const_get(hd_cScheduler, rb_intern("BlockingJob")), rb_intern("check_stop"), 0);
     }
 }
 

@@ -9,6 +9,11 @@ module Heddle
       # Seconds between two attempts to interrupt the system call of one that makes something.
       STOP_INTERVAL = 0.002
 
+      # Raises what has been sent to the thread, a Stop too.
+      def self.check_stop
+        Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
+      end
+
       # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
       # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
       # +discard+: what to do with a result that nobody takes.
