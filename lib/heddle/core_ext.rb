@@ -3,6 +3,7 @@
 # Everything that Heddle changes in Ruby's own classes, one small file each. All of it is Ruby's own behaviour where
 # no Heddle scheduler runs.
 require_relative "core_ext/addrinfo_timeout" if RUBY_VERSION >= "4.0"
+require_relative "core_ext/block_form_close"
 require_relative "core_ext/copy_stream"
 require_relative "core_ext/fiber_raise"
 require_relative "core_ext/file_lookup"

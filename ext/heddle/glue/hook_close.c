@@ -197,6 +197,16 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
     return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
 }
 
+/* For what Ruby is about to close without the method IO#close. */
+static VALUE io_wake_waiters(VALUE self, VALUE io)
+{
+    (void)self;
+    VALUE write_io = write_io_of(io);
+    if (write_io != io) before_close(write_io, ALL_EVENTS);
+    before_close(io, ALL_EVENTS);
+    return Qnil;
+}
+
 /* Closes the descriptor on the spot. It runs inside GC finalizers too, so it never switches fibers; without it
  * Ruby 4.0 would send every close of a writable descriptor to a worker.
  *
@@ -238,6 +248,7 @@ void hd_init_hooks_close(void)
     VALUE close = rb_define_module_under(core_ext, "IOClose");
     rb_define_method(close, "close", io_close, 0);
     rb_define_method(close, "reopen", io_reopen, -1);
+    rb_define_singleton_method(close, "wake_waiters", io_wake_waiters, 1);
     VALUE half_close = rb_define_module_under(core_ext, "IOHalfClose");
     rb_define_method(half_close, "close_read", io_close_read, 0);
     rb_define_method(half_close, "close_write", io_close_write, 0);
