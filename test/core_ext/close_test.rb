@@ -159,13 +159,41 @@ contract "Close" do
           reader, = stream_pair(kind)
           twin = reader.class.for_fd(reader.fileno, **(kind == "pipe" ? { autoclose: false } : {}))
           twin.autoclose = false
-          job = go { wait.call(twin).then { twin.read_nonblock(1) } }
+          job = go { wait.call(twin) }
           settle
           reader.close
 
           assert_instance_of(Errno::EBADF, job.failure)
         end
       end
+    end
+  end
+
+  def test_the_twin_does_not_read_what_has_the_number_next
+    reactor do
+      reader, = pipe
+      twin = IO.for_fd(reader.fileno, autoclose: false)
+      jobs = [go { twin.readpartial(10) }, go { IO.select([twin]) }]
+      settle
+      reader.close
+      fresh_reader, fresh_writer = pipe
+      fresh_writer.write("fresh")
+
+      assert_equal([twin.fileno, "fresh"], [fresh_reader.fileno, fresh_reader.readpartial(10)])
+      assert_equal([Errno::EBADF] * 2, jobs.map { |job| job.failure.class })
+    end
+  end
+
+  def test_the_twin_that_waits_to_write
+    reactor do
+      _, writer = pipe
+      fill(writer)
+      twin = IO.for_fd(writer.fileno, autoclose: false)
+      jobs = [go { twin.wait_writable }, go { IO.select(nil, [twin]) }, go { twin.syswrite("x") }]
+      settle
+      writer.close
+
+      assert_equal([Errno::EBADF] * 3, jobs.map { |job| job.failure.class })
     end
   end
 

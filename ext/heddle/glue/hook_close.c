@@ -106,14 +106,18 @@ static closing before_close(VALUE io, short events)
     return closing;
 }
 
-/* The descriptor is gone, but a twin's waiter would never hear of it: it looks again, and gets EBADF. Of all, or of
- * those that were marked before (the number may be another file's by now). */
+/* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
+ * number may be another file's by then.) Of all, or of those that were marked before. */
 static void wake_twins(int fd, bool all)
 {
     for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
-        if (!interest->closing && !all) continue;
+        hd_wait *wait = interest->wait;
+        if ((!interest->closing && !all) || wait->state != HD_WAIT_PARKED) continue;
         interest->revents = interest->events;
-        hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT, Qnil);
+        if (NIL_P((VALUE)interest->io))
+            hd_wake_wait(wait, HD_WOKEN_BY_EVENT, Qnil);
+        else
+            hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, rb_syserr_new(EBADF, NULL));
     }
 }
 
