@@ -233,7 +233,7 @@ static timeout *overdue(hd_scheduler *scheduler, int64_t now_ns, int64_t *look_n
         if ((!found || due->timer.deadline_ns < found->timer.deadline_ns) && computes(due)) found = due;
     }
     const hd_timers *timers = &scheduler->reactor.timers;
-    for (size_t i = 0; i < timers->count; i++) { /* (One that is taken out meanwhile hides another: until the next look.) */
+    for (size_t i = 0; i < timers->count; i++) { /* (One that is taken out hides another: until the next look.) */
         hd_timer *timer = timers->heap[i];
         if (timer->fire != timeout_fired) continue;
         bool later = timer->deadline_ns > now_ns - GRACE_NS;

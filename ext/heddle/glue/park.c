@@ -332,7 +332,7 @@ void hd_park_turn(hd_scheduler *scheduler)
 VALUE hd_park_ready(hd_scheduler *scheduler, bool front, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     parking parking = {.scheduler = scheduler, .switch_away = switch_away, .argument = argument};
-    raise_pending(scheduler);
+    hd_timeouts_raise_overdue(scheduler);
     begin_ready(&parking, front);
     VALUE result = rb_ensure(away_until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
     if (RB_UNLIKELY(parking.wait.wake == HD_WOKEN_BY_EXCEPTION)) raise_delivered(scheduler, &parking.wait);

@@ -21,6 +21,7 @@ module Heddle
         result
       end
 
+      # @private
       def self.forget_scheduler
         Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
       end
