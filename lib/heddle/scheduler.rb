@@ -118,7 +118,8 @@ module Heddle
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. ("sleep_forever" is a thread
     # that waits for a lock, a queue or a thread without a timeout.)
     def check_deadlock
-      others = (Thread.list - [Thread.current]).reject { |thread| thread.name == "heddle timeouts" }
+      idle = ["heddle timeouts", *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
+      others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
       return unless others.all? { |thread| thread.inspect.end_with?(" sleep_forever>") }
 
       raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"

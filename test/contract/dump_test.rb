@@ -210,6 +210,27 @@ contract "Dump" do
     assert_match(/^fiber #<Fiber:.*: waits for an item of/, out)
   end
 
+  # Threads of the pool that have nothing to do are no hope, and do not put the report off.
+  def test_a_deadlock_at_a_condition_variable
+    out = alone(<<~RUBY)
+      mutex = Mutex.new
+      condition = ConditionVariable.new
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      begin
+        Heddle.run do
+          File.open(IO::NULL) { |file| file.flock(File::LOCK_EX) }
+          Dir.children("/")
+          mutex.synchronize { condition.wait(mutex) }
+        end
+      rescue Heddle::Deadlock => e
+        puts e.message, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < 8
+      end
+    RUBY
+
+    assert_match(/^task "main": waits for a signal of #<Thread::ConditionVariable/, out)
+    assert_match(/^true$/, out)
+  end
+
   def test_the_end_of_the_last_other_thread_is_noticed
     out = alone(<<~RUBY)
       thread = Thread.new { sleep(0.3) }

@@ -67,11 +67,13 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
         return Qtrue;
     }
     hd_timed_sleep *timed = hd_timed_sleep_take(scheduler);
+    VALUE condition = hd_timed_sleep_condition(timed);
+    hd_wait_kind kind = NIL_P(condition) ? HD_WAIT_FOR_SLEEP : HD_WAIT_FOR_BLOCK;
     hd_wake wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))
         hd_park_turn(scheduler);
     else
-        wake = hd_park(scheduler, HD_WAIT_FOR_SLEEP, Qnil, hd_deadline_from(duration));
+        wake = hd_park(scheduler, kind, condition, hd_deadline_from(duration));
     if (timed) hd_timed_sleep_ended(timed, wake == HD_WOKEN_BY_TIMEOUT);
     return Qtrue;
 }

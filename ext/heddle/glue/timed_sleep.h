@@ -1,4 +1,4 @@
-/* Mutex#sleep and ConditionVariable#wait with a timeout: what hook_block.c needs of timed_sleep.c. */
+/* Mutex#sleep with a timeout and ConditionVariable#wait: what hook_block.c needs of timed_sleep.c. */
 #ifndef HEDDLE_TIMED_SLEEP_H
 #define HEDDLE_TIMED_SLEEP_H
 
@@ -8,6 +8,9 @@
 typedef struct hd_timed_sleep hd_timed_sleep;
 hd_timed_sleep *hd_timed_sleep_take(hd_scheduler *scheduler);
 void hd_timed_sleep_ended(hd_timed_sleep *sleep, bool timed_out);
+
+/* The ConditionVariable that it is for; nil for Mutex#sleep, and for NULL. */
+VALUE hd_timed_sleep_condition(const hd_timed_sleep *sleep);
 
 void hd_init_timed_sleep(void);
 

@@ -5,8 +5,10 @@ module Heddle
     # One wait in words.
     class Description
       # What happens to an IO, by the events that are waited for.
-      EVENTS = { IO::READABLE => "to read from", IO::WRITABLE => "to write to",
-                 IO::PRIORITY => "for urgent data of" }.freeze
+      EVENTS = {
+        IO::READABLE => "to read from", IO::WRITABLE => "to write to",
+        IO::READABLE | IO::WRITABLE => "to read from or write to", IO::PRIORITY => "for urgent data of"
+      }.freeze
 
       # @param wait [Hash] one of Scheduler#waits
       def initialize(wait)
@@ -56,12 +58,16 @@ module Heddle
       def blocker
         case subject
         when Completion then subject.name
-        when Thread::Queue then "an item of #{subject.inspect} (#{subject.num_waiting} waiting)"
+        when Thread::ConditionVariable then "a signal of #{subject.inspect}"
+        when Thread::SizedQueue then "#{subject.size < subject.max ? "an item of" : "a place in"} #{queue}"
+        when Thread::Queue then "an item of #{queue}"
         when Thread::Mutex then "the lock of #{subject.inspect}"
         when nil then "an unblock"
         else subject.inspect
         end
       end
+
+      def queue = "#{subject.inspect} (#{subject.num_waiting} waiting)"
 
       def describe(io)
         number = io.fileno

@@ -12,6 +12,7 @@ module Heddle
       MAX_THREADS = 64
       # Seconds without work after which a thread ends.
       IDLE_TIMEOUT = 2.0
+      THREAD_NAME = "heddle blocking pool"
 
       # @return [BlockingPool] the pool of this process and Ractor
       def self.current
@@ -20,6 +21,14 @@ module Heddle
 
         Ractor.current[:heddle_blocking_pool] = new
       end
+
+      # @return [Boolean] is there no operation under way?
+      def self.idle?
+        Ractor.current[:heddle_blocking_pool]&.busy.to_i.zero?
+      end
+
+      # @return [Integer] how many operations are under way
+      attr_reader :busy
 
       # @return [Integer] the process whose threads these are
       attr_reader :pid
@@ -55,7 +64,7 @@ module Heddle
       def start_thread
         @threads += 1
         thread = Thread.new { Thread.handle_interrupt(BlockingJob::Stop => :never) { serve } }
-        thread.name = "heddle blocking pool"
+        thread.name = THREAD_NAME
       end
 
       def serve
