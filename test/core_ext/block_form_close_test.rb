@@ -41,43 +41,6 @@ contract "BlockFormClose" do
     end
   end
 
-  if RUBY_VERSION < "4.0"
-    def test_open_of_a_command
-      reactor do
-        [method(:open), Kernel.method(:open)].each do |method|
-          job = nil
-          value = without_deprecations do
-            method.call("|exec sleep 0.05", "r") do |io|
-              job = go { io.gets }
-              settle
-              :value
-            end
-          end
-
-          assert_equal([:value, true], [value, $?.success?])
-          assert_told("open", job)
-        end
-      end
-    end
-
-    def test_open_of_other_things
-      reactor do
-        assert_equal(File.read(__FILE__), open(__FILE__, "r", encoding: "UTF-8", &:read))
-        assert_equal(1, Kernel.open(Struct.new(:to_open).new(1)))
-        assert_raises(ArgumentError) { open }
-        assert_raises(NoMethodError) { Object.new.open("x") }
-      end
-    end
-
-    def without_deprecations
-      before = Warning[:deprecated]
-      Warning[:deprecated] = false
-      yield
-    ensure
-      Warning[:deprecated] = before
-    end
-  end
-
   def test_popen_of_a_full_pipe
     reactor do
       job = nil

@@ -16,34 +16,6 @@ module Heddle
         end
       end
 
-      # For Kernel#open of a command, which Ruby 4.0 no longer knows.
-      module Command
-        # @private
-        def open(*arguments, **)
-          name = arguments.first
-          return super unless block_given? && name.is_a?(String) && name.start_with?("|")
-
-          super do |io|
-            yield io
-          ensure
-            IOClose.wake_waiters(io)
-          end
-        end
-      end
-
-      # The same as a private method.
-      module PrivateCommand
-        include Command
-
-        private :open
-      end
-      private_constant :Command, :PrivateCommand
-
-      if RUBY_VERSION < "4.0"
-        Kernel.prepend(PrivateCommand)
-        Kernel.singleton_class.prepend(Command)
-      end
-
       # For PTY.
       module PTYOpen
         # @see https://docs.ruby-lang.org/en/master/PTY.html#method-c-open
