@@ -16,16 +16,10 @@ contract "DalliClient" do
   def setup
     super
     Dalli.logger.level = Logger::FATAL
-    @clients = []
-  end
-
-  def teardown
-    @clients.each(&:close)
-    super
   end
 
   def dalli(port = server.port, **options)
-    Dalli::Client.new("#{host}:#{port}", **options).tap { |client| @clients << client }
+    keep(Dalli::Client.new("#{host}:#{port}", **options))
   end
 
   def test_fifty_tasks_at_the_same_time

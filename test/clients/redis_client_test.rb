@@ -10,18 +10,8 @@ contract "RedisClient" do
 
   client "redis-client", server: TestSupport::Servers::Redis
 
-  def setup
-    super
-    @clients = []
-  end
-
-  def teardown
-    @clients.each(&:close)
-    super
-  end
-
   def redis(port = server.port, **options)
-    RedisClient.config(host: host, port: port, **options).new_client.tap { |client| @clients << client }
+    keep(RedisClient.config(host: host, port: port, **options).new_client)
   end
 
   def test_fifty_tasks_at_the_same_time

@@ -10,18 +10,8 @@ contract "RedisGem" do
 
   client "redis", server: TestSupport::Servers::Redis
 
-  def setup
-    super
-    @clients = []
-  end
-
-  def teardown
-    @clients.each(&:close)
-    super
-  end
-
   def redis(port = server.port, **options)
-    Redis.new(host: host, port: port, reconnect_attempts: 0, **options).tap { |client| @clients << client }
+    keep(Redis.new(host: host, port: port, reconnect_attempts: 0, **options))
   end
 
   def test_fifty_tasks_at_the_same_time

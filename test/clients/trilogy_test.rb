@@ -10,19 +10,8 @@ contract "TrilogyClient" do
 
   client "trilogy", server: TestSupport::Servers::Mariadb
 
-  def setup
-    super
-    @clients = []
-  end
-
-  def teardown
-    @clients.each(&:close)
-    super
-  end
-
   def trilogy(port = server.port, **options)
-    Trilogy.new(host: host, port: port, username: "heddle", database: "heddle", **options)
-      .tap { |client| @clients << client }
+    keep(Trilogy.new(host: host, port: port, username: "heddle", database: "heddle", **options))
   end
 
   def test_fifty_tasks_at_the_same_time

@@ -30,12 +30,12 @@ static void add(VALUE object, hidden *hidden)
 
 static void add_hidden_array(VALUE object, void *hidden)
 {
-    if (!RBASIC_CLASS(object) && RB_TYPE_P(object, T_ARRAY)) add(object, hidden);
+    if (hd_is_hidden(object) && RB_TYPE_P(object, T_ARRAY)) add(object, hidden);
 }
 
 static void add_hidden_mutex(VALUE object, void *hidden)
 {
-    if (RBASIC_CLASS(object) || !RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return;
+    if (!hd_is_hidden(object) || !RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return;
     if (RTYPEDDATA_TYPE(object) == mutex_type) add(object, hidden);
 }
 

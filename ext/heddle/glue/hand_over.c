@@ -9,7 +9,7 @@ static VALUE cMutex, cQueue;
 
 bool hd_is_a(VALUE object, VALUE class)
 {
-    return !RB_SPECIAL_CONST_P(object) && RBASIC_CLASS(object) && RTEST(rb_obj_is_kind_of(object, class));
+    return !hd_is_hidden(object) && RTEST(rb_obj_is_kind_of(object, class));
 }
 
 /* Unlocking wakes the next of Ruby's list. When it is locked again, its owner will. */

@@ -4,7 +4,7 @@
 
 #include "scheduler.h"
 
-/* As rb_obj_is_kind_of. A blocker may be an object that Ruby hides (the Mutex of an autoload): it has no class. */
+/* As rb_obj_is_kind_of. A blocker may be an object that Ruby hides. */
 bool hd_is_a(VALUE object, VALUE class);
 
 /* An unblock has come for a wait that is over already: an exception (a cancel, a timeout) is on its way to the fiber.

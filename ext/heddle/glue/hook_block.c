@@ -6,12 +6,6 @@
 #include "park.h"
 #include "timed_sleep.h"
 
-/* An object without a class: the Mutex of an autoload, or of a close. */
-static bool is_hidden(VALUE object)
-{
-    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
-}
-
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
  *
@@ -22,7 +16,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    if (is_hidden(argv[0]) && hd_closer_waits(scheduler)) {
+    if (hd_is_hidden(argv[0]) && hd_closer_waits(scheduler)) {
         hd_closer_wait(scheduler, HD_WAIT_FOR_BLOCK, argv[0]);
         return Qtrue;
     }
@@ -49,7 +43,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     hd_wait *wait = hd_wait_of(scheduler, fiber);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil))
         hd_hand_over(scheduler, wait, blocker);
-    if (hd_is_a(blocker, rb_cThread) && (!wait || wait->kind == HD_WAIT_FOR_SLEEP)) hd_closer_unblocked(fiber);
+    if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_a(blocker, rb_cThread)) hd_closer_unblocked(fiber);
     errno = saved;
     return Qnil;
 }

@@ -79,11 +79,13 @@ static bool status_of(const char *path, struct stat *status)
     return known;
 }
 
-/* The path of a Pathname or the like, or what was given. */
+/* The path of a Pathname or the like, or what was given; nil if that is no path. */
 static VALUE path_of(VALUE object)
 {
     VALUE path = rb_check_funcall(object, rb_intern("to_path"), 0, NULL);
-    return RB_UNDEF_P(path) ? object : path;
+    if (RB_UNDEF_P(path)) path = object;
+    bool usable = RB_TYPE_P(path, T_STRING) && !memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path));
+    return usable ? path : Qnil;
 }
 
 /* What a path leads to, if the kernel knows that by heart: :file, :large_file, :fifo, or nil for everything else. */
@@ -92,8 +94,7 @@ static VALUE known_kind(VALUE self, VALUE path)
     hd_timeouts_raise_overdue(hd_scheduler_get(self));
     struct stat status;
     path = path_of(path);
-    if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qnil;
-    if (!status_of(StringValueCStr(path), &status)) return Qnil;
+    if (NIL_P(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
     if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
     if (!S_ISREG(status.st_mode)) return Qnil;
     return ID2SYM(rb_intern(status.st_size > LARGE_FILE ? "large_file" : "file"));
@@ -104,7 +105,7 @@ static VALUE known_p(VALUE self, VALUE path)
 {
     (void)self;
     path = path_of(path);
-    if (!RB_TYPE_P(path, T_STRING) || memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path))) return Qtrue;
+    if (NIL_P(path)) return Qtrue;
     int fd = look_up(StringValueCStr(path));
     if (fd >= 0) close(fd);
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);

@@ -34,7 +34,7 @@ static VALUE ios_of(const hd_wait *wait)
 static VALUE subject_of(const hd_wait *wait)
 {
     VALUE subject = (VALUE)wait->subject;
-    return RB_SPECIAL_CONST_P(subject) || RBASIC_CLASS(subject) ? subject : Qnil;
+    return hd_is_hidden(subject) ? Qnil : subject;
 }
 
 static void push_wait(hd_map_node *node, void *array)

@@ -59,6 +59,12 @@ bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 /* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
 hd_map *hd_io_table(void);
 
+/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close. */
+static inline bool hd_is_hidden(VALUE object)
+{
+    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
+}
+
 /* A Proc for Fiber.new; the block that the fiber is to run is given when it is first switched to. */
 VALUE hd_fiber_body(VALUE self);
 

@@ -106,7 +106,7 @@ static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *
     else
         snprintf(service, sizeof(service), "%.*s", (int)RSTRING_LEN(argv[1]), RSTRING_PTR(argv[1]));
     int64_t now_ns = hd_clock_now();
-    int64_t deadline_ns = hd_clock_deadline(now_ns, RESOLUTION_DELAY_MS * (HD_NS_PER_SECOND / 1000));
+    int64_t deadline_ns = hd_clock_deadline(now_ns, RESOLUTION_DELAY_MS * HD_NS_PER_MS);
     connecting.found = hd_find_address(scheduler, argv[0], service, deadline_ns);
     if (RB_TYPE_P(connecting.found, T_ARRAY)) {
         rb_rescue2(connect_to_found, (VALUE)&connecting, fail_to_connect, (VALUE)&connecting, rb_eSystemCallError,

@@ -13,7 +13,7 @@ module Heddle
         # @private
         def sysopen(path, *arguments)
           flags = FileOpen.fifo_flags(arguments, {})
-          name = path.respond_to?(:to_path) ? path.to_path : path
+          name = FileOpen.name_of(path)
           FileOpen.open(path, arguments, {}, fifo: flags && -> { FileOpen.descriptor_of_fifo(name, flags) }) { super }
         end
 

@@ -70,18 +70,12 @@ module Heddle
         # @private
         def children = FileWait.run { super }
 
-        # @private
-        def each(&block)
-          return super unless block && Fiber.current_scheduler.is_a?(Scheduler)
+        %i[each each_child].each do |name|
+          define_method(name) do |&block|
+            next super(&block) unless block && Fiber.current_scheduler.is_a?(Scheduler)
 
-          FileLookup.each_entry(self, block) { |list| super() { |name| list << [name, tell] } }
-        end
-
-        # @private
-        def each_child(&block)
-          return super unless block && Fiber.current_scheduler.is_a?(Scheduler)
-
-          FileLookup.each_entry(self, block) { |list| super() { |name| list << [name, tell] } }
+            FileLookup.each_entry(self, block) { |list| super() { |entry| list << [entry, tell] } }
+          end
         end
       end
 

@@ -56,6 +56,9 @@ module Heddle
       EMPTYING = File::WRONLY | File::CREAT | File::TRUNC
       private_constant :EMPTYING
 
+      # The path as Ruby takes it: a Pathname or the like has one.
+      def self.name_of(path) = path.respond_to?(:to_path) ? path.to_path : path
+
       # The flags for open(2), or nil if the mode says anything out of the way.
       def self.fifo_flags(arguments, options)
         mode = arguments.first || options[:mode] || "r"
@@ -112,7 +115,7 @@ module Heddle
           path, *rest = arguments
           flags = FileOpen.fifo_flags(rest, options)
           fifo = flags && lambda do
-            name = path.respond_to?(:to_path) ? path.to_path : path
+            name = FileOpen.name_of(path)
             FileOpen.open_fifo(self, name, flags) do |descriptor|
               mode = rest.first || options[:mode] || "r" # (with path: it has to be a keyword)
               super(descriptor, **options.except(:perm), mode: mode, path: name)

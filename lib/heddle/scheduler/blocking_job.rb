@@ -57,7 +57,7 @@ module Heddle
 
       # A Stop that came when the operation had ended must not strike the next one on this thread.
       def drop_late_stop
-        Thread.handle_interrupt(Stop => :immediate) { Thread.pass } while Thread.pending_interrupt?(Stop)
+        BlockingJob.check_stop while Thread.pending_interrupt?(Stop)
       rescue Stop
         retry
       end
