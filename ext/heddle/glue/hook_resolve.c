@@ -1,15 +1,14 @@
 /* Names: the hook address_resolve, and Heddle::Lookup for those that wait for more than one thing. The system's
- * resolver on worker threads. */
+ * resolver on worker threads; on the spot for what the hosts file knows. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 
+#include "../os/hosts_file.h"
 #include "hook_resolve.h"
 #include "park.h"
-
-enum { BRIEFLY_NS = 30 * 1000 };
+#include "timeout.h"
 
 /* -- what a lookup has found --------------------------------------------------------------------------------- */
 
@@ -60,8 +59,14 @@ typedef struct {
 static VALUE resolve(VALUE pointer)
 {
     resolution *resolution = (void *)pointer;
-    int error = hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
-    if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
+    hd_job *job = &resolution->job->job;
+    hd_timeouts_raise_overdue(resolution->scheduler);
+    if (hd_hosts_file_answers(resolution->job->host, resolution->job->family)) {
+        hd_worker_run_here(job);
+    } else {
+        int error = hd_park_worker(resolution->scheduler, job, resolution->host);
+        if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
+    }
     if (!resolution->job->error) return numeric_addresses(resolution->job);
     if (resolution->job->error == EAI_NONAME) return Qnil;
     rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
@@ -134,6 +139,10 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
 {
     hd_resolve_job *job = hd_resolve_job_new(host, service, family);
     if (!job) rb_memerror();
+    if (hd_hosts_file_answers(host, family)) {
+        hd_worker_run_here(&job->job);
+        return job;
+    }
     int error = hd_worker_submit(&job->job, &scheduler->inbox, NULL);
     if (error) {
         hd_worker_release(&job->job);
@@ -188,15 +197,6 @@ static VALUE host_and_port(const hd_address *address)
     return rb_assoc_new(host, INT2FIX(port));
 }
 
-/* A hosts file answers within microseconds: when no other fiber is ready, that is sooner than a way through the
- * kernel. */
-static void await_briefly(const hd_scheduler *scheduler, hd_job *job)
-{
-    int64_t until_ns = hd_clock_now() + BRIEFLY_NS;
-    while (hd_list_empty(&scheduler->reactor.ready) && !hd_worker_finished(job) && hd_clock_now() < until_ns)
-        sched_yield();
-}
-
 static VALUE await(VALUE pointer)
 {
     finding *finding = (void *)pointer;
@@ -218,9 +218,9 @@ static VALUE end_await(VALUE pointer)
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
     finding finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
+    hd_timeouts_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
-    await_briefly(finding.scheduler, job);
     if (!hd_worker_finished(job)) {
         finding.object = lookup_new(self, finding.job);
         rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);

@@ -228,6 +228,14 @@ int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
     return error;
 }
 
+void hd_worker_run_here(hd_job *job)
+{
+    hd_node_init(&job->node);
+    hd_list_init(&job->followers);
+    job->run(job);
+    set_state(job, HD_JOB_FINISHED);
+}
+
 void hd_worker_watch(hd_job *job, hd_wait *wait)
 {
     if (wait) job->watched = true;

@@ -61,6 +61,9 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 /* 0 or -errno when no worker could be started. On success `wait` (may be NULL) is settled when the job has run. */
 int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait);
 
+/* Runs the job now, on the calling thread: for one that will not wait. */
+void hd_worker_run_here(hd_job *job);
+
 /* Settles another wait when the job has run, at once if it has; NULL: none. With the GVL. */
 void hd_worker_watch(hd_job *job, hd_wait *wait);
 
