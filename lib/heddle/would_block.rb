@@ -2,6 +2,7 @@
 
 require_relative "native"
 require_relative "core_ext/would_block_errors"
+require_relative "core_ext/socket_read_nonblock"
 require_relative "core_ext/ssl_would_block_errors"
 
 # `require "heddle"` loads this; `require "heddle/would_block"` has it alone, without a scheduler.

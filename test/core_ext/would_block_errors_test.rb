@@ -141,6 +141,41 @@ contract "WouldBlockErrors" do
     assert_raises(IOError) { reader.read_nonblock(1) }
   end
 
+  # read_nonblock of sockets is Heddle's own method: all that it does but wait.
+  def test_a_socket_that_has_something_to_read
+    reactor do
+      one, other = socket_pair
+      other.write("abcdef")
+      buffer = +"before"
+
+      assert_same(buffer, one.read_nonblock(2, buffer))
+      assert_equal("ab", buffer)
+      assert_equal(%w[cd ef], [one.read_nonblock(2), one.read_nonblock(2, exception: false)])
+      assert_equal("", one.read_nonblock(0))
+      assert_equal(:wait_readable, one.read_nonblock(1, exception: false))
+      assert_raises(IO::EAGAINWaitReadable) { one.read_nonblock(1, exception: nil) }
+      assert_raises(ArgumentError) { one.read_nonblock(1, nil, other: 1) }
+
+      other.close
+
+      assert_nil(one.read_nonblock(1, exception: false))
+      error = assert_raises(EOFError) { one.read_nonblock(1) }
+
+      assert_equal("end of file reached", error.message)
+      refute_empty(error.backtrace)
+    end
+  end
+
+  def test_an_empty_datagram_is_an_end_and_takes_no_other_with_it
+    reactor do
+      one, other = UNIXSocket.pair(:DGRAM).each { |socket| keep(socket) }
+      ["", "next"].each { |text| other.send(text, 0) }
+
+      assert_raises(EOFError) { one.read_nonblock(10) }
+      assert_equal("next", one.read_nonblock(10))
+    end
+  end
+
   def test_connect_says_when_it_is_connected
     server = tcp_server
     socket = keep(Socket.new(:INET, :STREAM))
