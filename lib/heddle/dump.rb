@@ -29,6 +29,7 @@ module Heddle
     def initialize(scheduler)
       @scheduler = scheduler
       @waits = scheduler.__send__(:waits)
+      @timeouts = scheduler.__send__(:timeouts)
       @counts = scheduler.__send__(:counts)
       @by_root = @waits.group_by { |wait| wait[:root] }
     end
@@ -55,11 +56,16 @@ module Heddle
     # A task may stand in a fiber that it has resumed: both backtraces tell where.
     def entry(title, fiber)
       waits = @by_root.fetch(fiber, [])
-      return "\n#{title}: running\n#{indent(running_backtrace(fiber))}" if waits.empty?
+      return "\n#{title}: running#{limit(fiber)}\n#{indent(running_backtrace(fiber))}" if waits.empty?
 
       states = waits.map { |wait| Description.new(wait).text }
       fibers = (waits.map { |wait| wait[:fiber] } + [fiber]).uniq
-      "\n#{title}: #{states.join("; ")}\n#{fibers.map { |one| indent(backtrace(one)) }.join("      -- resumed by:\n")}"
+      "\n#{title}: #{states.join("; ")}#{limit(fiber)}\n#{fibers.map { |one| indent(backtrace(one)) }.join("      -- resumed by:\n")}"
+    end
+
+    def limit(fiber)
+      left = @timeouts[fiber]
+      format("; in Timeout.timeout, %.3f s left", left) if left
     end
 
     def running_backtrace(fiber)

@@ -47,7 +47,8 @@ module Heddle
       @finished ? self : nil
     end
 
-    # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next. Does nothing if it has ended.
+    # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next; not before the end of a
+    # Thread.handle_interrupt(Heddle::Cancelled => :never). Does nothing if it has ended.
     #
     # @return [self]
     def cancel

@@ -45,6 +45,25 @@ contract "Dump" do
                  dump_of { client.read(1) })
   end
 
+  def test_the_time_left_of_the_innermost_timeout
+    reader, = pipe
+    text = dump_of { Timeout.timeout(200) { Timeout.timeout(20) { reader.read(1) } } }
+
+    assert_match(/since 0\.\d+ s; in Timeout.timeout, 1\d\.\d+ s left$/, text)
+  end
+
+  def test_files_that_others_hold
+    path = File.join(tempdir, "file")
+    [keep(File.open(path, "w")), keep(File.open(path, "w"))].first.flock(File::LOCK_EX)
+
+    assert_match(/waits for the lock of #<File:#{path}> on a thread of the pool/,
+                 dump_of { @kept.last.flock(File::LOCK_EX) })
+    fifo = File.join(tempdir, "fifo")
+    File.mkfifo(fifo)
+
+    assert_match(/waits for the other end of the FIFO #{fifo} on a thread/, dump_of { File.open(fifo) })
+  end
+
   def test_writing_and_selecting
     reader, writer = pipe
     text = dump_of { writer.write("x" * 1_000_000) }

@@ -81,6 +81,17 @@ void hd_timeouts_mark(const hd_scheduler *scheduler)
         rb_gc_mark(HD_CONTAINER_OF(node, timeout, expired_node)->fiber);
 }
 
+VALUE hd_timeouts_set(const hd_scheduler *scheduler)
+{
+    const hd_timers *timers = &scheduler->reactor.timers;
+    VALUE set = rb_ary_new();
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->heap[i]->fire == timeout_fired)
+            rb_ary_push(set, rb_assoc_new(HD_CONTAINER_OF(timers->heap[i], timeout, timer)->root,
+                                          LL2NUM(timers->heap[i]->deadline_ns)));
+    return set;
+}
+
 void hd_timeouts_raise_expired(hd_scheduler *scheduler)
 {
     raise_expired(scheduler, HD_MASK_ON_BLOCKING);

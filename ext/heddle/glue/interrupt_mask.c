@@ -1,7 +1,5 @@
-/* Thread.handle_interrupt for timeouts. Ruby asks its masks when it looks at the pending interrupts of a thread; a
- * timeout of a fiber is none of them. The method is prepended: its masks are noted for the calling fiber, too. */
-#include "interrupt_mask.h"
-
+/* Thread.handle_interrupt for fibers. Ruby asks its masks when it looks at the pending interrupts of a thread; a timeout
+ * or a cancel of a fiber is none of them. The method is prepended: its masks are noted for the calling fiber, too. */
 #include "park.h"
 #include "timeout.h"
 
@@ -78,10 +76,16 @@ void hd_interrupt_mask_mark(const hd_scheduler *scheduler)
         rb_gc_mark(HD_CONTAINER_OF(node, mask_record, node)->fiber);
 }
 
+static void raise_unmasked(hd_scheduler *scheduler)
+{
+    hd_timeouts_raise_unmasked(scheduler);
+    hd_raise_put_off(scheduler, HD_MASK_IMMEDIATE);
+}
+
 static VALUE call_super(VALUE pointer)
 {
     mask_record *record = (void *)pointer;
-    hd_timeouts_raise_unmasked(record->scheduler);
+    raise_unmasked(record->scheduler);
     return rb_call_super(1, &record->timings);
 }
 
@@ -102,7 +106,7 @@ static VALUE end(VALUE pointer)
 static void raise_held(mask_record *record)
 {
     hd_timers_fire(&record->scheduler->reactor.timers, hd_clock_now()); /* the block may not have waited once */
-    hd_timeouts_raise_unmasked(record->scheduler);
+    raise_unmasked(record->scheduler);
     if (NIL_P(record->held)) return;
     hd_struck struck = {record->root, record->fiber};
     if (hd_interrupt_mask(record->scheduler, struck, record->held) == HD_MASK_IMMEDIATE) rb_exc_raise(record->held);

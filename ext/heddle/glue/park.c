@@ -204,15 +204,25 @@ static void raise_delivered(hd_scheduler *scheduler, hd_wait *wait)
     hd_timeouts_raise_expired(scheduler);
 }
 
+void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest)
+{
+    VALUE root = hd_root(scheduler), fiber = rb_fiber_current();
+    for (VALUE one = root;; one = fiber) {
+        VALUE exception = NIL_P(scheduler->pending) ? Qnil : rb_hash_lookup(scheduler->pending, one);
+        if (!NIL_P(exception) && hd_interrupt_mask(scheduler, (hd_struck){root, fiber}, exception) <= strictest) {
+            rb_hash_delete(scheduler->pending, one);
+            if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
+            rb_exc_raise(exception);
+        }
+        if (one == fiber) return;
+    }
+}
+
 /* An exception that could not be delivered when it came (the fiber was not parked) is raised now. */
 static void raise_pending(hd_scheduler *scheduler)
 {
     if (!hd_list_empty(&scheduler->expired)) hd_timeouts_raise_expired(scheduler);
-    if (NIL_P(scheduler->pending)) return;
-    VALUE exception = rb_hash_delete(scheduler->pending, hd_root(scheduler));
-    if (NIL_P(exception)) exception = rb_hash_delete(scheduler->pending, rb_fiber_current());
-    if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
-    if (!NIL_P(exception)) rb_exc_raise(exception);
+    if (RB_UNLIKELY(!NIL_P(scheduler->pending))) hd_raise_put_off(scheduler, HD_MASK_ON_BLOCKING);
 }
 
 static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
@@ -430,7 +440,7 @@ static bool change_wake(hd_wait *wait, VALUE exception)
     return true;
 }
 
-/* Raises the exception when the fiber parks next. */
+/* Raises the exception when the fiber parks next, or at the end of the handle_interrupt that holds it back. */
 static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
@@ -447,6 +457,9 @@ void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
-    if (wait && (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception) || change_wake(wait, exception))) return;
+    hd_struck struck = {fiber, wait ? hd_wait_fiber(wait) : fiber};
+    if (wait && hd_interrupt_mask(scheduler, struck, exception) != HD_MASK_NEVER &&
+        (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception) || change_wake(wait, exception)))
+        return;
     if (RTEST(rb_fiber_alive_p(fiber))) put_off(scheduler, fiber, exception);
 }

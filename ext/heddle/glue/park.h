@@ -13,6 +13,7 @@
 #ifndef HEDDLE_PARK_H
 #define HEDDLE_PARK_H
 
+#include "interrupt_mask.h"
 #include "scheduler.h"
 
 /* The deadline for a timeout given by Ruby: nil = none; else seconds as Kernel#sleep takes them (a negative one
@@ -66,9 +67,12 @@ hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root);
 /* The root of the chain of fibers that runs now. */
 VALUE hd_root(const hd_scheduler *scheduler);
 
-/* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks. From
- * any thread with the GVL. */
+/* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks; and not
+ * before the end of a handle_interrupt that holds it back. From any thread with the GVL. */
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+
+/* Raises what hd_interrupt_fiber has put off in the running chain of fibers, unless it is masked more strictly. */
+void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest);
 
 /* Makes an unblock of a wait that an exception or a timeout has ended. The exception comes at the fiber's next wait. */
 void hd_take_over(hd_scheduler *scheduler, hd_wait *wait);

@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include "park.h"
+#include "timeout.h"
 
 static const char *const KINDS[] = {
     [HD_WAIT_FOR_BLOCK] = "block",     [HD_WAIT_FOR_THREAD] = "thread",   [HD_WAIT_FOR_SLEEP] = "sleep",
@@ -62,6 +63,19 @@ static VALUE scheduler_waits(VALUE self)
     return waits;
 }
 
+/* @return [Hash] the fibers that are in Timeout.timeout => the seconds that the first to expire has left */
+static VALUE scheduler_timeouts(VALUE self)
+{
+    int64_t now_ns = hd_clock_now();
+    VALUE set = hd_timeouts_set(hd_scheduler_get(self)), hash = rb_hash_new();
+    for (long i = 0; i < RARRAY_LEN(set); i++) {
+        VALUE root = RARRAY_AREF(RARRAY_AREF(set, i), 0);
+        VALUE left = seconds(NUM2LL(RARRAY_AREF(RARRAY_AREF(set, i), 1)) - now_ns), known = rb_hash_lookup(hash, root);
+        if (NIL_P(known) || RFLOAT_VALUE(left) < RFLOAT_VALUE(known)) rb_hash_aset(hash, root, left);
+    }
+    return hash;
+}
+
 /* @return [Hash] how many interests the kernel holds, timers are set, workers there are and jobs wait for one */
 static VALUE scheduler_counts(VALUE self)
 {
@@ -79,5 +93,6 @@ static VALUE scheduler_counts(VALUE self)
 void hd_init_report(void)
 {
     rb_define_private_method(hd_cScheduler, "waits", scheduler_waits, 0);
+    rb_define_private_method(hd_cScheduler, "timeouts", scheduler_timeouts, 0);
     rb_define_private_method(hd_cScheduler, "counts", scheduler_counts, 0);
 }

@@ -17,6 +17,9 @@ void hd_timeouts_raise_unmasked(hd_scheduler *scheduler);
  * timer lies on its stack. */
 void hd_timeouts_mark(const hd_scheduler *scheduler);
 
+/* [root fiber, deadline in ns] of each that is not due yet. */
+VALUE hd_timeouts_set(const hd_scheduler *scheduler);
+
 /* From another thread with the GVL: raises the exception of an overdue timeout in the thread of the scheduler if its
  * fibers compute without ever waiting. Returns when to look again, or HD_NO_DEADLINE. */
 int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns);

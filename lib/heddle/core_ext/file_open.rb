@@ -38,7 +38,8 @@ module Heddle
           redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
-        scheduler.__send__(:offload, work, lasting: true, discard: CLOSE)
+        name = "the other end of the FIFO #{path}"
+        scheduler.__send__(:offload, work, lasting: true, discard: CLOSE, name: name)
       end
 
       # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed

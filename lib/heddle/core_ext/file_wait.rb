@@ -8,9 +8,9 @@ module Heddle
       # For IO.
       module Sync
         # @private
-        def fsync = FileWait.run { super }
+        def fsync = FileWait.run("the disk of", self) { super }
         # @private
-        def fdatasync = FileWait.run { super }
+        def fdatasync = FileWait.run("the disk of", self) { super }
       end
 
       # For File.
@@ -20,14 +20,16 @@ module Heddle
           waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN)
           return super unless waits && Fiber.current_scheduler.is_a?(Scheduler)
 
-          super(operation | File::LOCK_NB) || FileWait.run(lasting: true) { super }
+          super(operation | File::LOCK_NB) || FileWait.run("the lock of", self, lasting: true) { super }
         end
       end
 
       # Runs the block on a thread of the pool; on the spot where no Heddle scheduler runs.
-      def self.run(lasting: false, &block)
+      def self.run(what = "the file system", file = nil, lasting: false, &block)
         scheduler = Fiber.current_scheduler
-        scheduler.is_a?(Scheduler) ? scheduler.__send__(:offload, block, lasting: lasting) : yield
+        return yield unless scheduler.is_a?(Scheduler)
+
+        scheduler.__send__(:offload, block, lasting: lasting, name: [what, *file&.inspect].join(" "))
       end
     end
   end

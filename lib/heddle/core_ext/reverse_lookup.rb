@@ -24,7 +24,7 @@ module Heddle
         # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-getnameinfo
         def getnameinfo(address, flags = nil)
           scheduler = ReverseLookup.scheduler_for(flags) or return super
-          return FileWait.run { super } if address.is_a?(Array)
+          return FileWait.run("the name of an address") { super } if address.is_a?(Array)
           return super unless address.is_a?(String) || address.is_a?(Addrinfo)
 
           packed = address.is_a?(Addrinfo) ? address.to_sockaddr : address
@@ -65,7 +65,7 @@ module Heddle
 
           # (One system call receives, and the same method asks for the name of the sender: it goes elsewhere whole.)
           wait_readable(timeout) or raise IO::TimeoutError, "Blocking operation timed out!"
-          FileWait.run(lasting: true) { super }
+          FileWait.run("the name of an address", lasting: true) { super }
         end
       end
 

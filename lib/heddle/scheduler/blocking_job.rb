@@ -16,12 +16,12 @@ module Heddle
 
       # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
       # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
-      # +discard+: what to do with a result that nobody takes.
-      def initialize(work, discard: nil, whole: !discard.nil?)
+      # +discard+: what to do with a result that nobody takes. +name+: what is waited for, in words.
+      def initialize(work, discard: nil, whole: !discard.nil?, name: "a blocking operation")
         @work = work
         @discard = discard
         @whole = whole
-        @done = Completion.new("a blocking operation on a thread of the pool")
+        @done = Completion.new("#{name} on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
         @stopped = false
