@@ -56,16 +56,21 @@ module Heddle
     # A task may stand in a fiber that it has resumed: both backtraces tell where.
     def entry(title, fiber)
       waits = @by_root.fetch(fiber, [])
-      return "\n#{title}: running#{limit(fiber)}\n#{indent(running_backtrace(fiber))}" if waits.empty?
-
       states = waits.map { |wait| Description.new(wait).text }
-      fibers = (waits.map { |wait| wait[:fiber] } + [fiber]).uniq
-      "\n#{title}: #{states.join("; ")}#{limit(fiber)}\n#{fibers.map { |one| indent(backtrace(one)) }.join("      -- resumed by:\n")}"
+      states = ["running"] if waits.empty?
+      "\n#{title}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
     end
 
     def limit(fiber)
       left = @timeouts[fiber]
-      format("; in Timeout.timeout, %.3f s left", left) if left
+      format("in Timeout.timeout, %.3f s left", left) if left
+    end
+
+    def backtraces(fiber, waits)
+      return indent(running_backtrace(fiber)) if waits.empty?
+
+      fibers = [*waits.map { |wait| wait[:fiber] }, fiber].uniq
+      fibers.map { |one| indent(backtrace(one)) }.join("      -- resumed by:\n")
     end
 
     def running_backtrace(fiber)
