@@ -43,7 +43,9 @@ contract "ComputingTimeout" do
   # Whoever looks finds such a thread in a system call.
   {
     "writes_and_reads" => ->((one, other)) { one.write("x") && other.recv(1) },
-    "files" => ->(_) { File.read(__FILE__) }
+    "files" => ->(_) { File.read(__FILE__) },
+    "lookups" => ->(_) { File.exist?(__FILE__) },
+    "locks" => ->(_) { File.open(__FILE__) { |file| file.flock(File::LOCK_SH) } }
   }.each do |name, call|
     define_method("test_system_calls_that_never_wait_#{name}") do
       reactor do

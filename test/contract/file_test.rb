@@ -97,6 +97,18 @@ contract "RegularFile" do
     end
   end
 
+  def test_pread_of_a_socket_is_refused
+    reactor do
+      one, other = socket_pair
+      other.write("text")
+
+      assert_raises(Errno::ESPIPE) { one.pread(1, 0) }
+      assert_raises(Errno::ESPIPE) { one.pwrite("x", 0) }
+      assert_equal("text", one.readpartial(10))
+      assert_equal(:wait_readable, other.read_nonblock(1, exception: false))
+    end
+  end
+
   def test_pread_of_a_pipe_is_refused
     reactor do
       reader, = pipe

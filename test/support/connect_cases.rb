@@ -44,11 +44,16 @@ ensure
   socket.close
 end
 
+# Inside of a rescue, for the cause.
 def outcome
-  value = yield
-  value.is_a?(BasicSocket) ? in_words(value) : value.inspect
-rescue StandardError => e
-  "#{e.class}: #{e.message} #{e.error_code if e.respond_to?(:error_code)}"
+  raise "another"
+rescue RuntimeError
+  begin
+    value = yield
+    value.is_a?(BasicSocket) ? in_words(value) : value.inspect
+  rescue StandardError => e
+    "#{e.class}: #{e.message} #{e.error_code if e.respond_to?(:error_code)} #{e.cause.class}"
+  end
 end
 
 class Subclass < TCPSocket; end

@@ -324,7 +324,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
         .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
         .fd = rb_io_descriptor(io),
-        .kind = kind_of(io),
+        .kind = NIL_P(from) ? kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
     };
     if (is_flush(&call)) return flush_all(&call);
     hd_timeouts_raise_overdue(call.scheduler);

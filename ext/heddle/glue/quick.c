@@ -103,7 +103,7 @@ static VALUE known_kind(VALUE self, VALUE path)
 /* Does the kernel know by heart what the path leads to, or that it leads nowhere? */
 static VALUE known_p(VALUE self, VALUE path)
 {
-    (void)self;
+    hd_timeouts_raise_overdue(hd_scheduler_get(self));
     path = path_of(path);
     if (NIL_P(path)) return Qtrue;
     int fd = look_up(StringValueCStr(path));

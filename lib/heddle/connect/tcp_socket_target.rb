@@ -28,7 +28,7 @@ module Heddle
 
       # @raise [Exception] what Ruby raises when the only address fails
       def raise_failure(error)
-        raise final?(error) ? error : failure(error), cause: nil
+        raise final?(error) ? error : failure(error), cause: error.cause # (what is being rescued there)
       end
 
       # Ruby's two ways to connect call it differently.

@@ -18,9 +18,10 @@ module Heddle
         # @private
         def flock(operation)
           waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN)
-          return super unless waits && Fiber.current_scheduler.is_a?(Scheduler)
+          scheduler = Fiber.current_scheduler
+          return super unless waits && scheduler.is_a?(Scheduler)
 
-          super(operation | File::LOCK_NB) || FileWait.run("the lock of", self, lasting: true) { super }
+          scheduler.__send__(:quickly) { super(operation | File::LOCK_NB) } || FileWait.run("the lock of", self, lasting: true) { super }
         end
       end
 
