@@ -147,7 +147,7 @@ bool hd_hosts_file_answers(const char *host, int family)
 {
     pthread_once(&looked, look_for_resolver);
     if (!host || !resolver_is_of_libc || name_service_cache_runs()) return false;
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock) != 0) return false; /* (it may stay locked in the child of a fork) */
     bool answer = hd_hosts_text_answers(text_of(&name_services), text_of(&hosts), host, family);
     pthread_mutex_unlock(&lock);
     return answer;
