@@ -26,8 +26,8 @@ module Bench
 
     def initialize(argv)
       @variants = WouldBlock::VARIANTS.values
-      @rounds = 15
-      @operations = 10_000
+      @rounds = 60
+      @operations = 2_500
       @yjit = Runner::YJIT
       parser.parse!(argv)
     end

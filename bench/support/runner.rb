@@ -116,6 +116,7 @@ module Bench
 
       errors.rewind
       said = errors.each_line.map(&:strip).find { |text| text =~ /Error|BUG|Assert|error/ }
+      said = said&.gsub(%r{\S*/(gems|bench)/}) { "#{Regexp.last_match(1)}/" } # not where they lie here
       { "status" => "crashes", "detail" => [said, status.to_s.sub(/pid \d+ /, "")].compact.join("; ") }
     end
   end
