@@ -78,7 +78,8 @@ module Heddle
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
     # may wait. (Fiber#kill would strike again at each of those waits.) Tasks are cancelled as such, for their scopes
-    # are about to do the same, and a second strike would hit an ensure block.
+    # are about to do the same, and a second strike would hit an ensure block. No Thread.handle_interrupt holds it back:
+    # a fiber that waits there for ever would keep the thread from ending.
     #
     # @return [void]
     def cancel_all
@@ -86,9 +87,11 @@ module Heddle
 
       tasks = self.tasks.select(&:started?)
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
-      tasks.each(&:cancel)
-      others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
-      run
+      without_masks do
+        tasks.each(&:cancel)
+        others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
+        run
+      end
     end
 
     # @return [String]

@@ -136,6 +136,32 @@ contract "MaskedCancel" do
     assert_equal([:cleaned_up], log)
   end
 
+  # Else a thread could not be ended.
+  [Object, Heddle::Cancelled].each do |masked|
+    define_method("test_a_thread_that_is_killed_waits_for_none_with_#{masked}") do
+      name = backend
+      waiting = Thread::Queue.new
+      thread = Thread.new do
+        Heddle.run(backend: name) do
+          cancelled, = Array.new(2) do
+            Heddle.spawn do
+              Thread.handle_interrupt(masked => :never) { (waiting << true) && sleep }
+            ensure
+              log << :ended
+            end
+          end
+          cancelled.cancel
+          sleep
+        end
+      end
+      2.times { waiting.pop(timeout: 10) }
+      thread.kill
+
+      assert_same(thread, thread.join(10))
+      assert_equal(%i[ended ended], log)
+    end
+  end
+
   def test_the_mask_of_another_task
     reactor do
       Heddle.spawn { masked { sleep(0.05) } }

@@ -1,5 +1,6 @@
-/* Thread.handle_interrupt for fibers. Ruby asks its masks when it looks at the pending interrupts of a thread; a timeout
- * or a cancel of a fiber is none of them. The method is prepended: its masks are noted for the calling fiber, too. */
+/* Thread.handle_interrupt for fibers. Ruby asks its masks when it looks at the pending interrupts of a thread; a
+ * timeout or a cancel of a fiber is none of them. The method is prepended: its masks are noted for the calling fiber,
+ * too. */
 #include "park.h"
 #include "timeout.h"
 
@@ -47,7 +48,8 @@ static mask_record *find(const hd_scheduler *scheduler, hd_struck struck, VALUE 
 hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception)
 {
     VALUE timing;
-    if (hd_list_empty(&scheduler->masks) || !find(scheduler, struck, exception, &timing)) return HD_MASK_IMMEDIATE;
+    if (hd_list_empty(&scheduler->masks) || scheduler->masks_ended) return HD_MASK_IMMEDIATE;
+    if (!find(scheduler, struck, exception, &timing)) return HD_MASK_IMMEDIATE;
     if (timing == ID2SYM(rb_intern("never"))) return HD_MASK_NEVER;
     return timing == ID2SYM(rb_intern("on_blocking")) ? HD_MASK_ON_BLOCKING : HD_MASK_IMMEDIATE;
 }
@@ -135,8 +137,33 @@ static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
     return value;
 }
 
+static int strike(VALUE fiber, VALUE exception, VALUE scheduler)
+{
+    hd_interrupt_fiber((hd_scheduler *)scheduler, fiber, exception);
+    return ST_CONTINUE;
+}
+
+static VALUE masks_hold_again(VALUE scheduler)
+{
+    ((hd_scheduler *)scheduler)->masks_ended = false;
+    return Qnil;
+}
+
+/* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
+static VALUE scheduler_without_masks(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    VALUE pending = scheduler->pending;
+    scheduler->pending = Qnil;
+    scheduler->masks_ended = true;
+    if (!NIL_P(pending)) rb_hash_foreach(pending, strike, (VALUE)scheduler);
+    RB_GC_GUARD(pending);
+    return rb_ensure(rb_yield, Qnil, masks_hold_again, (VALUE)scheduler);
+}
+
 void hd_init_interrupt_mask(void)
 {
+    rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "HandleInterrupt");
     rb_define_method(extension, "handle_interrupt", handle_interrupt, -1);
 }

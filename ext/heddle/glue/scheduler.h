@@ -30,6 +30,7 @@ typedef struct hd_scheduler {
     bool home_waits;       /* home is in its loop: switching to it is safe */
     bool check_interrupts; /* the thread has an interrupt for home to look at */
     bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
+    bool masks_ended;      /* no handle_interrupt block of a fiber holds anything back */
     bool closed;
     bool stopped; /* the home loop ends at its next step */
     uint8_t *waits_first;    /* by descriptor, a bit a direction: the last transfer waited; a guess, see hook_io.c */

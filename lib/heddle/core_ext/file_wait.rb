@@ -21,7 +21,8 @@ module Heddle
           scheduler = Fiber.current_scheduler
           return super unless waits && scheduler.is_a?(Scheduler)
 
-          scheduler.__send__(:quickly) { super(operation | File::LOCK_NB) } || FileWait.run("the lock of", self, lasting: true) { super }
+          taken = scheduler.__send__(:quickly) { super(operation | File::LOCK_NB) }
+          taken || FileWait.run("the lock of", self, lasting: true) { super }
         end
       end
 
