@@ -54,11 +54,12 @@ module Heddle
     def cancel
       return self if @finished || @cancelled
 
-      @cancelled = true
       error = Cancelled.new("the task was cancelled")
-      raise error if Fiber.current.equal?(@fiber)
+      own = Fiber.current.equal?(@fiber)
+      # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
+      @cancelled = own || @scheduler.interrupt(@fiber, error)
+      raise error if own
 
-      @scheduler.interrupt(@fiber, error)
       self
     end
 

@@ -18,6 +18,30 @@ contract "NestedCancel" do
     end
   end
 
+  def test_a_raise_that_overtakes_the_cancel
+    heddle_only("a task")
+    log = []
+    reactor do
+      fiber = nil
+      task = Heddle.spawn do
+        fiber = Fiber.current
+        sleep
+      rescue ArgumentError
+        log << :raised
+        sleep
+      ensure
+        log << :ended
+      end
+      task.cancel
+      fiber.raise(ArgumentError)
+      task.wait(10)
+
+      assert_predicate(task, :cancelled?)
+    end
+
+    assert_equal(%i[raised ended], log)
+  end
+
   def test_nor_does_one_that_waits_for_its_tasks
     heddle_only("a task")
     reactor do

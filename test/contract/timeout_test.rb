@@ -5,6 +5,13 @@ require_relative "../test_helper"
 
 # Timeout.timeout around everything that waits.
 contract "Timeout" do
+  def test_what_is_no_time
+    nothing = Object.new.tap { |object| object.define_singleton_method(:zero?) { false } }
+    plain = assert_raises(StandardError) { Timeout.timeout(nothing) { nil } }
+
+    reactor { assert_raises(plain.class) { Timeout.timeout(nothing) { nil } } }
+  end
+
   def test_the_value_of_the_block
     reactor do
       assert_equal(:value, Timeout.timeout(5) { :value })

@@ -32,7 +32,7 @@ int64_t hd_deadline_from(VALUE timeout)
 
 int64_t hd_deadline_of_limit(VALUE limit)
 {
-    if (NIL_P(limit)) return HD_NO_DEADLINE;
+    if (!RTEST(rb_obj_is_kind_of(limit, rb_cNumeric))) return hd_deadline_from(limit); /* nil, or TypeError */
     if (RB_TYPE_P(limit, T_BIGNUM)) return RBIGNUM_POSITIVE_P(limit) ? HD_NO_DEADLINE : hd_clock_now();
     if (RB_INTEGER_TYPE_P(limit) && FIX2LONG(limit) > LIMIT_MAX) return HD_NO_DEADLINE;
     bool over = RB_FLOAT_TYPE_P(limit) ? !(RFLOAT_VALUE(limit) > 0) : RTEST(rb_funcall(limit, '<', 1, INT2FIX(0)));
@@ -187,10 +187,24 @@ static VALUE away_until_woken(VALUE pointer)
     return result;
 }
 
+static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+
+/* Fiber#raise has come before a cancel that was on its way: that one is not lost. (That an IO was closed tells only the
+ * operation that is over now.) */
+static void keep_overtaken(parking *parking)
+{
+    VALUE exception = (VALUE)parking->wait.exception;
+    if (parking->wait.state != HD_WAIT_READY || !exception || hd_wait_void(&parking->wait)) return;
+    if (RTEST(rb_obj_is_kind_of(exception, rb_eIOError)) || RTEST(rb_obj_is_kind_of(exception, rb_eSystemCallError)))
+        return;
+    put_off(parking->scheduler, (VALUE)parking->wait.root, exception);
+}
+
 static VALUE unpark(VALUE pointer)
 {
     parking *parking = (void *)pointer;
     hd_scheduler_check_fork(parking->scheduler);
+    keep_overtaken(parking);
     parking->scheduler->root = (VALUE)parking->wait.root;
     for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
     for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], NULL);

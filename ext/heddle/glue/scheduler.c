@@ -355,14 +355,14 @@ static VALUE scheduler_size(VALUE self)
  *
  * @param fiber [Fiber]
  * @param exception [Exception]
- * @return [void] */
+ * @return [true] */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
     if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "exception: must be an Exception");
     hd_interrupt_fiber(hd_scheduler_get(self), fiber, exception);
-    return Qnil;
+    return Qtrue;
 }
 
 /* Takes back an exception given to interrupt that the fiber has not raised yet.
