@@ -48,6 +48,14 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
     return list;
 }
 
+/* Does the hosts file know it? Then it is resolved now. */
+static bool resolved_here(hd_resolve_job *job)
+{
+    if (!hd_hosts_file_answers(job->host, job->family)) return false;
+    hd_worker_run_here(&job->job);
+    return true;
+}
+
 /* -- the hook ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -59,12 +67,9 @@ typedef struct {
 static VALUE resolve(VALUE pointer)
 {
     resolution *resolution = (void *)pointer;
-    hd_job *job = &resolution->job->job;
     hd_timeouts_raise_overdue(resolution->scheduler);
-    if (hd_hosts_file_answers(resolution->job->host, resolution->job->family)) {
-        hd_worker_run_here(job);
-    } else {
-        int error = hd_park_worker(resolution->scheduler, job, resolution->host);
+    if (!resolved_here(resolution->job)) {
+        int error = hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
         if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
     }
     if (!resolution->job->error) return numeric_addresses(resolution->job);
@@ -139,10 +144,7 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
 {
     hd_resolve_job *job = hd_resolve_job_new(host, service, family);
     if (!job) rb_memerror();
-    if (hd_hosts_file_answers(host, family)) {
-        hd_worker_run_here(&job->job);
-        return job;
-    }
+    if (resolved_here(job)) return job;
     int error = hd_worker_submit(&job->job, &scheduler->inbox, NULL);
     if (error) {
         hd_worker_release(&job->job);
