@@ -18,6 +18,7 @@ require_relative "core_ext/joined_write"
 require_relative "core_ext/pwrite" if RUBY_VERSION < "4.0"
 require_relative "core_ext/reverse_lookup"
 require_relative "core_ext/service_names" # (below tcp_connect, which knows them)
+require_relative "core_ext/socket_connect" if RUBY_VERSION < "3.4"
 require_relative "core_ext/tcp_connect"
 require_relative "core_ext/timed_sleep"
 require_relative "core_ext/timeout"

@@ -4,19 +4,6 @@ require_relative "../test_helper"
 
 # Clients: connect in its forms.
 contract "Connect" do
-  # A server of which the queue is full: the next connection attempt gets no answer.
-  def silent_server
-    server = keep(Socket.new(:INET, :STREAM))
-    server.bind(Addrinfo.tcp("127.0.0.1", 0))
-    server.listen(0)
-    loop do
-      client = keep(Socket.new(:INET, :STREAM))
-      client.connect_nonblock(server.local_address, exception: false)
-      break unless client.wait_writable(0.1)
-    end
-    server
-  end
-
   def test_tcp_socket_new
     reactor do
       server = tcp_server

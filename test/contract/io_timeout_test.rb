@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tempfile"
+
 require_relative "../test_helper"
 
 # IO#timeout bounds each wait on the IO; afterwards it can be used as before.
@@ -41,6 +43,20 @@ contract "IOTimeout" do
 
     assert_equal(10_000, writer.write("y" * 10_000))
     job.value
+  end
+
+  on_streams "copy_stream", TestSupport::Streams::PLAIN do |reader, writer|
+    heddle_only("Ruby waits for ever")
+    Tempfile.create do |file|
+      file.write("x" * 5_000_000)
+      file.close
+      writer.timeout = 0.05
+      assert_raises(IO::TimeoutError) { IO.copy_stream(file.path, writer) }
+      writer.timeout = nil
+      job = go { nil until reader.readpartial(65_536).end_with?("y") }
+      writer.write("y")
+      job.value
+    end
   end
 
   on_streams "syswrite", TestSupport::Streams::PLAIN do |reader, writer|
@@ -128,6 +144,17 @@ contract "IOTimeout" do
       keep(TCPSocket.new("127.0.0.1", server.addr[1]))
 
       assert_instance_of(TCPSocket, keep(server.accept))
+    end
+  end
+
+  def test_connect
+    heddle_only("Ruby 3.3 waits for ever") unless ruby_at_least?("3.4")
+    reactor do
+      address = silent_server.local_address
+      socket = keep(Socket.new(:INET, :STREAM))
+      socket.timeout = 0.05
+
+      assert_raises(IO::TimeoutError) { socket.connect(address) }
     end
   end
 

@@ -40,6 +40,19 @@ module TestSupport
     # A TCP server on a free port of 127.0.0.1, closed after the test.
     def tcp_server = keep(TCPServer.new("127.0.0.1", 0))
 
+    # A server of which the queue is full: the next connection attempt gets no answer.
+    def silent_server
+      server = keep(Socket.new(:INET, :STREAM))
+      server.bind(Addrinfo.tcp("127.0.0.1", 0))
+      server.listen(0)
+      loop do
+        client = keep(Socket.new(:INET, :STREAM))
+        client.connect_nonblock(server.local_address, exception: false)
+        break unless client.wait_writable(0.1)
+      end
+      server
+    end
+
     # Keeps what a socket takes in below 1 MB, so that a test can fill it.
     def small_buffers(socket)
       socket.setsockopt(:SOCKET, :RCVBUF, 65_536)

@@ -41,7 +41,7 @@ module Heddle
           until @rest&.zero?
             count = @scheduler.__send__(:send_file, @source, @destination, @offset, @rest) || read_and_write
             if count == -Errno::EAGAIN::Errno
-              @destination.wait_writable
+              wait_writable
             elsif count.negative?
               raise SystemCallError.new("sendfile", -count)
             else
@@ -54,6 +54,12 @@ module Heddle
         end
 
         private
+
+        def wait_writable
+          return if @destination.wait_writable(@destination.timeout)
+
+          raise IO::TimeoutError, "Blocking operation timed out!"
+        end
 
         def advance(count)
           @scheduler.yield if (@total + count) / TURN > @total / TURN

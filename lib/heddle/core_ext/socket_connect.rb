@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CoreExt
+    # Ruby 3.3 asks the scheduler about another IO object while it connects, made for the descriptor alone: neither the
+    # socket's timeout nor its close would reach the fiber. So it waits for the socket itself, as Ruby 3.4+ does.
+    module SocketConnect
+      # @raise [IO::TimeoutError] after IO#timeout
+      # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-i-connect
+      def connect(remote_address)
+        return super unless Fiber.current_scheduler.is_a?(Scheduler)
+
+        connected = connect_nonblock(remote_address, exception: false)
+        return connected unless connected == :wait_writable
+
+        wait_writable(timeout) || raise(IO::TimeoutError, "Connect timed out!")
+        connect_nonblock(remote_address, exception: false) # 0, or the error that it ended with
+      end
+    end
+  end
+end
+
+Socket.prepend(Heddle::CoreExt::SocketConnect)
