@@ -61,6 +61,19 @@ contract "Timeout" do
     end
   end
 
+  def cause_inside_a_rescue(*arguments)
+    raise "before"
+  rescue RuntimeError
+    assert_raises(Timeout::Error, ZeroDivisionError) { Timeout.timeout(0.02, *arguments) { sleep(5) } }.cause
+  end
+
+  def test_the_cause_is_not_that_of_a_rescue_around_it
+    reactor do
+      assert_instance_of(Timeout::ExitException, cause_inside_a_rescue)
+      assert_nil(cause_inside_a_rescue(ZeroDivisionError))
+    end
+  end
+
   def test_a_rational_without_a_class_is_not_swallowed
     reactor do
       assert_raises(Timeout::Error) do

@@ -25,6 +25,7 @@ typedef struct {
 } timeout;
 
 static VALUE cExitException, cTimeoutError;
+static ID id_cause; /* where Ruby keeps an exception's cause */
 
 /* An exception or a class. Without a class it is one that `rescue => e` inside of the block does not swallow; the
  * frame of the timeout makes a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception
@@ -49,10 +50,18 @@ static void timeout_fired(hd_timer *timer)
     if (wait && mask_of(due, hd_wait_fiber(wait)) != HD_MASK_NEVER) hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION);
 }
 
+/* Sets what `raise` would take from a rescue that the fiber is in. */
+static VALUE caused_by(VALUE exception, VALUE cause)
+{
+    if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_cause, cause);
+    return exception;
+}
+
+/* (Without a cause, as what Thread#raise brings: eval.c, rb_ec_setup_exception.) */
 static VALUE make_exception(const timeout *timeout)
 {
     VALUE arguments[] = {class_of(timeout), timeout->message};
-    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+    return caused_by(rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments), Qnil);
 }
 
 static void raise_expired(hd_scheduler *scheduler, hd_mask strictest)
@@ -156,7 +165,7 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
 {
     timeout *timeout = (void *)pointer;
     if (exception != timeout->raised) rb_exc_raise(exception);
-    rb_exc_raise(rb_class_new_instance(1, &timeout->message, cTimeoutError));
+    rb_exc_raise(caused_by(rb_class_new_instance(1, &timeout->message, cTimeoutError), exception));
 }
 
 /* Calls the block; raises the exception in it when the time is over.
@@ -274,6 +283,7 @@ int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns)
 void hd_init_hooks_timeout(void)
 {
     rb_require("timeout");
+    id_cause = rb_intern("cause");
     cExitException = rb_path2class("Timeout::ExitException");
     cTimeoutError = rb_path2class("Timeout::Error");
     rb_gc_register_mark_object(cExitException);
