@@ -9,7 +9,7 @@ module Heddle
     # Seconds until the next address is tried beside one that has not answered.
     ATTEMPT_DELAY = 0.25
     # Hosts that Ruby takes for an address.
-    SPECIAL = ["", "<any>", "<broadcast>"].freeze
+    SPECIAL = { "" => "0.0.0.0", "<any>" => "0.0.0.0", "<broadcast>" => "255.255.255.255" }.freeze
     LONGEST_HOST = 1024
     LONGEST_SERVICE = 31
     SOCKADDR_IN_SIZE = 16
@@ -89,9 +89,9 @@ module Heddle
         host.nil? || text?(host, LONGEST_HOST)
       end
 
-      # (Ruby takes only numbers for services when a scheduler resolves.)
+      # (Ruby takes only numbers of ports when a scheduler resolves.)
       def service_name?(port)
-        port.is_a?(String) && port.match?(/\D/)
+        port.is_a?(Integer) ? !port.between?(0, 65_535) : port.is_a?(String) && port.match?(/\D/)
       end
 
       def service?(port)

@@ -66,6 +66,7 @@ CASES = OPEN.flat_map do |name, open|
       ["one4", :v4], ["both", :both], ["both", :v4], ["slow4", :v4], ["one4", PORTS[:v4].to_s],
       ["one4", :closed], ["both", :closed], ["one4", :v4, nil, 0], [nil, :both], [nil, :closed], ["", :closed],
       ["127.1", :v4], ["one4", nil], ["127.0.0.1", "discard"], ["one4", "discard"],
+      ["127.0.0.1", -1], ["::1", -1], ["127.0.0.1", "80x"],
       ["127.0.0.1", "discard", TIMEOUTS.slice(:connect_timeout)], ["127.0.0.1", :v4],
       ["127.0.0.1", :v4, TIMEOUTS.slice(:connect_timeout)],
       ["127.0.0.1", :silent, TIMEOUTS.slice(:connect_timeout)], ["127.0.0.1", :closed, { nonsense: 1 }],
@@ -86,6 +87,7 @@ CASES = OPEN.flat_map do |name, open|
       cases << ["none", :v4] << ["again", :v4] << ["nodata", :v4] << ["one4", :v4, "none", 0] << ["none\n", :v4]
       cases << ["one4", :v4, "192.0.2.1", 0] << ["both", :both, "192.0.2.1", 0] << ["one4", :v4, "::1", 0]
     end
+    cases << ["127.0.0.1", PORTS[:v4] + 65_536] << ["both", :both, "", 0] if name == "new"
     cases << ["#{slow}r", :v4, TIMEOUTS.slice(:resolv_timeout)] if RUBY_VERSION >= "4.0"
     cases.map { |arguments| [name, open, arguments, options] }
   end

@@ -28,9 +28,10 @@ static bool name_p(VALUE host)
     return !hd_host_numeric(copy);
 }
 
-/* Is the port the name of a service? Ruby takes only numbers when a scheduler resolves. */
+/* Is the port the name of a service, or no port? Ruby takes only numbers of ports when a scheduler resolves. */
 static bool service_name_p(VALUE port)
 {
+    if (FIXNUM_P(port)) return FIX2LONG(port) < 0 || FIX2LONG(port) > UINT16_MAX;
     if (!RB_TYPE_P(port, T_STRING)) return false;
     for (long i = 0; i < RSTRING_LEN(port); i++)
         if (RSTRING_PTR(port)[i] < '0' || RSTRING_PTR(port)[i] > '9') return true;

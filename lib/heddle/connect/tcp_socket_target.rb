@@ -32,7 +32,10 @@ module Heddle
       end
 
       # Ruby's two ways to connect call it differently.
-      def resolver = RUBY_VERSION >= "3.4" && racing? && !@one_family ? "getaddrinfo(3)" : super
+      def resolver
+        named = @host.nil? || !Lookup.numeric?(SPECIAL.fetch(@host, @host))
+        RUBY_VERSION >= "3.4" && racing? && named && !@one_family ? "getaddrinfo(3)" : super
+      end
 
       # Ruby asks for the one family only when it races.
       def one_family? = @one_family = RUBY_VERSION >= "3.4" && racing?
