@@ -109,7 +109,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->events = events;
     interest->revents = 0;
     interest->io = io;
-    interest->at_once = interest->closing = false;
+    interest->at_once = interest->closing = interest->leaving = false;
     interest->armed_poll = (uint32_t)reactor->polls;
     interest->token = 0;
     hd_node_init(&interest->fd_node);

@@ -70,6 +70,7 @@ typedef struct hd_interest {
     uint32_t armed_poll; /* reactor->polls when it was armed */
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
     bool closing;        /* another object with this descriptor is being closed */
+    bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 } hd_interest;
 

@@ -38,56 +38,77 @@ static int descriptor_of(VALUE io)
     return rb_io_descriptor(io);
 }
 
+/* What is about to be closed: one object, or two (popen "r+" has a second IO for writing). */
 typedef struct {
     VALUE io;
     int fd;
-    short events;   /* POLLIN | POLLPRI, POLLOUT, or all */
-    size_t waiters; /* of this object */
-    bool twins;     /* other objects with this descriptor have waiters */
+    short events; /* POLLIN | POLLPRI, POLLOUT, or all */
+    hd_hidden_io hidden;
+} part;
+
+typedef struct {
+    hd_scheduler *scheduler; /* of the closer's thread, or NULL */
+    part parts[2];
+    int count;
+    bool waiters, twins;
+    VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
 } closing;
+
+static void add_part(closing *closing, VALUE io, short events)
+{
+    int fd = RB_TYPE_P(io, T_FILE) ? descriptor_of(io) : -1;
+    if (fd >= 0) closing->parts[closing->count++] = (part){.io = io, .fd = fd, .events = events};
+}
+
+/* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. */
+static void close_before_it_runs(hd_wait *wait)
+{
+    if (wait->state != HD_WAIT_READY || wait->wake != HD_WOKEN_BY_EVENT || wait->kind != HD_WAIT_FOR_IO) return;
+    wait->wake = HD_WOKEN_BY_EXCEPTION;
+    wait->exception = (hd_word)closed_error();
+}
 
 /* Wakes the waiters of this object for these events. Those of a twin (made with IO.for_fd) are marked: they are woken
  * when the descriptor is gone. */
-static closing interrupt_waiters(VALUE io, short events)
+static void interrupt_waiters(closing *closing, const part *part)
 {
-    closing closing = {.io = io, .fd = descriptor_of(io), .events = events};
-    if (closing.fd < 0) return closing;
-    for (hd_interest *interest = first_interest(closing.fd); interest; interest = next_interest(interest)) {
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
-        if (!(interest->events & events)) continue;
-        if (interest->io != (hd_word)io) {
-            closing.twins = interest->closing = true;
+        if (!(interest->events & part->events)) continue;
+        if (interest->io != (hd_word)part->io) {
+            closing->twins = interest->closing = true;
             continue;
         }
         if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
-        closing.waiters++;
+        close_before_it_runs(wait);
+        closing->waiters = interest->leaving = true;
     }
-    return closing;
 }
 
-static hd_interest *waiter_of(const closing *closing)
+static hd_interest *waiter_of(const part *part)
 {
-    hd_interest *interest = first_interest(closing->fd);
-    while (interest && (interest->io != (hd_word)closing->io || !(interest->events & closing->events)))
-        interest = next_interest(interest);
+    hd_interest *interest = first_interest(part->fd);
+    while (interest && (interest->io != (hd_word)part->io || !interest->leaving)) interest = next_interest(interest);
     return interest;
 }
 
 /* Lets the woken waiters run until none holds the IO. Those of this thread run while the closer stands at the end
  * of the ready queue; for those of other threads the closer yields the GVL. The bound is for a waiter whose ensure
  * block waits for the closer: the close then goes on without it. */
-static void let_unwind(hd_scheduler *scheduler, const closing *closing)
+static VALUE let_unwind(VALUE pointer)
 {
-    for (int turns = 0; closing->waiters && turns < UNWIND_TURNS_MAX; turns++) {
-        hd_interest *interest = waiter_of(closing);
-        if (!interest) return;
-        if (interest->wait->state == HD_WAIT_PARKED) /* it has begun to wait since */
-            hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
-        if (scheduler && interest->wait->reactor == &scheduler->reactor)
-            hd_park_turn(scheduler);
-        else
-            rb_thread_wait_for((struct timeval){0, turns < 10 ? 0 : 1000});
+    closing *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++) {
+        for (int turns = 0; turns < UNWIND_TURNS_MAX; turns++) {
+            hd_interest *interest = waiter_of(&closing->parts[i]);
+            if (!interest) break;
+            if (closing->scheduler && interest->wait->reactor == &closing->scheduler->reactor)
+                hd_park_turn(closing->scheduler);
+            else
+                rb_thread_wait_for((struct timeval){0, turns < 10 ? 0 : 1000});
+        }
     }
+    return Qnil;
 }
 
 static void release_file(hd_scheduler *scheduler)
@@ -96,13 +117,71 @@ static void release_file(hd_scheduler *scheduler)
         scheduler->reactor.ops->flush(scheduler->reactor.backend);
 }
 
-static closing before_close(VALUE io, short events)
+static void interrupt_all(closing *closing)
 {
-    if (!RB_TYPE_P(io, T_FILE)) return (closing){.fd = -1};
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    closing closing = interrupt_waiters(io, events);
-    let_unwind(scheduler, &closing);
-    release_file(scheduler);
+    for (int i = 0; i < closing->count; i++) interrupt_waiters(closing, &closing->parts[i]);
+}
+
+static bool has_to_flush(const closing *closing)
+{
+    for (int i = 0; i < closing->count; i++)
+        if (closing->parts[i].events & POLLOUT && hd_io_has_to_flush(closing->parts[i].io)) return true;
+    return false;
+}
+
+static VALUE flush(VALUE pointer)
+{
+    closing *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++)
+        if (hd_io_has_to_flush(closing->parts[i].io)) rb_io_flush(closing->parts[i].io);
+    return Qnil;
+}
+
+/* rb_protect; an exception is returned, or nil. What ends the fiber goes on. */
+static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
+{
+    int state = 0;
+    VALUE error = rb_errinfo();
+    rb_protect(function, (VALUE)closing, &state);
+    if (!state) return Qnil;
+    VALUE raised = rb_errinfo();
+    if (!RTEST(rb_obj_is_kind_of(raised, rb_eException))) {
+        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
+        rb_jump_tag(state);
+    }
+    rb_set_errinfo(error);
+    return raised;
+}
+
+/* Wakes the waiters and lets them run, with an IO that is closed already, as with threads: one that tries again shall
+ * find it so, and not wait on it once more. What is in the buffer is written before that. */
+static void wake_waiters(closing *closing, bool hide)
+{
+    interrupt_all(closing);
+    if (closing->waiters && hide && has_to_flush(closing)) {
+        VALUE raised = exception_of(flush, closing);
+        if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
+        interrupt_all(closing);
+        hide = !has_to_flush(closing); /* if it failed, Ruby will say so */
+    }
+    if (closing->waiters) {
+        for (int i = 0; i < closing->count && hide; i++)
+            closing->parts[i].hidden = hd_io_hide(closing->parts[i].io, closing->parts[i].events);
+        closing->struck = exception_of(let_unwind, closing);
+        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
+        if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
+    }
+    release_file(closing->scheduler);
+}
+
+static closing closing_of(VALUE io, short events)
+{
+    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    if (RB_TYPE_P(io, T_FILE)) {
+        VALUE write_io = rb_io_get_write_io(io);
+        if (write_io != io && events & POLLOUT) add_part(&closing, write_io, events);
+        if (write_io == io || events & POLLIN) add_part(&closing, io, events);
+    }
     return closing;
 }
 
@@ -121,10 +200,23 @@ static void wake_twins(int fd, bool all)
     }
 }
 
-static VALUE after_close(VALUE fd)
+/* Those that have begun to wait for the object while it was still open. */
+static void wake_latecomers(const part *part)
 {
-    wake_twins((int)fd, false);
-    release_file(hd_scheduler_of_thread());
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
+        if (interest->io == (hd_word)part->io && interest->events & part->events)
+            hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+}
+
+static VALUE after_close(VALUE pointer)
+{
+    closing *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++) {
+        const part *part = &closing->parts[i];
+        if (descriptor_of(part->io) != part->fd) wake_latecomers(part);
+        if (closing->twins) wake_twins(part->fd, false);
+    }
+    release_file(closing->scheduler);
     return Qnil;
 }
 
@@ -163,51 +255,52 @@ static VALUE close_io(VALUE io)
 }
 
 /* Closes by the method of the class, which may be a half close. */
-static VALUE close_for(VALUE io, VALUE closed, short events)
+static VALUE close_for(VALUE io, short events)
 {
-    closing closing = before_close(closed, events);
-    return closing.twins ? rb_ensure(close_io, io, after_close, (VALUE)closing.fd) : close_io(io);
-}
-
-/* popen "r+" has a second IO for writing. */
-static VALUE write_io_of(VALUE io)
-{
-    return RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
+    closing closing = closing_of(io, events);
+    wake_waiters(&closing, true);
+    bool others = closing.waiters || closing.twins || has_to_flush(&closing);
+    VALUE result = others ? rb_ensure(close_io, io, after_close, (VALUE)&closing) : close_io(io);
+    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+    return result;
 }
 
 static VALUE io_close(VALUE io)
 {
-    VALUE write_io = write_io_of(io);
-    if (write_io != io) before_close(write_io, ALL_EVENTS);
-    return close_for(io, io, ALL_EVENTS);
+    return close_for(io, ALL_EVENTS);
 }
 
 static VALUE io_close_read(VALUE io)
 {
-    bool has_write_io = write_io_of(io) != io;
-    VALUE result = close_for(io, io, POLLIN | POLLPRI);
+    bool has_write_io = RB_TYPE_P(io, T_FILE) && rb_io_get_write_io(io) != io;
+    VALUE result = close_for(io, POLLIN | POLLPRI);
     if (has_write_io) hd_io_take_over(io);
     return result;
 }
 
 static VALUE io_close_write(VALUE io)
 {
-    return close_for(io, write_io_of(io), POLLOUT);
+    return close_for(io, POLLOUT);
 }
 
+/* Who begins to wait before the descriptor is another file's is woken, too. */
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
-    before_close(io, ALL_EVENTS);
-    return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    add_part(&closing, io, ALL_EVENTS);
+    wake_waiters(&closing, false);
+    VALUE result = rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+    for (int i = 0; i < closing.count; i++) wake_latecomers(&closing.parts[i]);
+    return result;
 }
 
 /* For what Ruby is about to close without the method IO#close. */
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
     (void)self;
-    VALUE write_io = write_io_of(io);
-    if (write_io != io) before_close(write_io, ALL_EVENTS);
-    before_close(io, ALL_EVENTS);
+    closing closing = closing_of(io, ALL_EVENTS);
+    wake_waiters(&closing, true);
+    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return Qnil;
 }
 

@@ -1,4 +1,4 @@
-/* What lies inside Ruby's IO objects and has no function: two of Ruby's mistakes can be mended only there. */
+/* What lies inside Ruby's IO objects and has no function. */
 #ifndef HEDDLE_IO_INTERNALS_H
 #define HEDDLE_IO_INTERNALS_H
 
@@ -14,5 +14,21 @@ bool hd_io_flushes(VALUE io, const void *bytes);
 
 /* So many bytes of the write buffer have been written. */
 void hd_io_flushed(VALUE io, size_t count);
+
+/* Is there anything in the write buffer? */
+bool hd_io_has_to_flush(VALUE io);
+
+/* An IO that looks closed, or closed for one direction, to all but its closer. */
+typedef struct {
+    VALUE io;
+    void *insides; /* NULL: it is not hidden */
+    int fd, mode;
+} hd_hidden_io;
+
+/* Hides an open IO for these directions (POLLIN, POLLOUT). It does nothing where Ruby shows no insides. */
+hd_hidden_io hd_io_hide(VALUE io, short events);
+
+/* As it was before, to be closed by Ruby. If it has been opened anew meanwhile, the old file is closed here. */
+void hd_io_show(const hd_hidden_io *hidden);
 
 #endif
