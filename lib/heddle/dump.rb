@@ -7,7 +7,7 @@ module Heddle
   class Dump
     # @return [String] the text for all schedulers of this process that run (of this Ractor)
     def self.text
-      schedulers = ObjectSpace.each_object(Scheduler).reject(&:closed?).select(&:thread)
+      schedulers = Scheduler.all.keys.reject(&:closed?).select(&:thread)
       return "Heddle #{VERSION}: no scheduler runs in this process (pid #{Process.pid})\n" if schedulers.empty?
 
       schedulers.map { |scheduler| new(scheduler).text }.join("\n")

@@ -25,6 +25,12 @@ module Heddle
       end
     end
 
+    # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more after the
+    # process has had a second one.)
+    def self.all
+      Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
+    end
+
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it
@@ -34,6 +40,7 @@ module Heddle
       @lock = Thread::Mutex.new
       @scopes = {}.compare_by_identity
       @main = nil
+      Scheduler.all[self] = true
     end
 
     # @private The open scopes.

@@ -293,4 +293,19 @@ contract "Dump" do
       end
     end
   end
+
+  # In a process of its own: ObjectSpace does not go back to what it shows with a single Ractor.
+  def test_after_another_ractor
+    said = assert_script(<<~RUBY, options: ["-W:no-experimental"])
+      Ractor.new { 1 }.then { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      Heddle.run(backend: #{backend.inspect}) do
+        task = Heddle.spawn(name: "sleeper") { sleep }
+        sleep(0.01)
+        Thread.new { Heddle.dump($stdout) }.join
+        task.cancel
+      end
+    RUBY
+
+    assert_match(/^task "sleeper": waits in sleep/, said)
+  end
 end
