@@ -124,6 +124,18 @@ contract "CloseTryAgain" do
     end
   end
 
+  # It is a socket by its class only.
+  def test_a_socket_that_was_reopened_with_a_path
+    reactor do
+      one, other = socket_pair
+      one.reopen(__FILE__)
+
+      assert_equal("# frozen_string_literal: true\n", one.gets)
+      assert_equal("\n", one.readpartial(1))
+      assert_nil(other.read(1))
+    end
+  end
+
   def test_a_closer_that_is_cancelled_already_closes_first
     heddle_only("they have no tasks")
     reactor do

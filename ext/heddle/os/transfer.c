@@ -40,7 +40,8 @@ static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size
     if (kind == HD_SOCKET) {
         moved = direction == HD_READ ? recv(fd, bytes, size, MSG_DONTWAIT)
                                      : send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-        return moved < 0 ? -errno : moved;
+        if (moved >= 0 || errno != ENOTSOCK) return moved < 0 ? -errno : moved;
+        kind = HD_MAYBE_FILE; /* the object is a socket, but was reopened with a path */
     }
     struct iovec vector = {bytes, size};
     moved = direction == HD_READ ? preadv2(fd, &vector, 1, offset, RWF_NOWAIT)
