@@ -25,8 +25,8 @@ module Heddle
       end
     end
 
-    # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more after the
-    # process has had a second one.)
+    # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more once
+    # the process has had a second one.)
     def self.all
       Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
     end

@@ -125,4 +125,24 @@ contract "Fairness" do
       assert_equal([100] * 5, turns)
     end
   end
+
+  # Such a read never waits: the kernel has the file in memory.
+  def test_a_loop_over_a_file
+    heddle_only("the kernel interrupts them")
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "file")
+      File.binwrite(path, "x" * 65_536)
+      turns = 0
+      reactor do
+        File.open(path, "rb") do |file|
+          other = go { loop { sleep(0.001) && turns += 1 } }
+          until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
+          file.pread(65_536, 0) until Process.clock_gettime(Process::CLOCK_MONOTONIC) > until_s
+          other.fiber.raise(StopIteration)
+        end
+      end
+
+      assert_operator(turns, :>, 5)
+    end
+  end
 end

@@ -27,6 +27,9 @@ typedef struct {
  * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
 enum { PIECE_SIZE = 1 << 19 };
 
+/* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
+enum { TURN_NS = HD_NS_PER_MS };
+
 static VALUE eTimeoutError, cBasicSocket;
 
 /* -- io_wait ------------------------------------------------------------------------------------------------- */
@@ -234,6 +237,12 @@ static void let_others_run(transfer *call)
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 
+static void take_turns(transfer *call)
+{
+    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler) || must_not_wait(call)) return;
+    if (hd_clock_now() - call->scheduler->reactor.polled_ns > TURN_NS) let_others_run(call);
+}
+
 /* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
 static ssize_t transfer_some(transfer *call)
 {
@@ -328,6 +337,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
     };
     if (is_flush(&call)) return flush_all(&call);
     hd_timeouts_raise_overdue(call.scheduler);
+    take_turns(&call);
     return transfer_all(&call);
 }
 
