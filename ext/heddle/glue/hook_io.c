@@ -239,8 +239,8 @@ static void let_others_run(transfer *call)
 
 static void take_turns(transfer *call)
 {
-    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler) || must_not_wait(call)) return;
-    if (hd_clock_now() - call->scheduler->reactor.polled_ns > TURN_NS) let_others_run(call);
+    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
+    if (hd_clock_now() - call->scheduler->reactor.polled_ns > TURN_NS && !must_not_wait(call)) let_others_run(call);
 }
 
 /* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
