@@ -19,11 +19,12 @@ contract "StruckOpen" do
     super
   end
 
-  def strike(rounds, &block)
+  def strike(rounds, how = :cancel, &block)
     rounds.times do
       task = Heddle.spawn(&block)
       sleep(rand * 0.0002)
-      task.cancel.wait
+      how == :cancel ? task.cancel : task.fiber.kill
+      task.wait
     end
   end
 
@@ -44,6 +45,21 @@ contract "StruckOpen" do
         assert_equal(before, descriptor_count)
       ensure
         GC.enable
+      end
+    end
+  end
+
+  # Ruby's buffer, which is written when the file is closed, goes out once.
+  %i[cancel kill].each do |how|
+    define_method("test_#{how}_does_not_write_twice") do
+      reactor do
+        sizes = Array.new(300) do
+          File.write(@path, "")
+          strike(1, how) { File.open(@path, "w") { |file| file.write("x" * 100) } }
+          File.size(@path)
+        end
+
+        assert_empty(sizes.uniq - [0, 100])
       end
     end
   end

@@ -32,6 +32,9 @@
 /* 3.3 and 3.4: IO#close waits for the threads that use the IO by a mutex, and each hands it over by unblock. */
 #define HD_CLOSE_HANDS_OVER_A_MUTEX (RUBY_API_VERSION_CODE < 40000)
 
+/* What errinfo is in a fiber that Fiber#kill strikes (RUBY_FATAL_FIBER_KILLED in Ruby's internal/thread.h). */
+#define HD_FIBER_KILLED INT2FIX(2)
+
 /* 4.0: BlockingOperation objects; 3.4 passes a Proc. Both answer to `call`. */
 
 #endif

@@ -241,9 +241,13 @@ static VALUE close_even_if_struck(VALUE io)
     VALUE result = rb_protect(close_by_super, io, &state);
     if (!state) return result;
     VALUE error = rb_errinfo();
-    if (!RTEST(rb_obj_is_kind_of(error, rb_eException)) || !is_open_file(io)) rb_jump_tag(state);
-    rb_protect(close_by_super, io, &failed);
-    rb_exc_raise(error);
+    bool killed = error == HD_FIBER_KILLED;
+    if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !is_open_file(io)) rb_jump_tag(state);
+    result = rb_protect(close_by_super, io, &failed);
+    if (!killed) rb_exc_raise(error);
+    if (failed) rb_jump_tag(failed);
+    rb_set_errinfo(Qnil);
+    return result; /* Ruby strikes again at the end of the next switch to the fiber */
 }
 
 /* Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done. As on the other Rubies, it is

@@ -21,6 +21,7 @@ typedef struct {
     int fd;
     hd_file_kind kind;
     bool in_part; /* a piece of a file has been moved: what comes now must not wait */
+    bool flushes; /* it is Ruby's write buffer */
 } transfer;
 
 /* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
@@ -153,6 +154,34 @@ static VALUE copy_result(VALUE pointer)
     return LONG2NUM(job->result);
 }
 
+static VALUE await_job(VALUE pointer)
+{
+    transfer *call = ((void **)pointer)[0];
+    hd_job *job = ((void **)pointer)[1];
+    hd_park_connecting(call->scheduler, call->io, NULL, 0, &job, 1, HD_NO_DEADLINE);
+    return Qnil;
+}
+
+/* What a worker writes of Ruby's write buffer is taken off it, also when the fiber is struck meanwhile: or the close in
+ * its ensure block would write it once more. */
+static VALUE flush_result(VALUE pointer)
+{
+    transfer *call = ((void **)pointer)[0];
+    hd_transfer_job *job = ((void **)pointer)[1];
+    int error = hd_worker_submit(&job->job, &call->scheduler->inbox, NULL), struck = 0;
+    if (error) return INT2FIX(error);
+    VALUE first = Qnil;
+    for (int state; !hd_worker_finished(&job->job);) {
+        rb_protect(await_job, pointer, &state);
+        if (state) struck = state;
+        if (state && NIL_P(first)) first = rb_errinfo();
+    }
+    if (!struck) return LONG2NUM(job->result);
+    if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
+    if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) rb_exc_raise(first);
+    rb_jump_tag(struck); /* a kill */
+}
+
 /* A file operation that could block: on a worker, with a copy of the bytes. */
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
@@ -160,7 +189,7 @@ static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_
     hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from, &error);
     if (!job) return error;
     void *arguments[] = {call, job};
-    return NUM2LONG(rb_ensure(copy_result, (VALUE)arguments, release_job, (VALUE)job));
+    return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
 }
 
 /* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
@@ -291,6 +320,7 @@ static VALUE transfer_all(transfer *call)
  * the midst of it must not make those bytes go out again. */
 static VALUE flush_all(transfer *call)
 {
+    call->flushes = true;
     for (;;) {
         ssize_t moved = transfer_some(call);
         size_t size;

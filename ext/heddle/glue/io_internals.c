@@ -24,6 +24,7 @@ void hd_io_flushed(VALUE io, size_t count)
     rb_io_t *fptr = RFILE(io)->fptr;
     fptr->wbuf.off += (int)count;
     fptr->wbuf.len -= (int)count;
+    if (fptr->wbuf.len == 0) fptr->wbuf.off = 0;
 }
 
 bool hd_io_has_to_flush(VALUE io)
