@@ -3,8 +3,8 @@
 require "pathname"
 require_relative "../test_helper"
 
-# A fiber that is cancelled while it opens a file on a thread of the pool loses no descriptor: either nothing was
-# opened, or the file is opened, and the fiber hears of it at its next wait.
+# A fiber that is cancelled or killed while it opens a file on a thread of the pool loses no descriptor: either nothing
+# was opened, or the file is opened, and the fiber hears of it at its next wait.
 contract "StruckOpen" do
   def setup
     super
@@ -28,6 +28,19 @@ contract "StruckOpen" do
     end
   end
 
+  def assert_loses_nothing(how = :cancel, &block)
+    reactor do
+      strike(20, how, &block)
+      before = descriptor_count
+      GC.disable # what is collected is closed
+      strike(400, how, &block)
+
+      assert_equal(before, descriptor_count)
+    ensure
+      GC.enable
+    end
+  end
+
   { "open_to_write" => ->(path) { File.open(path, "w") { nil } },
     "open_and_write" => ->(path) { File.open(path, "w") { |file| file.write("x" * 100) } },
     "kernel_open" => ->(path) { __send__(:open, path, "a") { nil } },
@@ -36,17 +49,33 @@ contract "StruckOpen" do
     "sysopen" => ->(path) { IO.for_fd(IO.sysopen(path)).close },
     "a_folder" => ->(path) { Dir.open(File.dirname(path)).close } }.each do |name, operation|
     define_method("test_#{name}") do
-      reactor do
-        strike(20) { operation.call(@path) }
-        before = descriptor_count
-        GC.disable # what is collected is closed
-        strike(400) { operation.call(@path) }
-
-        assert_equal(before, descriptor_count)
-      ensure
-        GC.enable
-      end
+      assert_loses_nothing { operation.call(@path) }
     end
+
+    define_method("test_#{name}_by_one_that_is_killed") do
+      assert_loses_nothing(:kill) { operation.call(@path) }
+    end
+  end
+
+  # The operation works on memory of its caller, which must not end before it.
+  def test_a_killed_fiber_stays_until_its_operation_has_ended
+    events = []
+    begun = Thread::Queue.new
+    reactor do
+      task = Heddle.spawn do
+        Heddle::CoreExt::FileWait.run do
+          begun << true
+          Thread.handle_interrupt(Exception => :never) { sleep(0.03) && (events << :operated) }
+        end
+      ensure
+        events << :left
+      end
+      begun.pop
+      task.fiber.kill
+      task.wait
+    end
+
+    assert_equal(%i[operated left], events)
   end
 
   # Ruby's buffer, which is written when the file is closed, goes out once.

@@ -3,6 +3,7 @@
 #include "hand_over.h"
 #include "interrupt_mask.h"
 #include "joined_write.h"
+#include "offload.h"
 #include "quick.h"
 #include "scheduler.h"
 #include "send_file.h"
@@ -36,6 +37,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_service_names();
     hd_init_timed_sleep();
     hd_init_quick();
+    hd_init_offload();
     hd_init_watch();
     hd_init_closer();
     hd_init_joined_write();

@@ -111,42 +111,8 @@ static VALUE known_p(VALUE self, VALUE path)
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
 }
 
-/* For a thread of the pool: does a blocking operation of Ruby's. The errno that it leaves, or 0. */
-static VALUE errno_of(VALUE self, VALUE operation)
-{
-    (void)self;
-    errno = 0;
-    rb_funcall(operation, rb_intern("call"), 0);
-    return INT2FIX(errno);
-}
-
-typedef struct {
-    const char *path;
-    int flags, result;
-} opening;
-
-static void *open_without_gvl(void *pointer)
-{
-    opening *opening = pointer;
-    opening->result = open(opening->path, opening->flags | O_CLOEXEC, 0666);
-    if (opening->result < 0) opening->result = -errno;
-    return NULL;
-}
-
-/* For a thread of the pool: open(2), which may wait. The descriptor or -errno; -EINTR if the thread is interrupted. */
-static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
-{
-    (void)self;
-    opening opening = {StringValueCStr(path), NUM2INT(flags), -EINTR};
-    rb_thread_call_without_gvl2(open_without_gvl, &opening, RUBY_UBF_IO, NULL);
-    RB_GC_GUARD(path);
-    return INT2FIX(opening.result);
-}
-
 void hd_init_quick(void)
 {
-    rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
-    rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
     rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
     rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
     rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);

@@ -8,6 +8,9 @@ module Heddle
       class Stop < Exception; end # rubocop:disable Lint/InheritException
       # Seconds between two attempts to interrupt the system call of one that makes something.
       STOP_INTERVAL = 0.002
+      # What a Fiber#kill is noted as.
+      KILL = :kill
+      private_constant :KILL
 
       # Raises what has been sent to the thread, a Stop too.
       def self.check_stop
@@ -40,14 +43,15 @@ module Heddle
         @done.close
       end
 
-      # On the fiber. Never returns before the operation has ended, also when an exception arrives: the operation
-      # works on memory of the caller.
+      # On the fiber. Never returns before the operation has ended, also when an exception or a Fiber#kill arrives: the
+      # operation works on memory of the caller.
       def wait
         wait_until_done
+        ended = true
         outcome
       ensure
-        unless @done.closed? # the fiber is being killed
-          stop
+        unless ended # the thread is being killed
+          @interruption ||= KILL
           wait_until_done
           @discard&.call(@result) if @result
         end
@@ -64,12 +68,14 @@ module Heddle
 
       def wait_until_done
         until @done.closed?
-          @done.pop(timeout: (STOP_INTERVAL if @stopped))
-          stop if @stopped && @whole
+          killed = Fiber.scheduler.__send__(:outlast_kill) do
+            stop if @interruption
+            @done.pop(timeout: (STOP_INTERVAL if @interruption && @whole))
+          end
+          @interruption ||= KILL if killed
         end
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised when the operation has ended
         @interruption ||= e
-        stop
         retry
       end
 
@@ -81,13 +87,19 @@ module Heddle
       end
 
       # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
-      # result is returned, and the exception is raised when the fiber waits next.
+      # result is returned, and the fiber is struck when it waits next.
       def outcome
-        raise @interruption if @interruption && (@error || @result.nil? || @result == -Errno::EINTR::Errno)
+        strike if @interruption && (@error || @result.nil? || @result == -Errno::EINTR::Errno)
         raise @error if @error
 
-        Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption
+        Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption && !KILL.equal?(@interruption)
         @result
+      end
+
+      def strike
+        raise @interruption unless KILL.equal?(@interruption)
+
+        Fiber.new { nil }.resume # Ruby looks at the end of every switch whether the fiber was killed
       end
     end
     private_constant :BlockingJob
