@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pathname"
+require "timeout"
 require_relative "../test_helper"
 
 # A fiber that is cancelled or killed while it opens a file on a thread of the pool loses no descriptor: either nothing
@@ -89,6 +90,19 @@ contract "StruckOpen" do
         end
 
         assert_empty(sizes.uniq - [0, 100])
+      end
+    end
+  end
+
+  # The block had no further wait, in which it could have been struck.
+  def test_a_timeout_does_not_strike_after_its_block
+    reactor do
+      300.times do
+        Timeout.timeout(rand(0.00001..0.0004)) { File.open(@path, "w") { |file| file.write("x") } }
+      rescue Timeout::Error
+        nil
+      ensure
+        sleep(0.0001)
       end
     end
   end

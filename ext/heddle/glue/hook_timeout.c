@@ -144,6 +144,7 @@ static VALUE remove_timeout(VALUE pointer)
     timeout *timeout = (void *)pointer;
     hd_scheduler_check_fork(timeout->scheduler);
     if (timeout->generation != timeout->scheduler->reactor.generation) return Qnil;
+    if (!NIL_P(timeout->raised)) hd_withdraw(timeout->scheduler, timeout->raised); /* nobody waits for it out there */
     if (!NIL_P(timeout->sent)) take_back(timeout);
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->scheduler->reactor.timers, &timeout->timer);
     if (!hd_node_linked(&timeout->expired_node)) return Qnil;

@@ -462,6 +462,17 @@ static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (NIL_P(rb_hash_lookup(scheduler->pending, fiber))) rb_hash_aset(scheduler->pending, fiber, exception);
 }
 
+static int delete_if_same(VALUE fiber, VALUE exception, VALUE withdrawn)
+{
+    (void)fiber;
+    return exception == withdrawn ? ST_DELETE : ST_CONTINUE;
+}
+
+void hd_withdraw(hd_scheduler *scheduler, VALUE exception)
+{
+    if (!NIL_P(scheduler->pending)) rb_hash_foreach(scheduler->pending, delete_if_same, exception);
+}
+
 void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;

@@ -74,6 +74,9 @@ void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 /* Raises what hd_interrupt_fiber has put off in the running chain of fibers, unless it is masked more strictly. */
 void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest);
 
+/* What was put off is not to be raised any more, in whichever fiber it was to be. */
+void hd_withdraw(hd_scheduler *scheduler, VALUE exception);
+
 /* Makes an unblock of a wait that an exception or a timeout has ended. The exception comes at the fiber's next wait. */
 void hd_take_over(hd_scheduler *scheduler, hd_wait *wait);
 
