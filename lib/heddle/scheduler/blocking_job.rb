@@ -35,9 +35,11 @@ module Heddle
         return unless @lock.synchronize { @thread = Thread.current unless @stopped }
 
         @result = Thread.handle_interrupt(Stop => @whole ? :never : :immediate) { @work.call }
+        ended = true
       rescue Exception => e # rubocop:disable Lint/RescueException -- handed to the fiber that waits
         @error = e
       ensure
+        @error ||= ThreadError.new("the program has killed the thread") unless ended || @stopped
         @lock.synchronize { @thread = nil }
         drop_late_stop
         @done.close

@@ -48,40 +48,50 @@ module Heddle
       # @return [Object] what it returns
       def run(work, lasting: false, **options)
         job = BlockingJob.new(work, **options)
-        @lock.synchronize do
-          @busy += 1
-          @lasting += 1 if lasting
-          start_thread if @busy > @threads && @threads < MAX_THREADS + @lasting
-        end
-        @jobs << job
+        counted = @lock.synchronize { submit(job, lasting) }
         job.wait
       ensure
-        @lock.synchronize { @lasting -= 1 } if lasting
+        @lock.synchronize { @lasting -= 1 } if lasting && counted
       end
 
       private
 
+      def submit(job, lasting)
+        limit = MAX_THREADS + @lasting + (lasting ? 1 : 0)
+        start_thread if @busy >= @threads && @threads < limit
+        @busy += 1
+        @lasting += 1 if lasting
+        @jobs << job
+      end
+
+      # When none can be had, those that there are still do the work.
       def start_thread
-        @threads += 1
         thread = Thread.new { Thread.handle_interrupt(BlockingJob::Stop => :never) { serve } }
         thread.name = THREAD_NAME
+        @threads += 1
+      rescue ThreadError
+        raise if @threads.zero?
       end
 
       def serve
-        loop do
-          job = @jobs.pop(timeout: IDLE_TIMEOUT)
-          if job
-            job.run
-            @lock.synchronize { @busy -= 1 }
-          else
-            @lock.synchronize do
-              next if @busy >= @threads # work is on its way
+        nil while perform || !leave?
+        left = true
+      ensure
+        @lock.synchronize { @threads -= 1 } unless left # the program has killed it
+      end
 
-              @threads -= 1
-              return
-            end
-          end
-        end
+      # Does the next job; false when there was none for a while.
+      def perform
+        job = @jobs.pop(timeout: IDLE_TIMEOUT) or return false
+        job.run
+        true
+      ensure
+        @lock.synchronize { @busy -= 1 } if job
+      end
+
+      # Unless work is on its way.
+      def leave?
+        @lock.synchronize { (@busy < @threads).tap { |idle| @threads -= 1 if idle } }
       end
     end
     private_constant :BlockingPool
