@@ -101,6 +101,10 @@ module Heddle
       end
     end
 
+    # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
+    STRIKES_MAX = 1000
+    private_constant :STRIKES_MAX
+
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
@@ -118,6 +122,21 @@ module Heddle
 
       # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
       loop { home.transfer }
+    end
+
+    # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until
+    # none is left. (What Ruby and the workers know of a fiber lies on its stack.)
+    def end_fibers
+      Thread.handle_interrupt(Object => :never) do
+        without_masks do
+          STRIKES_MAX.times do
+            waits.each { |wait| interrupt(wait[:root], Cancelled.new("the scheduler has ended")) }
+            break if size.zero?
+
+            kernel_sleep(0.001)
+          end
+        end
+      end
     end
 
     def offload(work, **)

@@ -138,6 +138,24 @@ TEST(settled_by_another_cause)
     close_inbox();
 }
 
+/* The job of a fiber that was left behind when its scheduler was closed. */
+TEST(finished_after_the_inbox_was_closed)
+{
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    test_job *job = new_job(1);
+    job->gate = &gate;
+    submit(job);
+    await_count(&running, 1);
+    hd_inbox_close(&inbox);
+    hd_reactor_close(&reactor, false);
+    pthread_mutex_unlock(&gate);
+    while (!hd_worker_finished(&job->job)) usleep(100);
+    CHECK_EQ(0, inbox.pending);
+    give_up(job);
+    close_inbox();
+}
+
 TEST(random_releases)
 {
     enum { JOBS = 3000, AT_ONCE = 60 };
@@ -420,6 +438,7 @@ int main(int argc, char **argv)
     RUN(released_while_running);
     RUN(released_when_finished_but_not_drained);
     RUN(settled_by_another_cause);
+    RUN(finished_after_the_inbox_was_closed);
     RUN(random_releases);
     RUN(several_threads_share_the_pool);
     RUN(a_fork_while_jobs_run);

@@ -177,4 +177,59 @@ contract "ThreadDeath" do
       nil
     end
   end
+
+  # Its fibers wait in ensure blocks, and the thread is raised into again: they are struck there, too. (One that stayed
+  # would be collected, and whoever closes the IO would look at its stack.)
+  def test_raised_into_until_it_ends
+    name = backend
+    reader, writer = pipe
+    left = []
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Heddle.run(backend: name) do
+        { read: -> { reader.read(1) }, sleep: -> { sleep }, pop: -> { Thread::Queue.new.pop } }.each do |key, wait|
+          Fiber.schedule { waits_again(3, wait) { left << key } }
+        end
+        sleep
+      end
+    end
+    raise_until_it_ends(thread)
+    GC.start
+    reader.close
+    writer.close
+
+    assert_equal(%i[pop read sleep], left.sort)
+  end
+
+  def test_a_fiber_that_nothing_ends
+    name = backend
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Heddle.run(backend: name) do
+        sleep
+      rescue Exception
+        retry
+      end
+    end
+    raise_until_it_ends(thread)
+    GC.start
+  end
+
+  private
+
+  def waits_again(times, wait, &at_the_end)
+    wait.call
+  ensure
+    times.positive? ? waits_again(times - 1, wait, &at_the_end) : yield
+  end
+
+  def raise_until_it_ends(thread)
+    sleep(0.05)
+    wait_until("the thread has ended") do
+      thread.raise(ZeroDivisionError)
+      thread.join(0.05)
+    rescue ZeroDivisionError
+      true
+    end
+  end
 end

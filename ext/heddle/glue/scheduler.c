@@ -287,10 +287,33 @@ static VALUE cancel_fibers(VALUE self)
     return rb_funcall(self, rb_intern("cancel_all"), 0);
 }
 
+static VALUE end_fibers(VALUE self)
+{
+    return rb_funcall(self, rb_intern("end_fibers"), 0);
+}
+
+static void disarm_interests(hd_map_node *node, void *unused)
+{
+    (void)unused;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
+}
+
+/* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
+static void abandon_fibers(hd_scheduler *scheduler)
+{
+    rb_gc_register_mark_object(scheduler->self);
+    hd_map_each(&scheduler->reactor.waits, disarm_interests, NULL);
+}
+
 static VALUE close_reactor(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
+    int ignored;
+    if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
+    if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->closed = true;
+    hd_inbox_close(&scheduler->inbox);
     hd_reactor_close(&scheduler->reactor, false);
     return Qnil;
 }

@@ -66,6 +66,7 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
     hd_list_init(&inbox->finished);
     inbox->reactor = reactor;
     inbox->pending = 0;
+    inbox->closed = false;
 }
 
 /* (hd_worker_finished has no lock.) */
@@ -77,7 +78,7 @@ static void set_state(hd_job *job, hd_job_state state)
 static void deliver(hd_job *job)
 {
     hd_inbox *inbox = job->inbox;
-    bool watched = job->wait;
+    bool watched = job->wait && !inbox->closed;
     set_state(job, HD_JOB_FINISHED);
     if (!watched) return; /* (it may be gone by now: see hd_worker_release) */
     hd_list_push_back(&inbox->finished, &job->node);
@@ -315,6 +316,13 @@ void hd_inbox_drain(hd_inbox *inbox)
         hd_job *job = HD_CONTAINER_OF(node, hd_job, node);
         if (job->wait) hd_wait_settle(job->wait, HD_WOKEN_BY_EVENT);
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void hd_inbox_close(hd_inbox *inbox)
+{
+    pthread_mutex_lock(&lock);
+    inbox->closed = true;
     pthread_mutex_unlock(&lock);
 }
 

@@ -28,6 +28,7 @@ typedef struct hd_inbox {
     hd_list finished;
     hd_reactor *reactor;
     int pending; /* finished, not yet drained; read without the lock as a hint */
+    bool closed; /* nobody looks into it any more */
 } hd_inbox;
 
 typedef enum {
@@ -78,6 +79,9 @@ void hd_worker_release(hd_job *job);
 
 /* Settles the waits of the finished jobs. With the GVL. */
 void hd_inbox_drain(hd_inbox *inbox);
+
+/* Before the backend is closed: jobs of fibers that are left are not to wake it. */
+void hd_inbox_close(hd_inbox *inbox);
 
 /* Workers alive and jobs queued in all pools, for reports. */
 void hd_worker_stats(int *threads, int *queued);
