@@ -31,7 +31,7 @@ module Heddle
       @scheduler = Fiber.scheduler
       @open = true
       @failing = false
-      @failure = @interruption = @cancelled = @all_ended = nil
+      @failed_task = @failure = @interruption = @cancelled = @all_ended = nil
       @scheduler.scopes[self] = true
     end
 
@@ -84,21 +84,23 @@ module Heddle
       @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
     end
 
-    # @private A task tells that it has ended. The first failure ends the scope.
+    # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
       @tasks.delete(task)
-      error = task.error
-      if error && !error.is_a?(Cancelled) && @failure.nil?
-        @failure = error
-        cancel_tasks
-        @interruption = Cancelled.new("a task of the scope failed")
-        @scheduler.interrupt(@owner, @interruption)
-      elsif @tasks.empty?
-        @all_ended&.close
-      end
+      fail_by(task) if task.error && !task.cancelled?
+      @all_ended&.close if @tasks.empty?
     end
 
     private
+
+    def fail_by(task)
+      return unless task.equal?(@failed_task ||= task)
+
+      @failure = task.error
+      cancel_tasks
+      @interruption ||= Cancelled.new("a task of the scope failed")
+      @scheduler.interrupt(@owner, @interruption)
+    end
 
     # The tasks of a parent process never run in the child of a fork.
     def forked?

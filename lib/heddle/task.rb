@@ -108,6 +108,11 @@ module Heddle
       @error = e
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
+      @scheduler.__send__(:end_task, self, returned)
+    end
+
+    # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more.
+    def ended(returned)
       @error ||= Cancelled.new("the task's fiber was killed") unless returned
       @finished = true
       @waiters&.close

@@ -31,9 +31,54 @@ static void drop_pending(hd_scheduler *scheduler)
     if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
 }
 
+/* What is to be raised in the thread that runs the scheduler. The first one stays. */
+static void raise_at_home(hd_scheduler *scheduler, VALUE error)
+{
+    if (NIL_P(scheduler->fatal)) scheduler->fatal = error;
+    scheduler->check_interrupts = true;
+}
+
+static VALUE tell_end(VALUE arguments)
+{
+    return rb_funcall(((VALUE *)arguments)[0], rb_intern("ended"), 1, ((VALUE *)arguments)[1]);
+}
+
+static VALUE jump(VALUE state)
+{
+    rb_jump_tag((int)state);
+}
+
+/* Calls task.ended(returned). What is sent to the thread meanwhile (Thread#raise) is raised where the scheduler runs,
+ * and the task, which would never be missed, tells of its end once more. */
+static VALUE end_task(VALUE self, VALUE task, VALUE returned)
+{
+    enum { STRIKES_MAX = 100 };
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    VALUE arguments[] = {task, returned}, before = rb_errinfo();
+    scheduler->ended = rb_fiber_current();
+    for (int strikes = 0, state = 1; state && strikes < STRIKES_MAX; strikes++) {
+        rb_protect(tell_end, (VALUE)arguments, &state);
+        if (!state) break;
+        if (!RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) /* a kill */
+            rb_ensure(jump, (VALUE)state, tell_end, (VALUE)arguments);
+        raise_at_home(scheduler, rb_errinfo());
+        rb_set_errinfo(before);
+    }
+    RB_GC_GUARD(task);
+    return Qnil;
+}
+
+/* Has the task of this fiber, which is about to end, told of its end? */
+static bool has_ended(hd_scheduler *scheduler)
+{
+    if (scheduler->ended != rb_fiber_current()) return false;
+    scheduler->ended = Qnil;
+    return true;
+}
+
 /* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
- * the scheduler, any other is reported as Ruby does for a thread. */
+ * the scheduler, as is what strikes a task that has told of its end; any other is reported as Ruby does for a thread. */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
 {
     (void)argc, (void)argv, (void)blockarg;
@@ -41,6 +86,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
+    bool ended = has_ended(RTYPEDDATA_GET_DATA(self));
     if (generation == hd_fork_generation) drop_pending(RTYPEDDATA_GET_DATA(self));
     if (!state) return Qnil;
     VALUE error = rb_errinfo();
@@ -48,8 +94,8 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
     if (generation != hd_fork_generation) rb_jump_tag(state); /* in the child this is the root fiber: Ruby exits */
     rb_set_errinfo(Qnil);
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (scheduler && must_reach_thread(error))
-        scheduler->fatal = error;
+    if (scheduler && (ended || must_reach_thread(error)))
+        raise_at_home(scheduler, error);
     else if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled")))))
         rb_protect(report, error, &state);
     rb_set_errinfo(Qnil);
@@ -176,6 +222,7 @@ void hd_init_hooks_fiber(void)
     rb_gc_register_mark_object(eFiberError);
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
+    rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
     rb_define_method(extension, "raise", fiber_raise_or_kill, -1);
     rb_define_method(extension, "kill", fiber_raise_or_kill, -1);

@@ -110,7 +110,8 @@ static VALUE scheduler_alloc(VALUE class)
     hd_scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
-    scheduler->thread = scheduler->home = scheduler->root = scheduler->fatal = scheduler->pending = Qnil;
+    scheduler->thread = scheduler->home = scheduler->root = Qnil;
+    scheduler->fatal = scheduler->ended = scheduler->pending = Qnil;
     scheduler->fork_generation = hd_fork_generation;
     hd_list_init(&scheduler->expired);
     hd_list_init(&scheduler->masks);

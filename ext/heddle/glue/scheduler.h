@@ -15,6 +15,7 @@ typedef struct hd_scheduler {
     VALUE home;                /* the fiber that runs the loop, or nil; see park.h */
     VALUE root;                /* the fiber that the loop last switched to; what runs is it or what it resumed */
     VALUE fatal;               /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
+    VALUE ended;               /* the fiber that is about to end, if its task has told so; or nil */
     VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
     hd_list expired;           /* timeouts that are due and not yet raised; see hook_timeout.c */
     hd_list masks;             /* the Thread.handle_interrupt blocks of its fibers; see interrupt_mask.c */
