@@ -387,4 +387,23 @@ contract "Close" do
       assert_closed(job)
     end
   end
+
+  # A worker reads for Ruby's buffer, which the close gives back.
+  def test_close_while_a_file_is_read_from_the_disk
+    heddle_only("a worker")
+    path = File.join(tempdir, "file")
+    File.write(path, "a line of text\n" * 1000)
+    reactor do
+      50.times do
+        file = keep(File.open(path))
+        file.fsync
+        file.advise(:dontneed)
+        job = go { file.gets }
+        file.close
+        error = job.failure
+
+        assert_includes([NilClass, IOError], error.class)
+      end
+    end
+  end
 end

@@ -144,6 +144,7 @@ static VALUE copy_result(VALUE pointer)
     if (error != INT2FIX(0)) return error;
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
+    call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
         void *base;
         size_t size;
