@@ -406,4 +406,25 @@ contract "Close" do
       end
     end
   end
+
+  # The thread of the fibers computes meanwhile: it does not come to ask the kernel for anything.
+  { "after_a_wait" => ->(io) { io.wait_readable(0.002) },
+    "after_a_select" => ->(io) { IO.select([io], nil, [io], 0.002) } }.each do |name, wait|
+    define_method("test_the_peer_sees_a_close_by_another_thread_#{name}") do
+      reactor do
+        one, other = socket_pair
+        waited = Thread::Queue.new
+        closer = Thread.new do
+          waited.pop
+          one.close
+          other.read_nonblock(1, exception: false)
+        end
+        wait.call(one)
+        waited << true
+        nil while closer.alive?
+
+        assert_nil(closer.value)
+      end
+    end
+  end
 end

@@ -200,13 +200,26 @@ static void keep_overtaken(parking *parking)
     put_off(parking->scheduler, (VALUE)parking->wait.root, exception);
 }
 
+/* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
+ * computes, and the peer is to see it: the kernel must let go of the file now. */
+static void disarm(parking *parking)
+{
+    const hd_reactor *reactor = &parking->scheduler->reactor;
+    bool held = false;
+    for (size_t i = 0; i < parking->armed; i++) {
+        held |= parking->interests[i].token != 0;
+        hd_interest_disarm(&parking->interests[i]);
+    }
+    if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->flush(reactor->backend);
+}
+
 static VALUE unpark(VALUE pointer)
 {
     parking *parking = (void *)pointer;
     hd_scheduler_check_fork(parking->scheduler);
     keep_overtaken(parking);
     parking->scheduler->root = (VALUE)parking->wait.root;
-    for (size_t i = 0; i < parking->armed; i++) hd_interest_disarm(&parking->interests[i]);
+    disarm(parking);
     for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], NULL);
     hd_wait_end(&parking->wait);
     return Qnil;
