@@ -10,7 +10,6 @@ typedef struct {
     VALUE owner;         /* the scheduler's object, kept as long as this record */
     VALUE fiber, root;   /* on whose stack this is; of the chain of fibers that it is for */
     VALUE timings;       /* class -> Symbol */
-    VALUE held;          /* an exception to raise at the end, or nil */
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } mask_record;
 
@@ -69,7 +68,7 @@ void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exc
 {
     VALUE timing;
     mask_record *record = find(scheduler, struck, exception, &timing);
-    if (record && NIL_P(record->held)) record->held = exception;
+    if (record) hd_put_off(scheduler, record->fiber, exception);
 }
 
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler)
@@ -109,10 +108,6 @@ static void raise_held(mask_record *record)
 {
     hd_timers_fire(&record->scheduler->reactor.timers, hd_clock_now()); /* the block may not have waited once */
     raise_unmasked(record->scheduler);
-    if (NIL_P(record->held)) return;
-    hd_struck struck = {record->root, record->fiber};
-    if (hd_interrupt_mask(record->scheduler, struck, record->held) == HD_MASK_IMMEDIATE) rb_exc_raise(record->held);
-    hd_interrupt_mask_hold(record->scheduler, struck, record->held);
 }
 
 /* Prepended to Thread.handle_interrupt; without a Heddle scheduler it is plain super. */
@@ -128,7 +123,6 @@ static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
         .fiber = rb_fiber_current(),
         .root = hd_root(scheduler),
         .timings = rb_hash_dup(argv[0]),
-        .held = Qnil,
         .generation = scheduler->reactor.generation,
     };
     hd_list_push_front(&scheduler->masks, &record.node);

@@ -17,7 +17,7 @@ hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Keeps an exception that is masked and has nobody else who could raise it until the mask ends. */
+/* Puts off an exception that is masked and has nobody else who could raise it, until the mask ends. */
 void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exception);
 
 /* The fibers that are in a handle_interrupt block, as hd_timeouts_mark does it. */

@@ -187,8 +187,6 @@ static VALUE away_until_woken(VALUE pointer)
     return result;
 }
 
-static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
-
 /* Fiber#raise has come before a cancel that was on its way: that one is not lost. (That an IO was closed tells only the
  * operation that is over now.) */
 static void keep_overtaken(parking *parking)
@@ -197,7 +195,7 @@ static void keep_overtaken(parking *parking)
     if (parking->wait.state != HD_WAIT_READY || !exception || hd_wait_void(&parking->wait)) return;
     if (RTEST(rb_obj_is_kind_of(exception, rb_eIOError)) || RTEST(rb_obj_is_kind_of(exception, rb_eSystemCallError)))
         return;
-    put_off(parking->scheduler, (VALUE)parking->wait.root, exception);
+    hd_put_off(parking->scheduler, (VALUE)parking->wait.root, exception);
 }
 
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
@@ -467,8 +465,7 @@ static bool change_wake(hd_wait *wait, VALUE exception)
     return true;
 }
 
-/* Raises the exception when the fiber parks next, or at the end of the handle_interrupt that holds it back. */
-static void put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+void hd_put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
     /* The first one stays: a scope that fails must not take away the cancel of its owner. */
@@ -489,7 +486,7 @@ void hd_withdraw(hd_scheduler *scheduler, VALUE exception)
 void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
-    if (hd_wait_take_over(wait, &displaced) && displaced) put_off(scheduler, (VALUE)wait->root, (VALUE)displaced);
+    if (hd_wait_take_over(wait, &displaced) && displaced) hd_put_off(scheduler, (VALUE)wait->root, (VALUE)displaced);
 }
 
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
@@ -499,5 +496,5 @@ void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (wait && hd_interrupt_mask(scheduler, struck, exception) != HD_MASK_NEVER &&
         (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception) || change_wake(wait, exception)))
         return;
-    if (RTEST(rb_fiber_alive_p(fiber))) put_off(scheduler, fiber, exception);
+    if (RTEST(rb_fiber_alive_p(fiber))) hd_put_off(scheduler, fiber, exception);
 }

@@ -71,7 +71,10 @@ VALUE hd_root(const hd_scheduler *scheduler);
  * before the end of a handle_interrupt that holds it back. From any thread with the GVL. */
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
-/* Raises what hd_interrupt_fiber has put off in the running chain of fibers, unless it is masked more strictly. */
+/* Raises the exception when the fiber parks next, or at the end of the handle_interrupt that holds it back. */
+void hd_put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+
+/* Raises what was put off in the running chain of fibers, unless it is masked more strictly. */
 void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest);
 
 /* What was put off is not to be raised any more, in whichever fiber it was to be. */
