@@ -34,6 +34,24 @@ contract "AbandonedFiber" do
     end
   end
 
+  # A path that is asked for its name while the file is opened on the spot.
+  def test_inside_an_open
+    heddle_only("the scheduler keeps the record")
+
+    reactor do
+      abandon(500) do |yielder|
+        asked = 0
+        path = Object.new
+        path.define_singleton_method(:to_path) do
+          yielder << 1 if (asked += 1) > 1
+          __FILE__
+        end
+        File.open(path) { nil }
+      end
+      100.times { File.open(__FILE__, &:read) }
+    end
+  end
+
   # The fiber outlives the scheduler.
   def test_it_goes_on_after_the_run
     numbers = nil

@@ -48,6 +48,12 @@ bool hd_quick(const hd_scheduler *scheduler)
     return false;
 }
 
+void hd_quick_mark(const hd_scheduler *scheduler)
+{
+    for (hd_node *node = hd_list_first(&scheduler->quick); node; node = hd_list_after(&scheduler->quick, node))
+        rb_gc_mark(HD_CONTAINER_OF(node, quick_call, node)->fiber);
+}
+
 static VALUE quickly(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

@@ -10,6 +10,9 @@ VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argume
 /* Is the current fiber in such a call? */
 bool hd_quick(const hd_scheduler *scheduler);
 
+/* The fibers that are in such a call, as hd_timeouts_mark does it. */
+void hd_quick_mark(const hd_scheduler *scheduler);
+
 void hd_init_quick(void);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "interrupt_mask.h"
 #include "park.h"
+#include "quick.h"
 #include "timeout.h"
 
 VALUE hd_cScheduler;
@@ -76,6 +77,7 @@ static void scheduler_mark(void *pointer)
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
     hd_timeouts_mark(scheduler);
     hd_interrupt_mask_mark(scheduler);
+    hd_quick_mark(scheduler);
 }
 
 /* Never walks the waits: the fibers' stacks may be swept before this object. */
