@@ -31,7 +31,7 @@ module Heddle
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
-        scheduler.__send__(:offload, block, lasting: lasting, name: [what, *file&.inspect].join(" "))
+        scheduler.__send__(:offload, block, lasting: lasting, name: [what, file].compact)
       end
     end
   end

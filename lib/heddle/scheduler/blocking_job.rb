@@ -24,7 +24,7 @@ module Heddle
         @work = work
         @discard = discard
         @whole = whole
-        @done = Completion.new("#{name} on a thread of the pool")
+        @done = Completion.new(*name, "on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
         @stopped = false
