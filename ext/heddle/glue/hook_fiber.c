@@ -78,7 +78,8 @@ static bool has_ended(hd_scheduler *scheduler)
 
 /* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
- * the scheduler, as is what strikes a task that has told of its end; any other is reported as Ruby does for a thread. */
+ * the scheduler, as is what strikes a task that has told of its end; any other is reported as Ruby does for a
+ * thread. */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
 {
     (void)argc, (void)argv, (void)blockarg;
