@@ -29,12 +29,61 @@ contract "LargeFile" do
 
   { "binread" => ->(path) { File.binread(path) }, "read" => ->(path) { File.read(path) },
     "read_of_an_open_file" => ->(path) { File.open(path, "rb", &:read) },
+    "read_of_so_many_bytes" => ->(path) { File.open(path) { |file| file.read(1 << 24) } },
     "sysread" => ->(path) { File.open(path) { |file| file.sysread(1 << 24) } },
     "readpartial" => ->(path) { File.open(path) { |file| file.readpartial(1 << 24) } },
     "pread" => ->(path) { File.open(path) { |file| file.pread(1 << 24, 0) } } }.each do |name, reading|
     define_method("test_#{name}") do
       reactor { assert_equal(data, assert_turns { reading.call(path) }.b) }
     end
+  end
+
+  def text = @text ||= ("line\n" * 300_000).freeze
+
+  # What is read after a line, with its encoding, and where the file stands afterwards.
+  def reads(mode, *length)
+    File.open(path, mode) do |file|
+      file.gets
+      file.ungetc("x") if length.any? # (Ruby forgets it when it reads all)
+      whole = file.read(*length)
+      [whole.hash, whole.encoding, file.pos, file.read, file.read(10)]
+    end
+  end
+
+  def test_the_rest_of_an_open_file
+    File.write(path, text)
+    rest = text[5..]
+    reactor do
+      assert_equal([rest.hash, Encoding::UTF_8, text.bytesize, "", nil], reads("r"))
+      assert_equal([rest.hash, Encoding::BINARY, text.bytesize, "", nil], reads("rb"))
+      assert_equal(["x#{rest}".hash, Encoding::BINARY, text.bytesize, "", nil], reads("r", 1 << 24))
+      assert_equal(["x#{rest}"[0, 1_200_000].hash, Encoding::BINARY, 1_200_004], reads("r", 1_200_000).first(3))
+    end
+  end
+
+  def test_conversions_are_made
+    File.write(path, text.tr("\n", "\r"))
+    reactor do
+      assert_equal(text, File.open(path, "rt", &:read))
+      assert_equal(Encoding::UTF_16LE, File.open(path, "r:UTF-8:UTF-16LE", &:read).encoding)
+      assert_equal(Encoding::ISO_8859_1, File.open(path, "r:ISO-8859-1", &:read).encoding)
+    end
+  end
+
+  def test_a_file_that_is_closed_or_only_written
+    reactor do
+      File.open(path) do |file|
+        file.close
+        assert_raises(IOError) { file.read }
+      end
+      File.open(path, "a") { |file| assert_raises(IOError) { file.read } }
+    end
+  end
+
+  def test_copying
+    reactor { assert_turns(at_least: 4) { IO.copy_stream(path, "#{path}.copy") } }
+
+    assert_equal(data, File.binread("#{path}.copy"))
   end
 
   def test_writing

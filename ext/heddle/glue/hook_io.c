@@ -412,6 +412,12 @@ static VALUE string_for(VALUE self, VALUE size)
     return rb_str_buf_new(NUM2LONG(size));
 }
 
+static VALUE converts_p(VALUE self, VALUE io)
+{
+    (void)self;
+    return HD_BOOL(hd_io_converts(io));
+}
+
 void hd_init_hooks_io(void)
 {
     rb_require("socket");
@@ -420,6 +426,7 @@ void hd_init_hooks_io(void)
     rb_gc_register_mark_object(cBasicSocket);
     rb_gc_register_mark_object(eTimeoutError);
     rb_define_private_method(hd_cScheduler, "string_for", string_for, 1);
+    rb_define_private_method(hd_cScheduler, "converts?", converts_p, 1);
     rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
     rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
     rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);

@@ -32,6 +32,12 @@ bool hd_io_has_to_flush(VALUE io)
     return RFILE(io)->fptr && RFILE(io)->fptr->wbuf.len > 0;
 }
 
+bool hd_io_converts(VALUE io)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return !fptr || fptr->encs.enc2 || fptr->encs.ecflags;
+}
+
 hd_hidden_io hd_io_hide(VALUE io, short events)
 {
     rb_io_t *fptr = RFILE(io)->fptr;
@@ -71,6 +77,11 @@ void hd_io_flushed(VALUE io, size_t count) {}
 bool hd_io_has_to_flush(VALUE io)
 {
     return false;
+}
+
+bool hd_io_converts(VALUE io)
+{
+    return true;
 }
 
 hd_hidden_io hd_io_hide(VALUE io, short events)

@@ -18,6 +18,9 @@ void hd_io_flushed(VALUE io, size_t count);
 /* Is there anything in the write buffer? */
 bool hd_io_has_to_flush(VALUE io);
 
+/* Is what `read` gives of it no plain copy of the bytes: of another encoding, or with other line ends? */
+bool hd_io_converts(VALUE io);
+
 /* An IO that looks closed, or closed for one direction, to all but its closer. */
 typedef struct {
     VALUE io;

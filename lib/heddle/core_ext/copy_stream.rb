@@ -5,9 +5,11 @@ module Heddle
     # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
     # nor a cancel reaches it. With one of these the fiber copies by itself.
     module CopyStream
-      # Bytes that a worker copies in one go.
-      PART = 64 << 20
-      private_constant :PART
+      # Does a worker copy from file to file? (Else it is done on the spot.)
+      BY_WORKER = RUBY_VERSION >= "3.4"
+      # Bytes that are copied in one go.
+      PART = BY_WORKER ? 64 << 20 : 1 << 20
+      private_constant :BY_WORKER, :PART
 
       # For a source that is no file: what Ruby reads from, as it does from objects that are no IO.
       class Source
@@ -123,7 +125,7 @@ module Heddle
           FileCopy.new(scheduler, source, destination, *numbers.map { |number| number unless number&.negative? })
         end
 
-        # A worker copies from file to file. Nothing can interrupt it, so it has a part at a time.
+        # Nothing can interrupt the copying from file to file, so it is done a part at a time.
         def in_parts(length, offset)
           length = nil if length&.negative?
           total = 0
@@ -132,6 +134,8 @@ module Heddle
             count = yield(part, offset && !offset.negative? ? offset + total : nil)
             total += count
             return total if count < part || total == length
+
+            Fiber.current_scheduler.yield unless BY_WORKER
           end
         end
       end

@@ -77,37 +77,8 @@ module Heddle
       end
       private_class_method :only_reads?
 
-      # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker do
-      # it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
-      def self.write(path, data, offset, options, &)
-        mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
-        by_hand = lambda do
-          File.open(path, mode: mode, **options) do |file|
-            file.seek(offset) if offset
-            file.write(data)
-          end
-        end
-        other = by_hand if CLOSES_BY_WORKER && !path.to_s.start_with?("|") # (IO.write: a command)
-        FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other, &)
-      end
-
-      CLOSES_BY_WORKER = RUBY_VERSION >= "3.4"
-      EMPTIES_HERE = !CLOSES_BY_WORKER # to throw a large file away takes milliseconds
-      private_constant :CLOSES_BY_WORKER, :EMPTIES_HERE
-
-      # Reads a large file whole. Ruby writes zeros to the memory of the whole string first, which takes as long as
-      # reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
-      def self.read_in_pieces(path, encoding)
-        File.open(path, "rb") do |file|
-          whole = Fiber.current_scheduler.__send__(:string_for, file.size)
-          piece = +""
-          whole << piece while file.read(PIECE_SIZE, piece)
-          whole.force_encoding(encoding)
-        end
-      end
-
-      PIECE_SIZE = 1 << 19
-      private_constant :PIECE_SIZE
+      EMPTIES_HERE = RUBY_VERSION < "3.4" # to throw a large file away takes milliseconds
+      private_constant :EMPTIES_HERE
 
       # For File.
       module Initialize
@@ -127,44 +98,8 @@ module Heddle
           FileOpen.open(path, rest, options, fifo: fifo, large: large) { super }
         end
       end
-
-      # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
-      # one, and the fiber itself waits for what it does then.
-      module WholeFile
-        # @private
-        def read(path, length = nil, offset = nil, **options)
-          fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset
-          plain = !length && !offset && options.empty? && !Encoding.default_internal
-          large = -> { FileOpen.read_in_pieces(path, Encoding.default_external) } if plain
-          FileOpen.open(path, [], options, fifo: fifo, large: large) { super }
-        end
-
-        # @private
-        def binread(path, length = nil, offset = nil)
-          fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
-          large = -> { FileOpen.read_in_pieces(path, Encoding::BINARY) } unless length || offset
-          FileOpen.open(path, [], {}, fifo: fifo, large: large) { super }
-        end
-
-        # @private
-        def readlines(path, *arguments, chomp: false, **options)
-          fifo = -> { File.open(path, **options) { |file| file.readlines(*arguments, chomp: chomp) } }
-          FileOpen.open(path, [], options, fifo: fifo) { super }
-        end
-
-        # @private
-        def write(path, data, offset = nil, **options)
-          FileOpen.write(path, data, offset, options) { super }
-        end
-
-        # @private
-        def binwrite(path, data, offset = nil, **options)
-          FileOpen.write(path, data, offset, { binmode: true, **options }) { super }
-        end
-      end
     end
   end
 end
 
 File.prepend(Heddle::CoreExt::FileOpen::Initialize)
-IO.singleton_class.prepend(Heddle::CoreExt::FileOpen::WholeFile)
