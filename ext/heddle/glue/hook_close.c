@@ -263,7 +263,8 @@ static VALUE close_for(VALUE io, short events)
 {
     closing closing = closing_of(io, events);
     wake_waiters(&closing, true);
-    bool others = closing.waiters || closing.twins || has_to_flush(&closing);
+    bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
+    bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
     VALUE result = others ? rb_ensure(close_io, io, after_close, (VALUE)&closing) : close_io(io);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return result;
