@@ -26,6 +26,9 @@ module Heddle
           FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other, &)
         end
 
+        # For the methods that read one, when it is large.
+        def read(path, mode) = File.open(path, mode, &:read)
+
         # Reads what is left of a large file. Ruby writes zeros to the memory of the whole string first, which takes as
         # long as reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
         #
@@ -62,14 +65,14 @@ module Heddle
         # @private
         def read(path, length = nil, offset = nil, **options)
           fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset
-          large = -> { File.open(path, &:read) } unless length || offset || options.any? # rubocop:disable Style/FileRead
+          large = -> { WholeFile.read(path, "r") } unless length || offset || options.any?
           FileOpen.open(path, [], options, fifo: fifo, large: large) { super }
         end
 
         # @private
         def binread(path, length = nil, offset = nil)
           fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
-          large = -> { File.open(path, "rb", &:read) } unless length || offset # rubocop:disable Style/FileRead
+          large = -> { WholeFile.read(path, "rb") } unless length || offset
           FileOpen.open(path, [], {}, fifo: fifo, large: large) { super }
         end
 
