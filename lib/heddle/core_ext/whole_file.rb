@@ -51,10 +51,13 @@ module Heddle
           return if length && !(length.is_a?(Integer) && length > LARGE)
 
           scheduler = Fiber.current_scheduler
-          return unless scheduler.is_a?(Scheduler) && file.size > LARGE
-          return [file.size, length].min if length
+          return unless scheduler.is_a?(Scheduler)
 
-          left = file.size - file.pos
+          size = file.size
+          return if size <= LARGE
+          return [size, length].min if length
+
+          left = size - file.pos
           left if left > LARGE && !scheduler.__send__(:converts?, file)
         end
       end
