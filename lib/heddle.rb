@@ -22,8 +22,10 @@ require_relative "heddle/dump"
 module Heddle
   class << self
     # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
-    # Inside a running Heddle it only opens a scope of its own. The first failing task cancels the others, and its
-    # error is raised here. Fibers made with Fiber.schedule are waited for, too (by the outermost run).
+    # Inside a running Heddle it only opens a scope of its own; in a blocking fiber (Fiber.blocking) and in a trap
+    # handler that interrupts the loop the block is a task of that scope, and the others run meanwhile. The first
+    # failing task cancels the others, and its error is raised here. Fibers made with Fiber.schedule are waited for, too
+    # (by the outermost run).
     #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @return [Object] the value of the block
@@ -70,7 +72,10 @@ module Heddle
         raise ArgumentError, "backend: this thread runs on #{Fiber.scheduler.backend} already"
       end
 
-      Fiber.current.blocking? ? Fiber.scheduler.run_main(&) : Scope.open(&)
+      return Scope.open(&) unless Fiber.current.blocking?
+
+      # A task may wait where a blocking fiber would stop the thread.
+      Fiber.scheduler.outside? ? Fiber.scheduler.run_main(&) : Scope.open { spawn(&).value }
     end
   end
 

@@ -16,6 +16,7 @@ variant = ENV.fetch("HEDDLE_VARIANT", "release")
 $LOAD_PATH.unshift(File.join(root, "build", variant)) unless variant.empty? || variant == "release"
 $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
 
+require "support/signals"
 require "support/warnings"
 require "minitest/autorun"
 require "heddle" unless ENV["HEDDLE_TEST_BACKENDS"] == "threads"

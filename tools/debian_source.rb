@@ -10,6 +10,18 @@ module Tools
     SUITES = { "3.3" => %w[trixie forky sid] }.tap { |suites| suites.default = %w[experimental forky sid] }.freeze
     KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
+    # The places that the machine's own packages come from, as apt's configuration names them.
+    # (`apt-get indextargets` knows none before the first update, and most container images have had none.)
+    #
+    # @return [Array<String>] Debian's own first
+    def self.mirrors
+      text = Command.output("apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=1").to_s
+      uris = text.scan(%r{^'([^']+?)/dists/}).flatten.uniq.reject { |uri| uri.include?("security") }
+      raise Problem, "apt knows no mirror of Debian to fetch Ruby's source from" if uris.empty?
+
+      uris.partition { |uri| uri.match?(%r{/debian/?\z}) }.flatten
+    end
+
     # @param series [String] "3.3"
     # @param work [String] an existing folder for the unfinished
     def initialize(series, work:, console:)
@@ -52,20 +64,11 @@ module Tools
     end
 
     def first_from_suites(show)
-      SUITES[@series].product(mirrors).each do |suite, mirror|
+      SUITES[@series].product(self.class.mirrors).each do |suite, mirror|
         unpacked = from_suite(suite, mirror, show)
         return unpacked if unpacked
       end
       raise Problem.new("Ruby #{@series}'s source package cannot be had (no network?)", log: @log)
-    end
-
-    # The places that the machine's own packages come from.
-    def mirrors
-      text = Command.output("apt-get", "indextargets", "--format", "$(REPO_URI)").to_s
-      uris = text.lines(chomp: true).uniq.reject { |uri| uri.include?("security") }
-      raise Problem, "apt knows no mirror of Debian to fetch Ruby's source from" if uris.empty?
-
-      uris.partition { |uri| uri.match?(%r{/debian/?\z}) }.flatten
     end
 
     def from_suite(suite, mirror, show)

@@ -3,6 +3,7 @@
 # The commands behind bin/setup, bin/build and bin/test. They run on whatever
 # Ruby the machine has (3.0 or newer) and use its standard library alone.
 
+require_relative "signals"
 require_relative "support"
 
 command = ARGV.shift
@@ -14,8 +15,7 @@ file, name = {
 require_relative file
 
 begin
-  Signal.trap("TERM") { raise SignalException, "TERM" }
-  Signal.trap("HUP") { raise SignalException, "HUP" }
+  Tools::Signals.set_up
   exit Tools.const_get(name).new(ARGV).run
 rescue Tools::Problem => e
   warn "\n#{e.log_tail}" if e.log_tail

@@ -22,9 +22,8 @@ module Heddle
         name, *rest = args
         case name
         when nil then usage($stderr, 2)
-        when "--help", "-h" then usage($stdout, 0)
-        when "--version", "-v" then version
-        when "help" then help(rest)
+        when "--help", "-h", "help" then help(rest)
+        when "--version", "-v" then version(rest)
         else command(name).new.call(rest)
         end
       rescue UsageError => e
@@ -34,16 +33,23 @@ module Heddle
 
       private
 
-      def version
+      def version(rest)
+        refuse(rest.first, "--version") unless rest.empty?
+
         puts("heddle #{VERSION}")
         0
       end
 
       def help(names)
-        return usage($stdout, 0) if names.empty? || names == ["help"]
+        refuse(names[1], "help") if names.size > 1
+        return usage($stdout, 0) if names.empty? || %w[help --help -h].include?(names.first)
 
         puts(command(names.first).new.help)
         0
+      end
+
+      def refuse(argument, command)
+        raise UsageError, "heddle #{command}: unexpected argument: #{argument}"
       end
 
       def command(name)

@@ -9,6 +9,30 @@ module Heddle
       @parts = parts
     end
 
+    # Waits until it is closed by a fiber of the scheduler. It lets the others run also in a blocking fiber, where Ruby
+    # would stop the whole thread, and with it those that are waited for.
+    #
+    # @param scheduler [Scheduler]
+    # @param timeout [Numeric, nil] seconds
+    # @return [void]
+    def wait(scheduler, timeout = nil)
+      return pop(timeout:) unless Fiber.current.blocking? && Fiber.scheduler.equal?(scheduler)
+
+      begin
+        (@blocking_fibers ||= []) << Fiber.current
+        scheduler.__send__(:wait_until_closed, self, timeout)
+      ensure
+        @blocking_fibers&.delete(Fiber.current)
+      end
+    end
+
+    # Wakes all who wait for it.
+    def close
+      super
+      @blocking_fibers&.each { |fiber| Fiber.scheduler&.unblock(self, fiber) }
+      self
+    end
+
     # @return [String]
     def name = @parts.map { |part| part.is_a?(String) ? part : part.inspect }.join(" ")
   end

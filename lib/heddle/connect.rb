@@ -16,7 +16,7 @@ module Heddle
     # The keywords that this Ruby's TCPSocket.new and Socket.tcp know.
     OPTIONS = [:resolv_timeout, :connect_timeout,
                (:fast_fallback if RUBY_VERSION >= "3.4"), (:open_timeout if RUBY_VERSION >= "4.0")].compact.freeze
-    TIMEOUTS = OPTIONS - [:fast_fallback]
+    TIMEOUTS = (OPTIONS - [:fast_fallback]).freeze
     private_constant :SPECIAL, :LONGEST_HOST, :LONGEST_SERVICE, :SOCKADDR_IN_SIZE, :OPTIONS, :TIMEOUTS
 
     class << self

@@ -13,16 +13,24 @@ module Heddle
       schedulers.map { |scheduler| new(scheduler).text }.join("\n")
     end
 
-    # Makes a signal print the text on stderr; a handler that was there before is called, too.
+    # Makes a signal print the text on stderr; a handler that was there before is called, too. A name that is no signal,
+    # or of one that cannot be handled, is only warned of: the program is not to suffer from it.
     # @param name [String]
-    # @raise [ArgumentError] if there is no such signal, or it cannot be handled
     def self.on_signal(name)
-      before = trap(name) do
+      before = nil
+      handler = proc do
         Heddle.dump
         before.call if before.respond_to?(:call)
       end
-    rescue ArgumentError => e
-      raise ArgumentError, "HEDDLE_DUMP: #{e.message}"
+      before = trap(name, &handler)
+      @handler = handler unless before.respond_to?(:call)
+    rescue ArgumentError, SystemCallError => e
+      warn("heddle: HEDDLE_DUMP=#{name} has no effect: #{e.message}")
+    end
+
+    class << self
+      # @return [Proc, nil] a handler of a signal that does nothing but print
+      attr_reader :handler
     end
 
     # @param scheduler [Heddle::Scheduler]

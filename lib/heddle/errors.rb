@@ -10,5 +10,11 @@ module Heddle
 
   # Raised inside a task that was cancelled. Not a StandardError, so that `rescue => e` does not swallow it; ensure
   # blocks run. Task#value raises it to whoever asks a cancelled task for its value.
-  class Cancelled < Exception; end # rubocop:disable Lint/InheritException
+  class Cancelled < Exception # rubocop:disable Lint/InheritException
+    # @private It has ended the task that it was meant for: who gets it from Task#value is not cancelled by it.
+    def spent! = @spent = true
+
+    # @private
+    def spent? = @spent ? true : false
+  end
 end

@@ -25,6 +25,12 @@ module Heddle
       end
     end
 
+    # @private The scheduler of which a blocking fiber runs, which Fiber.current_scheduler does not tell.
+    def self.of_blocking_fiber
+      scheduler = Fiber.scheduler
+      scheduler if scheduler.is_a?(Scheduler) && scheduler.__send__(:own_fiber?)
+    end
+
     # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more once
     # the process has had a second one.)
     def self.all
@@ -37,7 +43,7 @@ module Heddle
     def initialize(backend: nil)
       wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
       choose_backend(wanted.empty? ? nil : wanted)
-      @lock = Thread::Mutex.new
+      CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = nil
       Scheduler.all[self] = true
@@ -51,15 +57,14 @@ module Heddle
       [@main, *scopes.keys.flat_map(&:tasks)].compact.reject(&:finished?)
     end
 
-    # @private Guards what several threads may do to the tasks of this scheduler.
-    attr_reader :lock
-
     # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended.
     # When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the other fibers are
     # cancelled: their ensure blocks run.
     #
     # @return [Object] the value of the block
     def run_main(&)
+      raise Error, "the scheduler is running already" unless outside?
+
       @main = main = Task.new(nil, "main")
       home = Fiber.current
       fiber { execute_main(main, home, &) }
@@ -76,11 +81,17 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      return Fiber.blocking { work.call } if quick? # (a non-blocking fiber would be asked again)
+      # Ruby 4.0+ does by itself, in this fiber, what was not called. (A signal's handler that comes in then may wait.)
+      return RUBY_VERSION < "4.0" ? Fiber.blocking { work.call } : nil if quick? # (a non-blocking one is asked again)
 
       value = nil
       offload(-> { -errno_of(-> { value = work.call }) }, whole: true)
       value
+    end
+
+    # @private Is this the thread's own code, outside of the scheduler's loop and of its fibers?
+    def outside?
+      !inside? && (@main.nil? || @main.finished?)
     end
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
@@ -91,6 +102,7 @@ module Heddle
     # @return [void]
     def cancel_all
       return if closed?
+      raise Error, "the scheduler is running already" if inside?
 
       tasks = self.tasks.select(&:started?)
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
@@ -120,8 +132,16 @@ module Heddle
       end
       return stop if Fiber.scheduler.equal?(self)
 
-      # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
-      loop { home.transfer }
+      go_on_in_child(home)
+    end
+
+    # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
+    def go_on_in_child(home)
+      loop do
+        own = Fiber.scheduler
+        homes = [(own.last_home if own.is_a?(Scheduler)), last_home, home]
+        homes.find { |fiber| fiber&.alive? }.transfer
+      end
     end
 
     # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until
@@ -140,18 +160,48 @@ module Heddle
     end
 
     def offload(work, **)
+      return Fiber.blocking { work.call } if in_signal_handler?
+
       open
       BlockingPool.current.run(work, **)
     end
 
-    # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. ("sleep_forever" is a thread
-    # that waits for a lock, a queue or a thread without a timeout.)
+    # (Only the refusal to lock a Mutex tells.) There nobody can wait for a thread of the pool, and plain Ruby does it
+    # on the spot.
+    def in_signal_handler?
+      Thread::Mutex.new.synchronize { false }
+    rescue ThreadError
+      true
+    end
+
+    # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check
+    # of threads would let them wait on.
     def check_deadlock
+      return if Thread.ignore_deadlock || woken_by_signal?
+
       idle = ["heddle timeouts", *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
       others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
-      return unless others.all? { |thread| thread.inspect.end_with?(" sleep_forever>") }
+      return unless others.all? { |thread| stuck?(thread) }
 
       raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"
+    end
+
+    # May the handler of a signal wake a fiber? (Those of the main Ractor can reach no fiber of another one.)
+    def woken_by_signal?
+      Ractor.count == 1 && handles_signals?(Dump.handler)
+    end
+
+    # Does it wait for a lock, a queue or a thread, without a timeout, and has nobody woken it? Of threads that move
+    # between native ones Ruby says so in every wait.
+    def stuck?(thread)
+      state = Thread.instance_method(:inspect).bind_call(thread)
+      pinned? && state.end_with?(" sleep_forever>") && !interrupted?(thread) && !waits_for_ractor?(thread)
+    end
+
+    # Ruby says "sleep_forever" of these, too, but another Ractor may wake them. (Ruby 3.3 tells it by the path.)
+    def waits_for_ractor?(thread)
+      location = thread.backtrace_locations(0, 1)&.first
+      !location || location.path.start_with?("<internal:ractor") || location.label.start_with?("Ractor")
     end
   end
 end

@@ -7,7 +7,7 @@ module Heddle
     # @raise [Heddle::Error] outside of Heddle.run
     def self.current
       scope = Fiber[:heddle_scope]
-      return scope if scope&.open? && Fiber.scheduler
+      return scope if scope&.open? && scope.runs_here? # (a thread inherits the storage of the fiber that starts it)
 
       raise Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
                    "`heddle run`"
@@ -29,6 +29,7 @@ module Heddle
       @tasks = {}.compare_by_identity
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
+      @root = @scheduler.__send__(:root)
       @open = true
       @failing = false
       @failed_task = @failure = @interruption = @cancelled = @all_ended = nil
@@ -62,13 +63,18 @@ module Heddle
       @open
     end
 
+    # @private Does its scheduler run on this thread?
+    def runs_here?
+      @scheduler.equal?(Fiber.scheduler)
+    end
+
     # @private Runs the owner's block, then waits for the tasks.
     def supervise
       value = yield
       join
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-      raise if forked?
+      raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
       note_cancel(e)
       end_tasks
@@ -76,10 +82,10 @@ module Heddle
 
       raise
     ensure
-      end_tasks unless @tasks.empty? || forked? # the owner is being killed
+      end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
       @open = false
       @scheduler.scopes.delete(self)
-      @scheduler.withdraw(@owner, @interruption) if @interruption
+      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @interruption) } if @interruption
       # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
       @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
     end
@@ -99,20 +105,15 @@ module Heddle
       @failure = task.error
       cancel_tasks
       @interruption ||= Cancelled.new("a task of the scope failed")
-      @scheduler.interrupt(@owner, @interruption)
-    end
-
-    # The tasks of a parent process never run in the child of a fork.
-    def forked?
-      !@scheduler.equal?(Fiber.scheduler)
+      @scheduler.__send__(:interrupt_chain, @owner, @root, @interruption)
     end
 
     def join
-      until @tasks.empty? || forked?
+      until @tasks.empty? || !runs_here?
         raise @failure if @failure
 
         @all_ended = Completion.new("the tasks of its scope")
-        @all_ended.pop
+        @all_ended.wait(@scheduler)
       end
       raise @failure if @failure
     end
@@ -122,21 +123,29 @@ module Heddle
       join_uninterrupted
     end
 
+    # What strikes the owner meanwhile (a timeout, Fiber#raise) is raised when the tasks have ended; of several the last
+    # one, as what is raised in an ensure block takes the place of what was raised before.
     def join_uninterrupted
+      struck = nil
       until @tasks.empty?
         begin
           @all_ended = Completion.new("the tasks of its scope")
-          @all_ended.pop unless @tasks.empty?
-        rescue Cancelled => e
-          note_cancel(e)
+          @all_ended.wait(@scheduler) unless @tasks.empty?
+        rescue SignalException, SystemExit, NoMemoryError, Deadlock
+          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
+
+          e.is_a?(Cancelled) ? note_cancel(e) : struck = e
           cancel_tasks
         end
       end
+      raise struck if struck
     end
 
     # A cancel of the owner, which does not come from this scope.
     def note_cancel(error)
-      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@interruption)
+      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@interruption) && !error.spent?
     end
 
     def cancel_tasks

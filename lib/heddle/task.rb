@@ -42,8 +42,8 @@ module Heddle
     def wait(timeout = nil)
       return self if @finished
 
-      waiters = @scheduler.lock.synchronize { @waiters ||= Completion.new(inspect) }
-      waiters.pop(timeout:) unless @finished # closed, not filled, when the task ends
+      waiters = @waiters || @scheduler.__send__(:waiters_of, self, Completion.new(inspect))
+      waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end
 
@@ -106,6 +106,7 @@ module Heddle
       returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       @error = e
+      e.spent! if e.is_a?(Cancelled) && !e.frozen?
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
       @scheduler.__send__(:end_task, self, returned)

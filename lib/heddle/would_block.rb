@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "native"
+require_relative "core_ext/replace"
 require_relative "core_ext/would_block_errors"
 require_relative "core_ext/socket_read_nonblock"
 require_relative "core_ext/ssl_would_block_errors"

@@ -95,14 +95,15 @@ static void try_pipe(void)
     int fds[2];
     alarm(10);
     CHECK_EQ(0, pipe(fds));
-    CHECK_EQ(-EAGAIN, hd_transfer_try(HD_READ, fds[0], bytes, 10, HD_NO_OFFSET, HD_MAYBE_FILE));
+    hd_file_kind kind = HD_MAYBE_FILE;
+    CHECK_EQ(-EAGAIN, hd_transfer_try(HD_READ, fds[0], bytes, 10, HD_NO_OFFSET, &kind));
     ssize_t moved;
-    while ((moved = hd_transfer_try(HD_WRITE, fds[1], bytes, sizeof(bytes), HD_NO_OFFSET, HD_MAYBE_FILE)) > 0) continue;
+    while ((moved = hd_transfer_try(HD_WRITE, fds[1], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
     CHECK_EQ(-EAGAIN, moved);
-    while ((moved = hd_transfer_try(HD_READ, fds[0], bytes, sizeof(bytes), HD_NO_OFFSET, HD_MAYBE_FILE)) > 0) continue;
+    while ((moved = hd_transfer_try(HD_READ, fds[0], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
     CHECK_EQ(-EAGAIN, moved);
     int file = open("/proc/self/exe", O_RDONLY);
-    CHECK_EQ(-EINPROGRESS, hd_transfer_try(HD_READ, file, bytes, 10, HD_NO_OFFSET, HD_MAYBE_FILE));
+    CHECK_EQ(-EINPROGRESS, hd_transfer_try(HD_READ, file, bytes, 10, HD_NO_OFFSET, &kind));
 }
 
 static void try_pipe_without_writes(void)

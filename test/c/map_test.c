@@ -158,6 +158,25 @@ TEST(chains_stay_short)
     free(many);
 }
 
+/* A collection walks every bucket, so a burst must not leave a large table behind. */
+TEST(it_shrinks)
+{
+    enum { MANY = 20000, LEFT = 3 };
+    reset();
+    entry *many = calloc(MANY, sizeof(entry));
+    CHECK(many);
+    for (int i = 0; i < MANY; i++) hd_map_add(&map, &many[i].node, i % (MANY / LEFT) ? 8 * i : 8);
+    CHECK(map.mask + 1 >= MANY);
+    for (int i = 0; i < MANY; i++)
+        if (i % (MANY / LEFT)) hd_map_remove(&map, &many[i].node);
+    CHECK(map.mask + 1 <= 128);
+    hd_map_node *node = hd_map_find(&map, 8);
+    for (int i = 0; i < MANY; i += MANY / LEFT, node = hd_map_find_next(&map, node)) CHECK(node == &many[i].node);
+    CHECK(!node);
+    hd_map_free(&map);
+    free(many);
+}
+
 TEST(double_remove_is_caught)
 {
     reset();
@@ -179,6 +198,7 @@ int main(int argc, char **argv)
     RUN(nodes_of_one_key_come_in_order_of_arrival);
     RUN(random_against_array);
     RUN(chains_stay_short);
+    RUN(it_shrinks);
     RUN(double_remove_is_caught);
     return test_finish();
 }

@@ -95,6 +95,51 @@ TEST(the_timeout_of_a_turn)
     close_setting();
 }
 
+static char fired[8];
+
+static void fire_upper(hd_timer *timer)
+{
+    fired[strlen(fired)] = (char)('A' + timer->deadline_ns / 10);
+}
+
+static void fire_lower(hd_timer *timer)
+{
+    fired[strlen(fired)] = (char)('a' + timer->deadline_ns / 10);
+}
+
+/* Of equal deadlines the limit goes first: it was set before the wait in its block. */
+TEST(limits_and_timers_fire_in_one_order)
+{
+    enum { COUNT = 3 };
+    hd_timer timers[COUNT], limits[COUNT];
+    int64_t of_timers[] = {10, 20, 50}, of_limits[] = {0, 20, 30};
+    open_sim((sim_faults){0});
+    for (int i = 0; i < COUNT; i++) {
+        timers[i] = (hd_timer){.fire = fire_lower};
+        limits[i] = (hd_timer){.fire = fire_upper};
+        CHECK_EQ(0, hd_timers_add(&reactor.timers, &timers[i], of_timers[i]));
+        CHECK_EQ(0, hd_timers_add(&reactor.limits, &limits[i], of_limits[i]));
+    }
+    hd_reactor_fire(&reactor, 9);
+    CHECK(!strcmp(fired, "A"));
+    hd_reactor_fire(&reactor, 40);
+    CHECK(!strcmp(fired, "AbCcD"));
+    hd_reactor_fire(&reactor, INT64_MAX);
+    CHECK(!strcmp(fired, "AbCcDf"));
+    close_setting();
+}
+
+TEST(a_limit_ends_the_sleep_of_the_loop)
+{
+    hd_timer limit = {.fire = fire_upper};
+    open_sim((sim_faults){0});
+    CHECK_EQ(HD_NO_DEADLINE, hd_reactor_timeout(&reactor));
+    CHECK_EQ(0, hd_timers_add(&reactor.limits, &limit, sim_now() + 70));
+    CHECK_EQ(70, hd_reactor_timeout(&reactor));
+    hd_timers_remove(&reactor.limits, &limit);
+    close_setting();
+}
+
 /* Both are there when the turn looks: the event wins, for the data would be lost to a timeout. */
 TEST(an_event_beats_a_timeout_of_the_same_turn)
 {
@@ -228,6 +273,8 @@ int main(int argc, char **argv)
     RUN(a_poll_is_due_after_a_millisecond);
     RUN(nobody_starves);
     RUN(the_timeout_of_a_turn);
+    RUN(limits_and_timers_fire_in_one_order);
+    RUN(a_limit_ends_the_sleep_of_the_loop);
     RUN(an_event_beats_a_timeout_of_the_same_turn);
     RUN(events_come_before_timers);
     RUN(a_sleeping_owner_is_woken_once);

@@ -25,6 +25,7 @@ static void open_reactor(void)
 static void close_reactor(void)
 {
     CHECK_EQ(0, reactor.waits.count);
+    CHECK_EQ(0, reactor.chains.count);
     CHECK_EQ(0, reactor.timers.count);
     CHECK(hd_list_empty(&reactor.ready));
     hd_reactor_free(&reactor);
@@ -42,7 +43,33 @@ static void check_unlinked(const hd_wait *wait)
     CHECK(!hd_node_linked(&wait->ready_node));
     CHECK(!hd_timer_set(&wait->timer));
     CHECK(!hd_map_node_linked(&wait->fiber_node));
+    CHECK(!hd_map_node_linked(&wait->root_node));
     CHECK_EQ(HD_WAIT_DONE, wait->state);
+}
+
+/* A wait that holds up another fiber is found by that one; most hold up their own, and cost nothing. */
+TEST(found_by_its_root)
+{
+    hd_wait own, resumed;
+    open_reactor();
+    begin(&own, HD_NO_DEADLINE);
+    hd_wait_for_root(&own, (hd_word)&own);
+    CHECK_EQ(0, reactor.chains.count);
+    begin(&resumed, HD_NO_DEADLINE);
+    hd_wait_for_root(&resumed, 8);
+    CHECK_EQ(8, resumed.root);
+    CHECK(hd_map_find(&reactor.chains, 8) == &resumed.root_node);
+    CHECK(hd_wait_settle(&resumed, HD_WOKEN_BY_EVENT));
+    CHECK(hd_map_find(&reactor.chains, 8) == &resumed.root_node);
+    hd_wait_end(&resumed), hd_wait_end(&own);
+    check_unlinked(&resumed);
+    hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, false);
+    CHECK_EQ((hd_word)&resumed, resumed.root);
+    hd_wait_for_root(&resumed, 8);
+    hd_reactor_forget(&reactor);
+    CHECK(!hd_map_find(&reactor.chains, 8));
+    hd_wait_end(&resumed); /* the child of a fork: linked nowhere */
+    close_reactor();
 }
 
 TEST(one_life)
@@ -221,8 +248,10 @@ TEST(misuse_is_caught)
     hd_wait wait, twin;
     open_reactor();
     begin(&wait, HD_NO_DEADLINE);
-    CHECK_ABORTS((void)hd_wait_begin(&twin, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&wait, HD_NO_DEADLINE));
     CHECK_ABORTS(hd_wait_take(&wait)); /* not ready */
+    CHECK_EQ(0, hd_wait_begin(&twin, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&wait, HD_NO_DEADLINE));
+    CHECK_ABORTS(hd_wait_end(&wait)); /* the other one of its fiber is above it */
+    hd_wait_end(&twin);
     hd_wait_end(&wait);
     close_reactor();
 }
@@ -231,9 +260,11 @@ TEST(ready_events)
 {
     for (short asked = 0; asked < 64; asked++) {
         for (short seen = 0; seen < 64; seen++) {
-            short answer = hd_events_ready(asked, seen);
-            CHECK_EQ(0, answer & ~asked);
-            CHECK_EQ(seen & (POLLERR | POLLHUP | POLLNVAL) ? asked : asked & seen, answer);
+            short heard = seen & (asked | POLLERR | POLLHUP);
+            short sets = (heard & (POLLIN | POLLHUP | POLLERR) ? POLLIN : 0) |
+                         (heard & (POLLOUT | POLLERR) ? POLLOUT : 0) | (heard & POLLPRI);
+            CHECK_EQ(seen & POLLNVAL ? asked : sets, hd_events_ready(asked, seen));
+            CHECK_EQ(seen & POLLNVAL ? POLLNVAL : hd_events_ready(7, seen) & asked, hd_events_selected(asked, seen));
         }
     }
 }
@@ -242,6 +273,7 @@ int main(int argc, char **argv)
 {
     test_start(argc, argv);
     RUN(one_life);
+    RUN(found_by_its_root);
     RUN(an_unblock_takes_the_place_of_an_exception_or_a_timeout);
     RUN(the_second_wake_does_nothing);
     RUN(ended_in_every_state);

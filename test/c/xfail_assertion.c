@@ -1,4 +1,5 @@
-/* Proof that this is the assertion build: HD_VERIFY is on, and two waits of one fiber are caught.
+/* Proof that this is the assertion build: HD_VERIFY is on, and the end of a wait that is below another one of its
+ * fiber is caught.
  * Caught by: assertion failed */
 #include "core/reactor.h"
 #include <stdlib.h>
@@ -11,5 +12,7 @@ int main(void)
     hd_map_init(&ios);
     hd_reactor_init(&reactor, &ios);
     hd_wait_begin(&first, &reactor, HD_WAIT_FOR_SLEEP, 8, HD_NO_DEADLINE);
-    return hd_wait_begin(&second, &reactor, HD_WAIT_FOR_SLEEP, 8, HD_NO_DEADLINE);
+    hd_wait_begin(&second, &reactor, HD_WAIT_FOR_SLEEP, 8, HD_NO_DEADLINE);
+    hd_wait_end(&first);
+    return 0;
 }

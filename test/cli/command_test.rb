@@ -33,6 +33,17 @@ class CommandTest < HeddleTest
     end
   end
 
+  def test_other_ways_to_ask_for_help
+    [%w[help help], %w[help --help], %w[-h], %w[help]].each do |args|
+      assert_equal(heddle("--help").out, heddle(*args).out)
+    end
+    [%w[--help run], %w[run -h], %w[run --backend epoll --help]].each do |args|
+      assert_equal(heddle("help", "run").out, heddle(*args).out)
+    end
+
+    assert_equal(heddle("help", "demo").out, heddle("demo", "--requests=5", "-h", "weave").out)
+  end
+
   def test_without_a_command
     outcome = heddle
 
@@ -44,6 +55,17 @@ class CommandTest < HeddleTest
     {
       %w[weave] => "weave", %w[help weave] => "weave", %w[--weave] => "--weave",
       %w[doctor --weave] => "--weave", %w[run --weave x.rb] => "--weave", %w[run] => "name a script",
+      %w[run --backend] => "missing argument: --backend (uring or epoll)",
+      %w[run --backend=] => "missing argument: --backend", ["run", "--backend", "", "x.rb"] => "missing argument",
+      %w[run --backend x.rb] => "invalid argument: --backend x.rb (uring or epoll)",
+      %w[run --backend=select x.rb] => "--backend select", %w[run --backend epoll] => "name a script",
+      %w[run --] => "name a script", %w[doctor weave] => "weave", %w[doctor --json=1] => "--json=1",
+      %w[--version weave] => "weave", %w[-v --json] => "--json", %w[--help run weave] => "weave",
+      %w[help run weave] => "weave", %w[help help weave] => "weave", [""] => "unknown command", %w[--] => "--",
+      %w[demo --json=1] => "argument: 1", %w[demo --req 5] => "--req", %w[demo --requests=] => "--requests",
+      %w[demo --requests] => "missing argument: --requests", %w[demo --delays] => "missing argument: --delays",
+      %w[demo --processes] => "missing argument: --processes", %w[demo --url] => "missing argument: --url",
+      %w[demo --url=] => "--url", %w[demo --delays=] => "--delays", %w[demo --requests=x] => "--requests x",
       %w[demo --weave] => "--weave", %w[demo weave] => "weave",
       %w[demo --requests x] => "--requests x", %w[demo --requests 0] => "--requests",
       %w[demo --delays 1,x] => "--delays 1,x", %w[demo --delays 40000] => "--delays 40000",

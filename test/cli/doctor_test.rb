@@ -23,6 +23,11 @@ class DoctorTest < HeddleTest
     assert_includes(outcome.out, RUBY_DESCRIPTION[/ruby \S+/])
   end
 
+  # Heddle asks the ring only for readiness, and needs what Linux 5.11 brought.
+  def test_what_io_uring_does
+    assert_match(/^ +[+-] io_uring: tells what is ready .* \(Linux 5\.11\)$/, doctor.out)
+  end
+
   def test_json_is_one_line
     outcome = doctor("--json")
 

@@ -48,6 +48,34 @@ class RunTest < HeddleTest
     assert_includes(out, %(["a", "--help", "--", "-x", ""]))
   end
 
+  # Ruby gives a fiber an eighth of the room that a main program has for its calls.
+  def test_calls_as_deep_as_in_plain_ruby
+    name = script(<<~RUBY)
+      def depth(n) = ($depth = n) && depth(n + 1)
+      def each_depth(n) = ($depth = n) && [0].each { each_depth(n + 1) }
+      [:depth, :each_depth].each do |way|
+        __send__(way, 1)
+      rescue SystemStackError
+        puts $depth
+      end
+    RUBY
+    plain, own = [plain(name), heddle(name)].map { |outcome| outcome.out.split.map(&:to_i) }
+
+    assert_equal(2, own.size)
+    plain.zip(own) { |expected, depth| assert_operator(depth, :>, expected * 0.8) }
+  end
+
+  def test_the_size_of_the_stacks_is_not_inherited
+    assert_same("p ENV.keys.grep(/STACK/), `env`.lines.grep(/STACK/)")
+  end
+
+  def test_a_chosen_size_of_the_stacks_stays
+    script("p ENV.keys.grep(/STACK/), RubyVM::DEFAULT_PARAMS[:fiber_vm_stack_size]")
+    outcome = heddle("script.rb", env: { "RUBY_FIBER_VM_STACK_SIZE" => "300000" })
+
+    assert_match(/\A\["RUBY_FIBER_VM_STACK_SIZE"\]\n(29|30)\d{4}$/, outcome.out)
+  end
+
   def test_require_relative_and_symlinks
     script(%(require_relative "other"\np __FILE__, __dir__))
     File.write(File.join(@dir, "other.rb"), "p [:other, $0]")
@@ -191,6 +219,10 @@ class RunTest < HeddleTest
     assert_equal("epoll\n", heddle("--backend=epoll", "script.rb").out)
     assert_equal("epoll\n", heddle("script.rb", env: { "HEDDLE_BACKEND" => "epoll" }).out)
     outcome = heddle("--backend", "select", "script.rb")
+
+    assert_equal(["", "heddle run: invalid argument: --backend select (uring or epoll)\n", 2],
+                 [outcome.out, outcome.err, outcome.status.exitstatus])
+    outcome = heddle("script.rb", env: { "HEDDLE_BACKEND" => "select" })
 
     assert_equal(["", 1, 1], [outcome.out, outcome.err.lines.size, outcome.status.exitstatus])
     assert_includes(outcome.err, "select")

@@ -52,6 +52,33 @@ contract "BlockingMode" do
     end
   end
 
+  # What is in the buffer when the pipe is full.
+  {
+    "flush" => ->(io) { io.flush },
+    "close" => ->(io) { io.close },
+    "close_write" => ->(io) { io.close_write },
+    "reopen" => ->(io) { io.reopen(File::NULL) },
+    "puts" => ->(io) { io.puts("y" * 5000) || io.flush }
+  }.each do |name, operation|
+    define_method("test_#{name}_of_a_buffer_before_a_full_blocking_pipe") do
+      reactor do
+        reader, writer = pipe
+        fill(writer)
+        blocking_mode(writer)
+        writer.sync = false
+        writer.write("z" * 5000)
+        received = nil
+        assert_others_run do
+          receiving = go { sleep(0.12) && (received = reader.readpartial(80_000) + reader.readpartial(80_000)) }
+          operation.call(writer)
+          receiving.value
+        end
+
+        assert_equal(5000, received.count("z"))
+      end
+    end
+  end
+
   # The mode is shared with whoever else has the descriptor (the shell): it stays as it was.
   def test_reading_leaves_the_mode_alone
     reactor do

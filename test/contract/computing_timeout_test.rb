@@ -185,4 +185,37 @@ contract "ComputingTimeout" do
 
     assert_equal("deadlock\n", said)
   end
+
+  # The record of the timeout lies on the stack of the block: what is raised when the timeout is taken back must not
+  # leave it behind.
+  def test_a_thread_raise_behind_the_timeout
+    heddle_only("the thread of the scheduler")
+
+    assert_script(<<~RUBY, timeout: 30)
+      def compute(seconds, started = Process.clock_gettime(Process::CLOCK_MONOTONIC))
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < started + seconds
+      end
+      def collect(depth) = depth.zero? ? GC.start : collect(depth - 1)
+      sent = Class.new(Exception)
+      main = Thread.current
+      Heddle.run(backend: #{backend.inspect}) do
+        8.times do |i|
+          sender = Thread.new { sleep(0.04 + (i * 0.01)) && main.raise(sent) }
+          begin
+            begin
+              Timeout.timeout(0.03) { compute(1) }
+            rescue Timeout::Error
+              compute(0.3)
+            end
+            sleep(1)
+          rescue sent
+            nil
+          end
+          sender.join
+          collect(50)
+          Heddle.spawn { sleep(0.001) }.wait
+        end
+      end
+    RUBY
+  end
 end

@@ -81,4 +81,65 @@ contract "FailureReport" do
       Heddle.run(backend: #{backend.inspect}) { Fiber.schedule { sleep }.kill }
     RUBY
   end
+
+  # What is said on stderr when a thread and when a fiber fails, but for the name of either.
+  def reports(failure, before: "")
+    heddle = "Heddle.run(backend: #{backend.inspect}) { Fiber.schedule { work } }"
+    ["Thread.new { work }.join rescue nil", heddle].map do |start|
+      outcome = run_ruby("#{before}\ndef work\n#{failure}\nend\n#{start}\n")
+
+      assert_predicate(outcome, :success?, outcome.err)
+      outcome.err.b.lines.grep_v(/\A\tfrom /).join.gsub(/#<(Thread|Fiber):\S+.*?>/, "#<...>")
+    end
+  end
+
+  def assert_as_threads(failure, **)
+    threads, fibers = reports(failure, **)
+
+    assert_equal(threads, fibers)
+    fibers
+  end
+
+  def test_as_of_a_thread
+    said = assert_as_threads('raise "no good"')
+
+    assert_match(/\A#<...> terminated with exception \(report_on_exception is true\):\n.*no good \(Runtime/, said)
+    assert_match(/first/, assert_as_threads('begin; raise "first"; rescue; raise "second"; end'))
+  end
+
+  def test_it_is_no_warning
+    assert_match(/no good/, assert_as_threads('raise "no good"', before: "$VERBOSE = nil"))
+    assert_match(/no good/, assert_as_threads('raise "no good"', before: "def Warning.warn(*) = nil"))
+    assert_match(/no good/, assert_as_threads('raise "no good"', before: "def warn(*) = nil"))
+  end
+
+  def test_where_threads_report_nothing
+    assert_empty(assert_as_threads('raise "no good"', before: "Thread.report_on_exception = false"))
+    assert_empty(assert_as_threads('Thread.current.report_on_exception = false; raise "no good"'))
+  end
+
+  def test_to_another_object
+    told = assert_as_threads('raise "no good"', before: <<~RUBY)
+      at_exit { STDERR.puts($told.join) }
+      $told = []
+      $stderr = Class.new { def write(*texts) = $told.concat(texts).size }.new
+    RUBY
+
+    assert_match(/no good/, told)
+  end
+
+  def test_exceptions_that_cannot_be_told
+    classes = { "message" => "raise", "detailed_message" => "raise", "backtrace" => "raise", "to_s" => "nil" }
+    classes.each do |method, does|
+      said = reports("raise Odd", before: "class Odd < StandardError; def #{method}(**) = #{does}; end")
+
+      said.each { |text| assert_match(/\A#<...> terminated .*\n.*Odd/, text, method) }
+    end
+  end
+
+  def test_encodings
+    said = assert_as_threads('raise "\xE4".dup.force_encoding("ISO-8859-1")', before: 'ENV["LANG"] = "C.UTF-8"')
+
+    assert_includes(said, "\xE4".b)
+  end
 end

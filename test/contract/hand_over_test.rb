@@ -191,6 +191,49 @@ contract "HandOver" do
     end
   end
 
+  # The first has the lock or the item already when it is struck at once, before it has run.
+  {
+    "raise" => ->(task) { task.fiber.raise(Heddle::Cancelled.new("struck")) },
+    "kill" => ->(task) { task.fiber.kill }
+  }.each do |how, strike|
+    define_method("test_a_mutex_before_a_#{how}") do
+      reactor do
+        @mutex.lock
+        first, second = waiters { |name| @mutex.synchronize { @done << name } }
+        @mutex.unlock
+        strike.call(first)
+        second.wait
+
+        assert_equal([:second], @done)
+        refute_predicate(@mutex, :locked?)
+      end
+    end
+
+    define_method("test_an_item_before_a_#{how}") do
+      reactor do
+        first, second = waiters { |name| @done << [name, @queue.pop] }
+        @queue << 1
+        strike.call(first)
+        second.wait
+
+        assert_equal([[:second, 1]], @done)
+      end
+    end
+
+    define_method("test_a_place_before_a_#{how}") do
+      reactor do
+        queue = Thread::SizedQueue.new(1)
+        queue << :zeroth
+        first, second = waiters { |name| queue.push(name) && nil }
+        got = [queue.pop]
+        strike.call(first)
+        second.wait
+
+        assert_equal(%i[zeroth second], got << queue.pop)
+      end
+    end
+  end
+
   private
 
   # Tasks that wait, one behind the other.

@@ -75,7 +75,79 @@ contract "NestedCancel" do
     assert(ended, "its ensure block has not run")
   end
 
+  # Task#value raises what has ended that task: its owner is not cancelled by it.
+  def test_the_cancel_of_another_task_ends_with_it
+    heddle_only("a task")
+    reactor do
+      assert_raises(ZeroDivisionError) do
+        Heddle.run do
+          task = Heddle.spawn { sleep }
+          task.cancel.wait
+          Heddle.spawn { raise ZeroDivisionError }
+          task.value
+        end
+      end
+      sleep(0.001)
+
+      assert_equal(:on, Heddle.run { sleep(0.001) && :on })
+    end
+  end
+
+  # What strikes while a scope waits for its tasks to end, however often, is raised afterwards.
+  def test_strikes_while_a_scope_ends
+    heddle_only("a task")
+    reactor do
+      [Class.new(StandardError), Class.new(Exception)].each do |strike| # rubocop:disable Lint/InheritException
+        gate = Thread::Queue.new
+        owner = nil
+        run = go do
+          owner = Fiber.current
+          assert_raises(strike) do
+            Heddle.run { Heddle.spawn { wait_and_clean(0) { gate.pop } } && raise(ArgumentError) }
+          end
+        end
+        4.times { settle && owner.raise(strike) }
+
+        refute_predicate(run, :finished?)
+        gate.close
+        run.value
+      end
+    end
+  end
+
+  # The block of the failing Heddle.run waits in a fiber that it has resumed, and has been resumed itself.
+  def test_a_scope_in_the_middle_of_a_chain_of_fibers
+    heddle_only("a task")
+    ended = []
+    took = elapsed do
+      reactor do
+        outer = Enumerator.new do |yielder|
+          assert_raises(ZeroDivisionError) { Heddle.run { fail_soon && wait_in_an_enumerator { ended << :inner } } }
+          yielder << sleep(0.001)
+        end
+        outer.next
+        sleep(0.001)
+        ended << :outer
+      end
+    end
+
+    assert_equal([%i[inner outer], true], [ended, took < 5])
+  end
+
   private
+
+  def fail_soon
+    Heddle.spawn { sleep(0.01) && raise(ZeroDivisionError) }
+  end
+
+  def wait_in_an_enumerator
+    waiting = Enumerator.new do |yielder|
+      yielder << sleep(10)
+    ensure
+      yield
+    end
+    waiting.next
+  end
 
   def failing_scope(cleaning = 0)
     Heddle.run do

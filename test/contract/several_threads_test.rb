@@ -167,4 +167,44 @@ contract "SeveralThreads" do
 
     assert_equal(Array.new(3) { |number| "1225 ractor #{number}\n" }.join, said)
   end
+
+  # A thread inherits the storage of the fiber that has started it, in which the scope is.
+  def test_spawn_in_a_thread_that_runs_no_heddle
+    heddle_only("Heddle.spawn")
+    name = backend
+    refused = []
+    Heddle.run(backend: name) do
+      Thread.new { refused << spawn_failure }.join
+      Thread.new do
+        Fiber.set_scheduler(Heddle::Scheduler.new(backend: name))
+        Fiber.schedule { refused << spawn_failure }
+        Fiber.new { refused << spawn_failure }.resume
+      end.join
+
+      assert_equal([Thread.current], Heddle.spawn { [Thread.current] }.value)
+    end
+
+    assert_equal([true] * 3, refused.map { |message| message.include?("no Heddle is running here") }, refused.inspect)
+  end
+
+  def spawn_failure
+    Heddle.spawn { nil }.inspect
+  rescue Heddle::Error => e
+    e.message
+  end
+
+  def test_run_in_a_thread_with_a_scheduler_of_its_own
+    heddle_only("Heddle.spawn")
+    name = backend
+    Heddle.run(backend: name) do
+      seen = []
+      thread = Thread.new do
+        Fiber.set_scheduler(Heddle::Scheduler.new(backend: name))
+        Fiber.schedule { Heddle.run { Heddle.spawn { sleep(0.001) && (seen << Thread.current) } } }
+      end
+      thread.join
+
+      assert_equal([thread], seen)
+    end
+  end
 end

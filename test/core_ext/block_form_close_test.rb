@@ -118,17 +118,21 @@ end
 # (PTY is loaded by the test above.)
 class BlockFormLoadTest < HeddleTest
   def test_pty_that_is_loaded_before
-    assert_ruby("require 'pty'; require 'heddle'")
+    assert_ruby("require 'pty'; require 'heddle'; Heddle.run { nil }")
+  end
+
+  def test_pty_that_is_loaded_in_between
+    assert_ruby("require 'heddle'; require 'pty'; Heddle.run { nil }")
   end
 
   def test_pty_that_is_loaded_later
-    assert_ruby("require 'heddle'; require 'pty'")
+    assert_ruby("require 'heddle'; Heddle.run { nil }; require 'pty'")
   end
 
   private
 
   def assert_ruby(load)
-    script = "#{load}; print PTY.method(:open).owner == Heddle::CoreExt::BlockFormClose::PTYOpen"
+    script = "#{load}; print PTY.method(:open).source_location.first.end_with?('core_ext/block_form_close.rb')"
     output, status = Open3.capture2e(RbConfig.ruby, *$LOAD_PATH.map { |directory| "-I#{directory}" }, "-e", script)
 
     assert_predicate(status, :success?, output)

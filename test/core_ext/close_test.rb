@@ -69,6 +69,12 @@ contract "Close" do
     refute_nil(job.failure)
   end
 
+  def test_a_frozen_io
+    reactor do
+      pipe.each { |io| io.freeze.close }.each { |io| assert_predicate(io, :closed?) }
+    end
+  end
+
   def test_accept
     reactor do
       server = tcp_server
@@ -197,6 +203,103 @@ contract "Close" do
     end
   end
 
+  # Hazard: the descriptor stays open, and its waiters were woken with EBADF.
+  TestSupport::Streams::PLAIN.each do |kind|
+    twin_waits.each do |name, wait|
+      define_method("test_a_twin_without_autoclose_wakes_only_its_own_#{kind}_in_#{name}") do
+        reactor do
+          reader, writer = stream_pair(kind)
+          twin = reader.class.for_fd(reader.fileno)
+          twin.autoclose = false
+          others = go { wait.call(twin) }
+          own = go { wait.call(reader) }
+          settle
+          twin.close
+          settle
+
+          assert_closed(others)
+          refute_predicate(own, :finished?)
+          writer.puts("line")
+
+          assert_includes(["l", "line\n", reader, [[reader], [], []]], own.value)
+        end
+      end
+    end
+  end
+
+  def test_a_writer_whose_twin_without_autoclose_is_closed
+    reactor do
+      reader, writer = pipe
+      filled = fill(writer)
+      twin = IO.for_fd(writer.fileno, "w", autoclose: false)
+      job = go { writer.write("last") }
+      settle
+      twin.close
+      settle
+
+      refute_predicate(job, :finished?)
+      drain(reader, filled)
+
+      assert_equal([4, "last"], [job.value, reader.readpartial(10)])
+    end
+  end
+
+  # Ruby leaves the descriptors 0 to 2 open, whoever closes them.
+  def test_standard_input
+    out = assert_script(<<~RUBY)
+      reader, writer = IO.pipe
+      STDIN.reopen(reader)
+      twin = IO.for_fd(0)
+      Heddle.run(backend: #{backend.inspect}) do
+        task = Heddle.spawn { twin.gets }
+        sleep(0)
+        STDIN.close
+        writer.puts("line")
+        print task.value
+      end
+    RUBY
+
+    assert_equal("line\n", out)
+  end
+
+  # A close that fails leaves the descriptor open.
+  def test_the_twin_of_an_io_whose_close_is_struck
+    reactor do
+      one, other = socket_pair
+      filled = fill(one)
+      one.sync = false
+      one.write("last")
+      twin = UNIXSocket.for_fd(one.fileno)
+      twin.autoclose = false
+      reading = go { twin.gets }
+      closing = go { one.close }
+      settle
+      Fiber.scheduler.interrupt(closing.fiber, ZeroDivisionError.new)
+
+      assert_instance_of(ZeroDivisionError, closing.failure)
+      refute_predicate(one, :closed?)
+      refute_predicate(reading, :finished?)
+      drain(other, filled)
+      other.puts("line")
+
+      assert_equal("line\n", reading.value)
+    end
+  end
+
+  def test_the_twin_of_what_is_reopened
+    reactor do
+      reader, = pipe
+      fresh, fresh_writer = pipe
+      twin = IO.for_fd(reader.fileno, autoclose: false)
+      job = go { twin.gets }
+      settle
+      reader.reopen(fresh)
+      fresh_writer.puts("line")
+
+      assert_equal("line\n", job.value)
+    end
+  end
+
   def test_a_collected_twin_disturbs_nobody
     reactor do
       reader, writer = pipe
@@ -254,22 +357,6 @@ contract "Close" do
       server.close
 
       assert_closed(job)
-    end
-  end
-
-  def test_close_write_and_close_read
-    reactor do
-      one, other = socket_pair
-      reading = go { one.read(1) }
-      settle
-      one.close_read
-
-      assert_closed(reading)
-      writing = go { other.write("x" * 5_000_000) }
-      settle
-      other.close_write
-
-      refute_nil(writing.failure)
     end
   end
 

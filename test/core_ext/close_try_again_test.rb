@@ -69,23 +69,6 @@ contract "CloseTryAgain" do
     end
   end
 
-  def test_the_direction_that_is_closed
-    heddle_only("threads are not woken by it")
-    reactor do
-      one, other = socket_pair
-      messages = []
-      reading = go { 2.times { messages << assert_raises(IOError) { one.gets }.message } }
-      settle
-      one.close_read
-      reading.value
-
-      assert_equal(["stream closed in another thread", "not opened for reading"], messages)
-      one.write("x")
-
-      assert_equal("x", other.readpartial(1))
-    end
-  end
-
   # What is in the buffer is written first; the IO is open until then.
   def test_a_close_that_writes_first
     heddle_only("threads hang, or not")

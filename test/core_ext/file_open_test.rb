@@ -36,6 +36,37 @@ contract "FileOpen" do
     end
   end
 
+  # Ruby looks at the number of arguments.
+  {
+    "a_descriptor" => ->(path) { File.new(IO.sysopen(path)) },
+    "a_descriptor_and_a_mode" => ->(path) { File.new(IO.sysopen(path), "r") },
+    "a_descriptor_and_an_option" => ->(path) { File.new(IO.sysopen(path), autoclose: true) },
+    "for_fd" => ->(path) { File.for_fd(IO.sysopen(path), "r") },
+    "a_mode_that_is_nil" => ->(path) { File.new(path, nil) },
+    "permissions_that_are_nil" => ->(path) { File.new(path, "r", nil) },
+    "a_mode_as_an_option" => ->(path) { File.new(path, mode: "r") },
+    "flags" => ->(path) { File.new(path, File::RDONLY, 0o600) }
+  }.each do |name, open|
+    define_method("test_new_with_#{name}") do
+      read = -> { open.call(__FILE__).then { |file| file.read(7).tap { file.close } } }
+
+      assert_equal("# froze", reactor { read.call })
+      assert_equal("# froze", read.call)
+    end
+  end
+
+  def test_permissions
+    path = File.join(tempdir, "file")
+    [-> { File.open(path, "w", 0o640) { nil } }, -> { File.open(path, "w", perm: 0o640) { nil } }].each do |open|
+      [-> { reactor { open.call } }, open].each do |run|
+        run.call
+
+        assert_equal(0o640, File.stat(path).mode & 0o777)
+        File.unlink(path)
+      end
+    end
+  end
+
   def test_more_fifos_than_the_pool_has_threads
     reactor do
       paths = Array.new(80) { fifo_in(tempdir) }

@@ -4,6 +4,21 @@ require_relative "../test_helper"
 
 # A large file that the kernel has in memory is read and written in pieces: the others have their turns in between.
 contract "LargeFile" do
+  def test_a_subclass_with_a_read_of_its_own
+    path = File.join(tempdir, "large")
+    File.binwrite(path, "x" * 3_000_000)
+    reads = 0
+    counted = Class.new(File) do
+      define_method(:read) do |length = nil|
+        reads += 1
+        super(length)
+      end
+    end
+
+    assert_equal(3_000_000, reactor { counted.open(path) { |file| file.read.size } })
+    assert_equal(1, reads)
+  end
+
   def data
     @data ||= (Random.new(7).bytes(65_536) * 256).freeze # 16 MB
   end
@@ -58,6 +73,59 @@ contract "LargeFile" do
       assert_equal([rest.hash, Encoding::BINARY, text.bytesize, "", nil], reads("rb"))
       assert_equal(["x#{rest}".hash, Encoding::BINARY, text.bytesize, "", nil], reads("r", 1 << 24))
       assert_equal(["x#{rest}"[0, 1_200_000].hash, Encoding::BINARY, 1_200_004], reads("r", 1_200_000).first(3))
+    end
+  end
+
+  # What a read of a large file gives, and what the reads after it do, is what plain Ruby gives.
+  mib = 1 << 20
+  lengths = [nil, mib, mib + 1, 5 * mib, -1, 1 << 70]
+  befores = {
+    "nothing" => ->(_) {},
+    "a_line" => ->(file) { file.gets && file.getbyte },
+    "ungetbyte" => ->(file) { file.ungetbyte("ABC") },
+    "a_write_in_the_buffer" => ->(file) { file.write("xyz") }
+  }
+  %w[r r+ a+].product(befores.to_a) do |mode, (name, before)|
+    next if mode == "r" && name == "a_write_in_the_buffer"
+
+    define_method("test_reads_in_mode_#{mode}_after_#{name}") do
+      cases = [5, (2 * mib) + 4, (2 * mib) + 5, 3 * mib].product(lengths)
+      own = cases.map { |position, length| outcome_of_reading(mode, position, length, before) }
+      reactor do
+        cases.zip(own) do |(position, length), expected|
+          assert_equal(expected, outcome_of_reading(mode, position, length, before), "read(#{length}) at #{position}")
+        end
+      end
+    end
+  end
+
+  def outcome_of_reading(mode, position, length, before)
+    @contents ||= Random.new(3).bytes((1 << 21) + 5)
+    name = File.join(tempdir, "read")
+    File.binwrite(name, @contents) unless File.size?(name) == @contents.bytesize
+    File.open(name, mode) do |file|
+      file.seek(position)
+      before.call(file)
+      whole = file.read(*length)
+      rest = file.read(2 << 20)
+      [whole&.bytesize, whole&.encoding, whole.hash, rest.hash, file.pos, file.eof?, file.read]
+    end
+  rescue ArgumentError, RangeError => e
+    e.message
+  end
+
+  # The usual loop ended never.
+  def test_reading_until_the_end
+    reactor do
+      pieces = []
+      File.open(path) do |file|
+        while (piece = file.read((1 << 22) + 1))
+          pieces << piece.bytesize
+          break if pieces.size > 10
+        end
+      end
+
+      assert_equal(([(1 << 22) + 1] * 3) + [(1 << 22) - 3], pieces)
     end
   end
 

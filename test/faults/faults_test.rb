@@ -164,16 +164,9 @@ contract "Faults" do
     heddle_only("faults")
     reactor do
       inject("pthread_create", error: Errno::EAGAIN, percent: 100)
-      begin
-        scheduler = Fiber.scheduler
 
-        assert_includes(scheduler.address_resolve("localhost").to_a, "127.0.0.1") # a worker of an earlier test
-      rescue Errno::EAGAIN
-        nil
-      end
-      Heddle::Faults.clear
-
-      assert_includes(Fiber.scheduler.address_resolve("localhost"), "127.0.0.1")
+      assert_includes(Fiber.scheduler.address_resolve("localhost").to_a, "127.0.0.1")
+      assert_kind_of(String, Addrinfo.tcp("127.0.0.1", 80).getnameinfo.first)
     end
   end
 
@@ -189,24 +182,57 @@ contract "Faults" do
     end
   end
 
-  # No descriptor for the worker that would do it, no memory for the bytes, a broken disk.
-  { "fcntl" => Errno::EMFILE, "malloc" => Errno::ENOMEM, "pread" => Errno::EIO }.each do |call, error|
+  # No descriptor for the worker that would do it, no memory for the bytes, no worker: it is done on the spot.
+  { "fcntl" => Errno::EMFILE, "malloc" => Errno::ENOMEM, "pthread_create" => Errno::EAGAIN }.each do |call, error|
     define_method("test_a_file_without_#{call}") do
       heddle_only("faults")
       reactor do
-        path = File.join(tempdir, "file")
-        File.binwrite(path, "text")
-        File.open(path, "rb") do |file|
-          inject("preadv2", error: Errno::EAGAIN, percent: 100) # not in the page cache
-          inject(call, error: error, percent: 100)
-
-          assert_raises(error) { file.pread(4, 0) }
-          Heddle::Faults.clear
-
-          assert_equal("text", file.pread(4, 0))
-        end
+        inject("preadv2", "pwritev2", error: Errno::EAGAIN, percent: 100) # not in the page cache
+        inject(call, error: error, percent: 100)
+        files
+        Heddle::Faults.clear
         everything
       end
+    end
+  end
+
+  # An operation of Ruby's that has no thread, with others that have one, and with one that may last for ever.
+  def test_no_thread_for_a_blocking_operation
+    heddle_only("faults")
+    path = File.join(tempdir, "file")
+    File.write(path, "text")
+    first, second = Array.new(2) { File.open(path, "r+") }
+    reactor do
+      first.flock(File::LOCK_EX)
+      inject("pthread_create", error: Errno::EAGAIN, percent: 100)
+      locking = Array.new(3) { go { File.open(path) { |file| file.flock(File::LOCK_SH) } } }
+      syncing = Array.new(3) { go { second.fsync } }
+
+      assert_equal([0] * 3, syncing.map(&:value))
+      assert(locking.none?(&:finished?))
+      first.flock(File::LOCK_UN)
+
+      assert_equal([0] * 3, locking.map(&:value))
+    end
+  ensure
+    [first, second].compact.each(&:close)
+  end
+
+  def test_a_broken_disk
+    heddle_only("faults")
+    reactor do
+      path = File.join(tempdir, "file")
+      File.binwrite(path, "text")
+      File.open(path, "rb") do |file|
+        inject("preadv2", error: Errno::EAGAIN, percent: 100)
+        inject("pread", error: Errno::EIO, percent: 100)
+
+        assert_raises(Errno::EIO) { file.pread(4, 0) }
+        Heddle::Faults.clear
+
+        assert_equal("text", file.pread(4, 0))
+      end
+      everything
     end
   end
 

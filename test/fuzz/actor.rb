@@ -17,8 +17,7 @@ module Fuzz
   # The base of what a round is made of: a small model that does random things and knows what must come of them.
   # Each of its tasks has random numbers of its own, so that a seed makes the same plan however the tasks interleave.
   class Actor
-    # What may interrupt a wait. Fiber#raise and Fiber#kill strike also when the fiber was woken already: what a lock
-    # or a queue had handed to it is lost, as Ruby's threads lose it, so waits for those are struck gently.
+    # What may interrupt a wait. Fiber#raise and Fiber#kill end an Enumerator's fiber, so that one is struck gently.
     STRIKES = %i[raise kill cancel cancel_from_thread].freeze
     GENTLE = %i[cancel cancel_from_thread].freeze
     # On a busy machine a timeout may strike a task that computes just when a read has returned, as with Ruby's threads:

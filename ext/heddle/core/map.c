@@ -42,26 +42,26 @@ static inline hd_list *bucket_of(const hd_map *map, uintptr_t key)
     return &map->buckets[(hash >> 32) & map->mask];
 }
 
-/* Growing may fail for want of memory; then the chains are longer, and nothing else is wrong. */
-static void grow(hd_map *map)
+/* May fail for want of memory; then the chains are longer, or the table is larger, and nothing else is wrong. */
+static void resize(hd_map *map, size_t buckets)
 {
-    hd_map larger;
-    if (allocate(&larger, (map->mask + 1) * 2) < 0) return;
+    hd_map resized;
+    if (allocate(&resized, buckets) < 0) return;
     for (size_t i = 0; i <= map->mask; i++) {
         hd_node *node;
         while ((node = hd_list_first(&map->buckets[i]))) {
             hd_node_remove(node);
-            hd_list_push_back(bucket_of(&larger, HD_CONTAINER_OF(node, hd_map_node, node)->key), node);
+            hd_list_push_back(bucket_of(&resized, HD_CONTAINER_OF(node, hd_map_node, node)->key), node);
         }
     }
     free(map->buckets);
-    map->buckets = larger.buckets;
-    map->mask = larger.mask;
+    map->buckets = resized.buckets;
+    map->mask = resized.mask;
 }
 
 void hd_map_add(hd_map *map, hd_map_node *node, uintptr_t key)
 {
-    if (HD_UNLIKELY(map->count > map->mask)) grow(map);
+    if (HD_UNLIKELY(map->count > map->mask)) resize(map, (map->mask + 1) * 2);
     node->key = key;
     hd_list_push_back(bucket_of(map, key), &node->node);
     map->count++;
@@ -72,6 +72,8 @@ void hd_map_remove(hd_map *map, hd_map_node *node)
     HD_ASSERT(map->count > 0);
     hd_node_remove(&node->node);
     map->count--;
+    /* The garbage collector walks every bucket: those of a burst are not to stay. */
+    if (HD_UNLIKELY(map->count < map->mask / 8 && map->mask >= INITIAL_BUCKETS)) resize(map, (map->mask + 1) / 2);
 }
 
 static hd_map_node *find_from(const hd_list *bucket, hd_node *node, uintptr_t key)

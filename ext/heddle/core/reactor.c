@@ -1,13 +1,17 @@
 /* The reactor of reactor.h. */
 #include "reactor.h"
 
+#include <errno.h>
+
 int hd_reactor_init(hd_reactor *reactor, hd_map *ios)
 {
     *reactor = (hd_reactor){.ios = ios};
     hd_list_init(&reactor->ready);
     hd_timers_init(&reactor->timers);
+    hd_timers_init(&reactor->limits);
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
-    return hd_map_init(&reactor->waits);
+    int error = hd_map_init(&reactor->waits);
+    return error ? error : hd_map_init(&reactor->chains);
 }
 
 int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned)
@@ -30,14 +34,18 @@ void hd_reactor_close(hd_reactor *reactor, bool in_child)
 void hd_reactor_free(hd_reactor *reactor)
 {
     hd_timers_free(&reactor->timers);
+    hd_timers_free(&reactor->limits);
     hd_map_free(&reactor->waits);
+    hd_map_free(&reactor->chains);
 }
 
 void hd_reactor_forget(hd_reactor *reactor)
 {
     hd_list_init(&reactor->ready);
     hd_timers_free(&reactor->timers);
+    hd_timers_free(&reactor->limits);
     hd_map_forget(&reactor->waits);
+    hd_map_forget(&reactor->chains);
     reactor->armed = 0;
     reactor->asleep = false;
     reactor->generation++;
@@ -64,7 +72,7 @@ bool hd_reactor_poll_due(hd_reactor *reactor)
 int64_t hd_reactor_timeout(hd_reactor *reactor)
 {
     if (!hd_list_empty(&reactor->ready)) return 0;
-    int64_t next_ns = hd_timers_next(&reactor->timers);
+    int64_t next_ns = hd_earlier(hd_timers_next(&reactor->timers), hd_timers_next(&reactor->limits));
     reactor->now_ns = hd_clock_now();
     if (next_ns == HD_NO_DEADLINE) return HD_NO_DEADLINE;
     return next_ns > reactor->now_ns ? next_ns - reactor->now_ns : 0;
@@ -84,7 +92,17 @@ void hd_reactor_reap(hd_reactor *reactor)
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
     reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);
-    hd_timers_fire(&reactor->timers, reactor->now_ns);
+    hd_reactor_fire(reactor, reactor->now_ns);
+}
+
+void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns)
+{
+    for (;;) {
+        int64_t wait_ns = hd_timers_next(&reactor->timers), limit_ns = hd_timers_next(&reactor->limits);
+        int64_t next_ns = hd_earlier(wait_ns, limit_ns);
+        if (next_ns > now_ns || next_ns == HD_NO_DEADLINE) return;
+        hd_timers_fire_first(limit_ns <= wait_ns ? &reactor->limits : &reactor->timers);
+    }
 }
 
 void hd_reactor_poll_now(hd_reactor *reactor)
@@ -114,9 +132,10 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->token = 0;
     hd_node_init(&interest->fd_node);
     hd_node_init(&interest->io_node.node);
-    int error = reactor->ops->arm(reactor->backend, interest);
-    if (error) return error;
-    reactor->armed++;
+    int error = interest->unpollable ? -EPERM : reactor->ops->arm(reactor->backend, interest);
+    interest->unpollable = error == -EPERM && interest->selects; /* others know by the error that it is always ready */
+    if (error && !interest->unpollable) return error;
+    if (!error) reactor->armed++;
     hd_map_add(reactor->ios, &interest->io_node, (hd_word)fd);
     return 0;
 }
@@ -139,6 +158,6 @@ void hd_interest_deliver(hd_interest *interest, short revents)
     interest->token = 0;
     interest->at_once = interest->armed_poll + 1 == (uint32_t)reactor->polls && !reactor->slept;
     reactor->armed--;
-    interest->revents |= hd_events_ready(interest->events, revents);
+    interest->revents |= hd_interest_ready(interest, revents);
     hd_wait_settle(interest->wait, HD_WOKEN_BY_EVENT);
 }

@@ -24,8 +24,10 @@ typedef struct hd_reactor {
     void *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
+    hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
     hd_map *ios;      /* descriptor -> interests in it; shared by the schedulers of a Ractor */
-    hd_timers timers;
+    hd_timers timers; /* the deadlines of the waits */
+    hd_timers limits; /* those of blocks in which fibers may wait, or compute */
     int64_t now_ns;    /* time of the last look at the clock */
     int64_t polled_ns; /* time of the last look at the kernel */
     unsigned switches; /* since that look */
@@ -59,6 +61,9 @@ int64_t hd_reactor_timeout(hd_reactor *reactor);
 
 void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns);
 void hd_reactor_reap(hd_reactor *reactor);
+
+/* Fires the timers and the limits that are due, the earlier one first. */
+void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns);
 
 /* A look at the kernel that does not wait; with the GVL held. */
 void hd_reactor_poll_now(hd_reactor *reactor);

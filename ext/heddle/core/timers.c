@@ -100,14 +100,16 @@ int64_t hd_timers_next(const hd_timers *timers)
     return timers->count ? timers->heap[0]->deadline_ns : HD_NO_DEADLINE;
 }
 
+void hd_timers_fire_first(hd_timers *timers)
+{
+    hd_timer *timer = timers->heap[0];
+    hd_timers_remove(timers, timer);
+    timer->fire(timer);
+}
+
 size_t hd_timers_fire(hd_timers *timers, int64_t now_ns)
 {
     size_t fired = 0;
-    while (timers->count && timers->heap[0]->deadline_ns <= now_ns) {
-        hd_timer *timer = timers->heap[0];
-        hd_timers_remove(timers, timer);
-        timer->fire(timer);
-        fired++;
-    }
+    for (; timers->count && timers->heap[0]->deadline_ns <= now_ns; fired++) hd_timers_fire_first(timers);
     return fired;
 }

@@ -36,6 +36,9 @@ void hd_timers_remove(hd_timers *timers, hd_timer *timer);
 /* The earliest deadline, or HD_NO_DEADLINE. */
 int64_t hd_timers_next(const hd_timers *timers);
 
+/* Fires the timer with the earliest deadline, which there must be. */
+void hd_timers_fire_first(hd_timers *timers);
+
 /* Fires every timer whose deadline is not after now_ns (never early); returns how many. */
 size_t hd_timers_fire(hd_timers *timers, int64_t now_ns);
 

@@ -12,7 +12,6 @@ static void wait_timed_out(hd_timer *timer)
 
 static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber)
 {
-    HD_VERIFY(!hd_map_find(&reactor->waits, fiber)); /* a fiber waits for one thing at a time */
     wait->reactor = reactor;
     wait->kind = kind;
     wait->wake = HD_WOKEN_NOT;
@@ -24,6 +23,8 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->timer.position = 0;
     wait->timer.fire = wait_timed_out;
     hd_node_init(&wait->ready_node);
+    wait->root = fiber;
+    hd_node_init(&wait->root_node.node);
     hd_node_init(&wait->fiber_node.node);
     hd_map_add(&reactor->waits, &wait->fiber_node, fiber);
 }
@@ -47,6 +48,12 @@ void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool
         hd_list_push_front(&reactor->ready, &wait->ready_node);
     else
         hd_list_push_back(&reactor->ready, &wait->ready_node);
+}
+
+void hd_wait_for_root(hd_wait *wait, hd_word root)
+{
+    wait->root = root;
+    if (root != hd_wait_fiber(wait)) hd_map_add(&wait->reactor->chains, &wait->root_node, root);
 }
 
 bool hd_wait_settle(hd_wait *wait, hd_wake wake)
@@ -97,11 +104,36 @@ void hd_wait_end(hd_wait *wait)
     }
     if (hd_node_linked(&wait->ready_node)) hd_node_remove(&wait->ready_node);
     if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
-    if (hd_map_node_linked(&wait->fiber_node)) hd_map_remove(&wait->reactor->waits, &wait->fiber_node);
+    if (hd_map_node_linked(&wait->fiber_node)) {
+        /* A signal handler may wait on top of another wait of its fiber: the last one ends first. */
+        HD_VERIFY(!hd_map_find_next(&wait->reactor->waits, &wait->fiber_node));
+        hd_map_remove(&wait->reactor->waits, &wait->fiber_node);
+    }
+    if (hd_map_node_linked(&wait->root_node)) hd_map_remove(&wait->reactor->chains, &wait->root_node);
     wait->state = HD_WAIT_DONE;
+}
+
+/* The sets of select(2) in the Linux kernel (fs/select.c), which Ruby's own IO#wait makes of poll's answer too. */
+static short sets_of(short revents)
+{
+    short readable = revents & (POLLIN | POLLHUP | POLLERR) ? POLLIN : 0;
+    short writable = revents & (POLLOUT | POLLERR) ? POLLOUT : 0;
+    return (short)(readable | writable | (revents & POLLPRI));
 }
 
 short hd_events_ready(short requested, short revents)
 {
-    return revents & (POLLERR | POLLHUP | POLLNVAL) ? requested : (short)(revents & requested);
+    if (revents & POLLNVAL) return requested;
+    return sets_of((short)(revents & (requested | POLLERR | POLLHUP)));
+}
+
+short hd_events_selected(short requested, short revents)
+{
+    return revents & POLLNVAL ? POLLNVAL : (short)(sets_of(revents) & requested);
+}
+
+short hd_interest_ready(const hd_interest *interest, short revents)
+{
+    return interest->selects ? hd_events_selected(interest->events, revents)
+                             : hd_events_ready(interest->events, revents);
 }

@@ -48,6 +48,7 @@ typedef struct hd_wait {
     struct hd_reactor *reactor;
     hd_node ready_node;     /* in reactor->ready while READY */
     hd_map_node fiber_node; /* in reactor->waits from begin to end; its key is the fiber */
+    hd_map_node root_node;  /* in reactor->chains from hd_wait_for_root to end; its key is the root */
     hd_timer timer;         /* set while PARKED with a deadline */
     hd_word exception;      /* valid when woken by an exception; marked by the glue */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
@@ -57,6 +58,7 @@ typedef struct hd_wait {
     int64_t since_ns;       /* the loop's time when it was parked */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
+    bool scheduled;         /* that root was started by the scheduler: it is not the program's own */
 } hd_wait;
 
 /* A wait's interest in one descriptor. One for an IO wait, several for IO.select. */
@@ -71,6 +73,8 @@ typedef struct hd_interest {
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
     bool closing;        /* another object with this descriptor is being closed */
     bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
+    bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
+    bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 } hd_interest;
 
@@ -88,6 +92,9 @@ int hd_wait_begin(hd_wait *wait, struct hd_reactor *reactor, hd_wait_kind kind, 
 /* A wait that is ready at once, at the back of the queue or (front) before all others. */
 void hd_wait_begin_ready(hd_wait *wait, struct hd_reactor *reactor, hd_word fiber, bool front);
 
+/* It holds up this fiber: its own, or the one that has resumed that. Once after the begin. */
+void hd_wait_for_root(hd_wait *wait, hd_word root);
+
 /* PARKED -> READY. False, and nothing done, if it was not parked. */
 bool hd_wait_settle(hd_wait *wait, hd_wake wake);
 
@@ -104,7 +111,15 @@ void hd_wait_take(hd_wait *wait);
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */
 void hd_wait_end(hd_wait *wait);
 
-/* The requested events that poll's answer satisfies: an error or hang-up makes every request ready. */
+/* What poll's answer means to who waits as poll(2) does: an error or hang-up ends every wait, and is told as what
+ * select(2) makes of it (a hang-up is readable), requested or not. 0: it is no answer. */
 short hd_events_ready(short requested, short revents);
+
+/* What it means to who waits as select(2) does: only what was requested ends the wait. A hang-up is readable, an error
+ * readable and writable. POLLNVAL: the descriptor is not open, or none to wait for. */
+short hd_events_selected(short requested, short revents);
+
+/* The one or the other. */
+short hd_interest_ready(const hd_interest *interest, short revents);
 
 #endif

@@ -26,6 +26,9 @@
 
 #define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
 
+/* Up to 3.4 Ruby flushes the write buffer of an IO without asking io_write (Bug #21789). */
+#define HD_FLUSH_PASSES_BY_IO_WRITE (RUBY_API_VERSION_CODE < 40000)
+
 /* 3.3: accept, recv and the like take the end of an IO#timeout for an EAGAIN. */
 #define HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT (RUBY_API_VERSION_CODE < 30400)
 

@@ -3,6 +3,11 @@
  * in such a wait. That is asked only now and then, when a poll brings nothing. */
 #include "deadlock.h"
 
+#include <string.h>
+
+/* Exported for the library objspace. Its callback must not allocate. */
+void rb_objspace_reachable_objects_from_root(void callback(const char *, VALUE, void *), void *data);
+
 enum { FIRST_LOOK_MS = 100, LAST_LOOK_MS = 10 * 1000 };
 
 int64_t hd_deadlock_patience(hd_scheduler *scheduler)
@@ -21,8 +26,35 @@ static void look_for_hope(hd_map_node *node, void *hope)
 
 void hd_deadlock_check(hd_scheduler *scheduler)
 {
-    bool hope = scheduler->reactor.armed > 0 || scheduler->reactor.timers.count > 0;
+    const hd_reactor *reactor = &scheduler->reactor;
+    bool hope = reactor->armed > 0 || reactor->timers.count > 0 || reactor->limits.count > 0;
     hd_map_each(&scheduler->reactor.waits, look_for_hope, &hope);
     if (!hope && scheduler->reactor.waits.count > 0) rb_funcall(scheduler->self, rb_intern("check_deadlock"), 0);
     scheduler->patience_ms = scheduler->patience_ms * 10 > LAST_LOOK_MS ? LAST_LOOK_MS : scheduler->patience_ms * 10;
+}
+
+typedef struct {
+    VALUE ours;
+    bool found;
+} handler_search;
+
+/* (The handlers are all the Procs that Ruby's virtual machine itself refers to.) */
+static void look_for_handler(const char *category, VALUE object, void *pointer)
+{
+    handler_search *search = pointer;
+    if (object != search->ours && !strcmp(category, "vm") && RTEST(rb_obj_is_proc(object))) search->found = true;
+}
+
+/* Has the program a handler for a signal, beside ours? No method of Ruby's tells without changing one. */
+static VALUE handles_signals_p(VALUE self, VALUE ours)
+{
+    (void)self;
+    handler_search search = {.ours = ours};
+    rb_objspace_reachable_objects_from_root(look_for_handler, &search);
+    return HD_BOOL(search.found);
+}
+
+void hd_init_deadlock(void)
+{
+    rb_define_private_method(hd_cScheduler, "handles_signals?", handles_signals_p, 1);
 }

@@ -18,6 +18,51 @@ static void hand_on_lock(VALUE mutex)
     if (RTEST(rb_mutex_trylock(mutex))) rb_mutex_unlock(mutex);
 }
 
+/* Who waits at a queue, the longest first. It holds until a fiber begins to wait: then others may have come. So the
+ * items of n fibers that are struck together are handed on with one look at all waits. */
+struct hd_line {
+    VALUE queue;
+    unsigned parks; /* the scheduler's when it was made */
+    size_t next, count;
+    struct place {
+        int64_t since_ns;
+        VALUE fiber;
+    } places[];
+};
+
+static bool waits_at(const hd_wait *wait, VALUE queue)
+{
+    return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)queue;
+}
+
+static void queue_up(hd_map_node *node, void *pointer)
+{
+    struct hd_line *line = pointer;
+    const hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    if (waits_at(wait, line->queue))
+        line->places[line->count++] = (struct place){wait->since_ns, (VALUE)hd_wait_fiber(wait)};
+}
+
+static int by_time(const void *one, const void *other)
+{
+    int64_t a = ((const struct place *)one)->since_ns, b = ((const struct place *)other)->since_ns;
+    return (a > b) - (a < b);
+}
+
+/* NULL: there is no memory for it. */
+static struct hd_line *line_at(hd_scheduler *scheduler, VALUE queue)
+{
+    struct hd_line *line = scheduler->line;
+    if (line && line->queue == queue && line->parks == scheduler->parks) return line;
+    free(line);
+    line = scheduler->line = malloc(sizeof(*line) + scheduler->reactor.waits.count * sizeof(struct place));
+    if (!line) return NULL;
+    *line = (struct hd_line){.queue = queue, .parks = scheduler->parks};
+    hd_map_each(&scheduler->reactor.waits, queue_up, line);
+    qsort(line->places, line->count, sizeof(struct place), by_time);
+    return line;
+}
+
 typedef struct {
     VALUE queue;
     hd_wait *longest;
@@ -27,24 +72,51 @@ static void match_queue(hd_map_node *node, void *pointer)
 {
     queue_search *search = pointer;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    bool waits = wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK;
-    if (!waits || wait->subject != (hd_word)search->queue) return;
+    if (!waits_at(wait, search->queue)) return;
     if (!search->longest || wait->since_ns < search->longest->since_ns) search->longest = wait;
+}
+
+static hd_wait *longest_at(hd_scheduler *scheduler, VALUE queue)
+{
+    queue_search search = {.queue = queue};
+    hd_map_each(&scheduler->reactor.waits, match_queue, &search);
+    return search.longest;
+}
+
+/* (A fiber of the line may have been woken since, or have ended; none that was born since can wait.) */
+static hd_wait *next_in_line(hd_scheduler *scheduler, VALUE queue)
+{
+    struct hd_line *line = line_at(scheduler, queue);
+    if (!line) return longest_at(scheduler, queue);
+    while (line->next < line->count) {
+        hd_map *waits = &scheduler->reactor.waits; /* (a fiber has several when its signal handler waits) */
+        hd_map_node *node = hd_map_find(waits, (hd_word)line->places[line->next++].fiber);
+        for (; node; node = hd_map_find_next(waits, node)) {
+            hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+            if (waits_at(wait, queue)) return wait;
+        }
+    }
+    return NULL;
 }
 
 /* Whoever is woken looks at the queue by itself. Pushers and poppers of a SizedQueue look alike here: all are woken.
  * False: there are others, but not among the fibers of this scheduler. */
 static bool hand_on_item(hd_scheduler *scheduler, VALUE queue)
 {
-    queue_search search = {.queue = queue};
     bool sized = rb_obj_class(queue) != cQueue, found = false;
-    do {
-        search.longest = NULL;
-        hd_map_each(&scheduler->reactor.waits, match_queue, &search);
-        found = found || search.longest;
-    } while (search.longest && hd_wake_wait(search.longest, HD_WOKEN_BY_UNBLOCK, Qnil) && sized);
+    hd_wait *next;
+    while ((sized || !found) && (next = next_in_line(scheduler, queue)))
+        found = hd_wake_wait(next, HD_WOKEN_BY_UNBLOCK, Qnil);
     return found || RTEST(rb_funcall(queue, rb_intern("closed?"), 0)) ||
            NUM2INT(rb_funcall(queue, rb_intern("num_waiting"), 0)) <= 1;
+}
+
+void hd_pass_on(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    if (wait->kind != HD_WAIT_FOR_BLOCK) return;
+    VALUE blocker = (VALUE)wait->subject;
+    if (hd_is_a(blocker, cMutex)) hand_on_lock(blocker);
+    if (hd_is_a(blocker, cQueue)) hand_on_item(scheduler, blocker);
 }
 
 void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)

@@ -20,9 +20,23 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
         hd_closer_wait(scheduler, HD_WAIT_FOR_BLOCK, argv[0]);
         return Qtrue;
     }
+    if (hd_lock_again(scheduler, argv[0])) return Qtrue;
     hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil));
     return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
+}
+
+/* Parks the current fiber, whatever its kind, until the queue is closed by another fiber of this thread.
+ *
+ * @return [Boolean] false if timed out */
+static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int64_t deadline_ns = hd_deadline_of_limit(timeout);
+    /* No look at interrupts in between: a trap handler might run that other fiber. */
+    while (!RTEST(rb_funcall(queue, rb_intern("closed?"), 0)))
+        if (hd_park(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;
+    return Qtrue;
 }
 
 /* Only block and kernel_sleep end by an unblock. Thread#join of Ruby before 4.0 takes any return for a timeout: a
@@ -34,13 +48,36 @@ static bool may_unblock(const hd_wait *wait, VALUE blocker)
     return wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP;
 }
 
+static bool meant(const hd_wait *wait, VALUE blocker)
+{
+    return wait->kind == HD_WAIT_FOR_THREAD ? may_unblock(wait, blocker)
+                                            : wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker;
+}
+
+/* The wait of the fiber that an unblock is for. It may have several (a signal handler waits on top of another); then
+ * it is for one that waits for the blocker. */
+static hd_wait *wait_to_unblock(const hd_scheduler *scheduler, VALUE fiber, VALUE blocker)
+{
+    hd_wait *wait = NULL, *found = NULL;
+    hd_map_node *node = hd_map_find(&scheduler->reactor.waits, (hd_word)fiber);
+    bool several = false;
+    for (; node; node = hd_map_find_next(&scheduler->reactor.waits, node)) {
+        several = wait != NULL;
+        wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+        if (!meant(wait, blocker)) continue;
+        found = wait;
+        if (wait->state == HD_WAIT_PARKED) break;
+    }
+    return found || several ? found : wait;
+}
+
 /* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
  * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close. */
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
     int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    hd_wait *wait = hd_wait_of(scheduler, fiber);
+    hd_wait *wait = wait_to_unblock(scheduler, fiber, blocker);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil))
         hd_hand_over(scheduler, wait, blocker);
     if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_a(blocker, rb_cThread)) hd_closer_unblocked(fiber);
@@ -76,5 +113,6 @@ void hd_init_hooks_block(void)
 {
     rb_define_method(hd_cScheduler, "block", hook_block, -1);
     rb_define_method(hd_cScheduler, "unblock", hook_unblock, 2);
+    rb_define_private_method(hd_cScheduler, "wait_until_closed", wait_until_closed, 2);
     rb_define_method(hd_cScheduler, "kernel_sleep", hook_kernel_sleep, -1);
 }

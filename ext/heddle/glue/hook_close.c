@@ -1,5 +1,5 @@
-/* Closing an IO that fibers wait on: the hooks io_close and fiber_interrupt, and the methods that are prepended to
- * IO#close, close_read, close_write and reopen.
+/* Closing an IO that fibers wait on: the hooks io_close and fiber_interrupt, and the methods in place of IO#close,
+ * close_read, close_write and reopen.
  *
  * Waiters belong to an IO object, not to a descriptor number. A close wakes exactly the waiters of that object,
  * once, with IOError, lets them unwind, makes the kernel let go of the file, and only then closes it. */
@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core_ext.h"
+#include "flush.h"
 #include "io_internals.h"
 #include "park.h"
 #include "quick.h"
@@ -31,18 +33,11 @@ static hd_interest *first_interest(int fd)
     return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
 }
 
-/* The number of an open IO, or -1. */
-static int descriptor_of(VALUE io)
-{
-    if (!RFILE(io)->fptr || RTEST(rb_io_closed_p(io))) return -1;
-    return rb_io_descriptor(io);
-}
-
 /* What is about to be closed: one object, or two (popen "r+" has a second IO for writing). */
 typedef struct {
     VALUE io;
     int fd;
-    short events; /* POLLIN | POLLPRI, POLLOUT, or all */
+    bool keeps_open; /* it does not own the descriptor, which stays open: twins go on waiting */
     hd_hidden_io hidden;
 } part;
 
@@ -54,10 +49,12 @@ typedef struct {
     VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
 } closing;
 
-static void add_part(closing *closing, VALUE io, short events)
+static void add_part(closing *closing, VALUE io)
 {
-    int fd = RB_TYPE_P(io, T_FILE) ? descriptor_of(io) : -1;
-    if (fd >= 0) closing->parts[closing->count++] = (part){.io = io, .fd = fd, .events = events};
+    int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
+    if (fd < 0) return;
+    bool keeps_open = fd <= STDERR_FILENO || hd_io_mode(io) & FMODE_EXTERNAL; /* as in Ruby's fptr_finalize_flush */
+    closing->parts[closing->count++] = (part){.io = io, .fd = fd, .keeps_open = keeps_open};
 }
 
 /* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. */
@@ -68,15 +65,15 @@ static void close_before_it_runs(hd_wait *wait)
     wait->exception = (hd_word)closed_error();
 }
 
-/* Wakes the waiters of this object for these events. Those of a twin (made with IO.for_fd) are marked: they are woken
- * when the descriptor is gone. */
+/* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
+ * descriptor is gone. */
 static void interrupt_waiters(closing *closing, const part *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
-        if (!(interest->events & part->events)) continue;
         if (interest->io != (hd_word)part->io) {
-            closing->twins = interest->closing = true;
+            interest->closing = !part->keeps_open;
+            closing->twins |= interest->closing;
             continue;
         }
         if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
@@ -125,7 +122,7 @@ static void interrupt_all(closing *closing)
 static bool has_to_flush(const closing *closing)
 {
     for (int i = 0; i < closing->count; i++)
-        if (closing->parts[i].events & POLLOUT && hd_io_has_to_flush(closing->parts[i].io)) return true;
+        if (hd_io_has_to_flush(closing->parts[i].io)) return true;
     return false;
 }
 
@@ -133,7 +130,7 @@ static VALUE flush(VALUE pointer)
 {
     closing *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++)
-        if (hd_io_has_to_flush(closing->parts[i].io)) rb_io_flush(closing->parts[i].io);
+        if (hd_io_has_to_flush(closing->parts[i].io)) hd_flush(closing->parts[i].io);
     return Qnil;
 }
 
@@ -166,7 +163,7 @@ static void wake_waiters(closing *closing, bool hide)
     }
     if (closing->waiters) {
         for (int i = 0; i < closing->count && hide; i++)
-            closing->parts[i].hidden = hd_io_hide(closing->parts[i].io, closing->parts[i].events);
+            closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
         closing->struck = exception_of(let_unwind, closing);
         for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
         if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
@@ -174,29 +171,41 @@ static void wake_waiters(closing *closing, bool hide)
     release_file(closing->scheduler);
 }
 
-static closing closing_of(VALUE io, short events)
+/* For the directions POLLIN, POLLOUT or both. */
+static closing closing_of(VALUE io, short directions)
 {
     closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     if (RB_TYPE_P(io, T_FILE)) {
         VALUE write_io = rb_io_get_write_io(io);
-        if (write_io != io && events & POLLOUT) add_part(&closing, write_io, events);
-        if (write_io == io || events & POLLIN) add_part(&closing, io, events);
+        if (write_io != io && directions & POLLOUT) add_part(&closing, write_io);
+        if (write_io == io || directions & POLLIN) add_part(&closing, io);
     }
     return closing;
 }
 
+static void wake_to_look_again(hd_interest *interest, short events)
+{
+    if (interest->wait->state != HD_WAIT_PARKED || !(interest->events & events)) return;
+    interest->revents = interest->events & events;
+    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT, Qnil);
+}
+
 /* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
- * number may be another file's by then.) Of all, or of those that were marked before. */
-static void wake_twins(int fd, bool all)
+ * number may be another file's by then.) */
+static void wake_twin(hd_interest *interest)
+{
+    if (NIL_P((VALUE)interest->io))
+        wake_to_look_again(interest, ALL_EVENTS);
+    else if (interest->wait->state == HD_WAIT_PARKED)
+        hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, rb_syserr_new(EBADF, NULL));
+}
+
+/* Those that were marked before: the descriptor is gone, or not, when the close has failed. */
+static void end_marks(int fd, bool gone)
 {
     for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
-        hd_wait *wait = interest->wait;
-        if ((!interest->closing && !all) || wait->state != HD_WAIT_PARKED) continue;
-        interest->revents = interest->events;
-        if (NIL_P((VALUE)interest->io))
-            hd_wake_wait(wait, HD_WOKEN_BY_EVENT, Qnil);
-        else
-            hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, rb_syserr_new(EBADF, NULL));
+        if (interest->closing && gone) wake_twin(interest);
+        interest->closing = false;
     }
 }
 
@@ -204,7 +213,7 @@ static void wake_twins(int fd, bool all)
 static void wake_latecomers(const part *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
-        if (interest->io == (hd_word)part->io && interest->events & part->events)
+        if (interest->io == (hd_word)part->io)
             hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
 }
 
@@ -213,23 +222,37 @@ static VALUE after_close(VALUE pointer)
     closing *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++) {
         const part *part = &closing->parts[i];
-        if (descriptor_of(part->io) != part->fd) wake_latecomers(part);
-        if (closing->twins) wake_twins(part->fd, false);
+        bool closed = hd_io_descriptor(part->io) != part->fd;
+        if (closed) wake_latecomers(part);
+        if (closing->twins) end_marks(part->fd, closed && !part->keeps_open);
     }
     release_file(closing->scheduler);
     return Qnil;
 }
 
-static VALUE close_by_super(VALUE io)
+static VALUE flush_before_ruby_does(VALUE io)
 {
-    (void)io;
-    return rb_call_super(0, NULL);
+    hd_flush_before_ruby_does(io);
+    return Qnil;
+}
+
+static VALUE ruby_will_say_so(VALUE io, VALUE error)
+{
+    (void)io, (void)error;
+    return Qnil;
+}
+
+static VALUE close_by_ruby(VALUE io)
+{
+    if (HD_FLUSH_PASSES_BY_IO_WRITE)
+        rb_rescue2(flush_before_ruby_does, io, ruby_will_say_so, io, rb_eSystemCallError, (VALUE)0);
+    return hd_call_original(io, 0, NULL, RB_NO_KEYWORDS);
 }
 
 static bool is_open_file(VALUE io)
 {
     struct stat status;
-    int fd = RB_TYPE_P(io, T_FILE) ? descriptor_of(io) : -1;
+    int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
     return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
@@ -238,12 +261,12 @@ static bool is_open_file(VALUE io)
 static VALUE close_even_if_struck(VALUE io)
 {
     int state = 0, failed = 0;
-    VALUE result = rb_protect(close_by_super, io, &state);
+    VALUE result = rb_protect(close_by_ruby, io, &state);
     if (!state) return result;
     VALUE error = rb_errinfo();
     bool killed = error == HD_FIBER_KILLED;
     if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !is_open_file(io)) rb_jump_tag(state);
-    result = rb_protect(close_by_super, io, &failed);
+    result = rb_protect(close_by_ruby, io, &failed);
     if (!killed) rb_exc_raise(error);
     if (failed) rb_jump_tag(failed);
     rb_set_errinfo(Qnil);
@@ -255,13 +278,14 @@ static VALUE close_even_if_struck(VALUE io)
 static VALUE close_io(VALUE io)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    return scheduler ? hd_quickly(scheduler, close_even_if_struck, io) : rb_call_super(0, NULL);
+    return scheduler ? hd_quickly(scheduler, close_even_if_struck, io) : close_by_ruby(io);
 }
 
-/* Closes by the method of the class, which may be a half close. */
-static VALUE close_for(VALUE io, short events)
+/* Closes the descriptor of these directions, by the method of the class. */
+static VALUE close_for(VALUE io, short directions)
 {
-    closing closing = closing_of(io, events);
+    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby(io); /* nobody waits */
+    closing closing = closing_of(io, directions);
     wake_waiters(&closing, true);
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
@@ -272,30 +296,58 @@ static VALUE close_for(VALUE io, short events)
 
 static VALUE io_close(VALUE io)
 {
-    return close_for(io, ALL_EVENTS);
+    return close_for(io, POLLIN | POLLOUT);
+}
+
+/* Does a half close leave the descriptor open? Ruby shuts one direction of a socket down as long as the other one is in
+ * use, and refuses to close for one direction what is open for the other one only. */
+static bool stays_open(VALUE io, int other_direction)
+{
+    struct stat status;
+    int fd = RB_TYPE_P(io, T_FILE) && rb_io_get_write_io(io) == io ? hd_io_descriptor(io) : -1;
+    if (fd < 0 || fstat(fd, &status) < 0) return false;
+    int duplex = S_ISSOCK(status.st_mode) ? 0 : FMODE_DUPLEX;
+    return (hd_io_mode(io) & (duplex | other_direction)) == other_direction;
+}
+
+/* Those who wait in this direction see for themselves what has become of it, as threads do: end of file, or EPIPE. */
+static VALUE shut_down(VALUE io, short events)
+{
+    part part = {.io = io, .fd = hd_io_descriptor(io)};
+    VALUE result = hd_call_original(io, 0, NULL, RB_NO_KEYWORDS); /* Ruby writes no buffer here */
+    if (hd_io_descriptor(io) != part.fd) wake_latecomers(&part);
+    for (hd_interest *interest = first_interest(part.fd); interest; interest = next_interest(interest))
+        wake_to_look_again(interest, events);
+    return result;
 }
 
 static VALUE io_close_read(VALUE io)
 {
+    if (stays_open(io, FMODE_WRITABLE)) return shut_down(io, POLLIN | POLLPRI);
     bool has_write_io = RB_TYPE_P(io, T_FILE) && rb_io_get_write_io(io) != io;
-    VALUE result = close_for(io, POLLIN | POLLPRI);
+    VALUE result = close_for(io, POLLIN);
     if (has_write_io) hd_io_take_over(io);
     return result;
 }
 
 static VALUE io_close_write(VALUE io)
 {
-    return close_for(io, POLLOUT);
+    return stays_open(io, FMODE_READABLE) ? shut_down(io, POLLOUT) : close_for(io, POLLOUT);
 }
 
-/* Who begins to wait before the descriptor is another file's is woken, too. */
+/* Who begins to wait before the descriptor is another file's is woken, too, and a twin's waiters look at that file. */
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
     closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
-    add_part(&closing, io, ALL_EVENTS);
+    add_part(&closing, io);
     wake_waiters(&closing, false);
-    VALUE result = rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
-    for (int i = 0; i < closing.count; i++) wake_latecomers(&closing.parts[i]);
+    hd_flush_before_ruby_does(io);
+    VALUE result = hd_call_original(io, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    for (int i = 0; i < closing.count; i++) {
+        wake_latecomers(&closing.parts[i]);
+        hd_interest *interest = first_interest(closing.parts[i].fd);
+        for (; interest; interest = next_interest(interest)) wake_to_look_again(interest, ALL_EVENTS);
+    }
     return result;
 }
 
@@ -303,7 +355,7 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
     (void)self;
-    closing closing = closing_of(io, ALL_EVENTS);
+    closing closing = closing_of(io, POLLIN | POLLOUT);
     wake_waiters(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return Qnil;
@@ -319,7 +371,8 @@ static VALUE hook_io_close(VALUE self, VALUE fd)
     hd_scheduler_get(self);
     int result = close(NUM2INT(fd));
     int error = errno;
-    wake_twins(NUM2INT(fd), true);
+    for (hd_interest *interest = first_interest(NUM2INT(fd)); interest; interest = next_interest(interest))
+        wake_twin(interest);
     if (result < 0 && error != EINTR && !rb_during_gc()) rb_syserr_fail(error, NULL);
     return Qtrue;
 }

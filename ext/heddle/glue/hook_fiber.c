@@ -1,10 +1,14 @@
 /* The hooks fiber (Fiber.schedule) and yield, and the switches that Fiber#raise and Fiber#kill need. */
 #include <string.h>
 
+#include "core_ext.h"
+#include "interrupts.h"
 #include "park.h"
+#include "thread_calls.h"
+#include "timeout.h"
 
 static VALUE cFiber, eFiberError;
-static ID id_new;
+static ID id_waiters;
 
 static VALUE call_block(VALUE block)
 {
@@ -21,21 +25,6 @@ static VALUE report(VALUE error)
 {
     VALUE report = rb_const_get(hd_cScheduler, rb_intern("ErrorReport"));
     return rb_funcall(report, rb_intern("print"), 1, error);
-}
-
-/* An exception that came too late to be raised in this fiber goes with it. */
-static void drop_pending(hd_scheduler *scheduler)
-{
-    if (NIL_P(scheduler->pending)) return;
-    rb_hash_delete(scheduler->pending, rb_fiber_current());
-    if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
-}
-
-/* What is to be raised in the thread that runs the scheduler. The first one stays. */
-static void raise_at_home(hd_scheduler *scheduler, VALUE error)
-{
-    if (NIL_P(scheduler->fatal)) scheduler->fatal = error;
-    scheduler->check_interrupts = true;
 }
 
 static VALUE tell_end(VALUE arguments)
@@ -61,11 +50,20 @@ static VALUE end_task(VALUE self, VALUE task, VALUE returned)
         if (!state) break;
         if (!RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) /* a kill */
             rb_ensure(jump, (VALUE)state, tell_end, (VALUE)arguments);
-        raise_at_home(scheduler, rb_errinfo());
+        hd_raise_at_home(scheduler, rb_errinfo());
         rb_set_errinfo(before);
     }
     RB_GC_GUARD(task);
     return Qnil;
+}
+
+/* What those who wait for the task wait for: the first that was offered. No other thread runs in between, and a signal
+ * handler may wait, too: a Mutex would not let it. */
+static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
+{
+    (void)self;
+    VALUE waiters = rb_attr_get(task, id_waiters);
+    return NIL_P(waiters) ? rb_ivar_set(task, id_waiters, offered) : waiters;
 }
 
 /* Has the task of this fiber, which is about to end, told of its end? */
@@ -76,10 +74,22 @@ static bool has_ended(hd_scheduler *scheduler)
     return true;
 }
 
+/* What is to be done with the exception that has ended a fiber. */
+static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
+{
+    int ignored;
+    rb_set_errinfo(Qnil);
+    if (scheduler && (ended || must_reach_thread(error) || hd_thread_was_sent(scheduler, error)))
+        hd_raise_at_home(scheduler, error);
+    else if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled")))))
+        rb_protect(report, error, &ignored);
+    rb_set_errinfo(Qnil);
+}
+
 /* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
- * the scheduler, as is what strikes a task that has told of its end; any other is reported as Ruby does for a
- * thread. */
+ * the scheduler, as is what was sent to that by Thread#raise, and what strikes a task that has told of its end; any
+ * other is reported as Ruby does for a thread. */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
 {
     (void)argc, (void)argv, (void)blockarg;
@@ -87,19 +97,14 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
-    bool ended = has_ended(RTYPEDDATA_GET_DATA(self));
-    if (generation == hd_fork_generation) drop_pending(RTYPEDDATA_GET_DATA(self));
-    if (!state) return Qnil;
-    VALUE error = rb_errinfo();
-    if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
-    if (generation != hd_fork_generation) rb_jump_tag(state); /* in the child this is the root fiber: Ruby exits */
-    rb_set_errinfo(Qnil);
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (scheduler && (ended || must_reach_thread(error)))
-        raise_at_home(scheduler, error);
-    else if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled")))))
-        rb_protect(report, error, &state);
-    rb_set_errinfo(Qnil);
+    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = generation != hd_fork_generation;
+    if (!child) hd_drop_put_off(RTYPEDDATA_GET_DATA(self));
+    if (state) {
+        VALUE error = rb_errinfo();
+        if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
+        if (child) rb_jump_tag(state); /* there this is the root fiber: Ruby exits */
+        end_with(hd_scheduler_of_thread(), error, ended);
+    }
     return Qnil;
 }
 
@@ -118,6 +123,7 @@ static VALUE start(VALUE pointer)
     start_call *call = (void *)pointer;
     call->scheduler->starting = true;
     call->scheduler->root = call->fiber;
+    call->scheduler->root_scheduled = true;
     VALUE result = rb_fiber_transfer(call->fiber, 1, &call->block);
     RB_GC_GUARD(call->fiber); /* see transfer_to in park.c */
     return result;
@@ -169,54 +175,56 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     rb_scan_args(argc, argv, "0*&", NULL, &block);
     if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    start_call call = {scheduler, rb_funcall_with_block(cFiber, id_new, 0, NULL, scheduler->fiber_body), block};
+    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fiber_body), block};
     bool front = ++scheduler->starts % STARTS_IN_A_ROW != 0;
     if (!front) hd_reactor_poll_now(&scheduler->reactor);
     hd_park_ready(scheduler, front, start_or_retry, (VALUE)&call);
     return call.fiber;
 }
 
-/* Lets the other fibers run (4.0+: Ruby calls it after a signal). */
+/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway). */
 static VALUE hook_yield(VALUE self)
 {
-    hd_park_turn(hd_scheduler_ready(self));
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    if (scheduler->loop != rb_fiber_current()) hd_park_turn(scheduler);
     return Qnil;
 }
 
 typedef struct {
+    VALUE fiber;
     int argc;
     VALUE *argv;
     int keywords;
-} super_call;
+} original_call;
 
-static VALUE call_super(VALUE pointer)
+static VALUE call_original(VALUE pointer)
 {
-    super_call *call = (void *)pointer;
-    return rb_call_super_kw(call->argc, call->argv, call->keywords);
+    original_call *call = (void *)pointer;
+    return hd_call_original(call->fiber, call->argc, call->argv, call->keywords);
 }
 
 /* Has it resumed another fiber, which Heddle may have parked? Ruby strikes that one then, and tells it only here. */
-static bool resumes_another(VALUE fiber)
+bool hd_resumes_another(VALUE fiber)
 {
     VALUE text = rb_inspect(fiber);
     return strstr(StringValueCStr(text), " by resuming)") != NULL;
 }
 
-/* Prepended to Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
+/* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
 {
-    super_call call = {argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
+    original_call call = {fiber, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
-        (!hd_wait_of(scheduler, fiber) && !resumes_another(fiber)))
-        return call_super((VALUE)&call);
-    return hd_park_ready(scheduler, true, call_super, (VALUE)&call);
+        (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
+        return call_original((VALUE)&call);
+    return hd_park_ready(scheduler, true, call_original, (VALUE)&call);
 }
 
 void hd_init_hooks_fiber(void)
 {
-    id_new = rb_intern("new");
+    id_waiters = rb_intern("@waiters");
     cFiber = rb_const_get(rb_cObject, rb_intern("Fiber"));
     eFiberError = rb_const_get(rb_cObject, rb_intern("FiberError"));
     rb_gc_register_mark_object(cFiber);
@@ -224,6 +232,7 @@ void hd_init_hooks_fiber(void)
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
+    rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
     rb_define_method(extension, "raise", fiber_raise_or_kill, -1);
     rb_define_method(extension, "kill", fiber_raise_or_kill, -1);

@@ -7,6 +7,7 @@
 #include <ruby/debug.h>
 
 #include "../os/transfer.h"
+#include "flush.h"
 #include "io_internals.h"
 #include "park.h"
 #include "timeout.h"
@@ -22,6 +23,7 @@ typedef struct {
     hd_file_kind kind;
     bool in_part; /* a piece of a file has been moved: what comes now must not wait */
     bool flushes; /* it is Ruby's write buffer */
+    bool others_ran; /* since Ruby has looked into its read buffer */
 } transfer;
 
 /* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
@@ -72,15 +74,23 @@ static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
     }
 }
 
+/* A file is always ready to be read and written, and has no urgent data: who waits only for that waits for a close. */
+static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    if (events & ~POLLPRI) return events & ~POLLPRI;
+    hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
+    return hd_park_ios(scheduler, &interest, 1, deadline_ns);
+}
+
 /* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
 static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
                     ? wait_in_this_thread(fd, events, deadline_ns)
                     : hd_park_io(scheduler, io, fd, events, deadline_ns, at_once);
-    if (ready == -EPERM) { /* a regular file is always ready */
+    if (ready == -EPERM) {
         if (at_once) *at_once = true;
-        return events;
+        ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
     }
     if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     return ready;
@@ -125,13 +135,6 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
-static VALUE run_job(VALUE pointer)
-{
-    transfer *call = ((void **)pointer)[0];
-    int error = hd_park_worker(call->scheduler, ((void **)pointer)[1], call->io);
-    return INT2FIX(error);
-}
-
 static VALUE release_job(VALUE job)
 {
     hd_worker_release((hd_job *)job);
@@ -140,10 +143,9 @@ static VALUE release_job(VALUE job)
 
 static VALUE copy_result(VALUE pointer)
 {
-    VALUE error = run_job(pointer);
-    if (error != INT2FIX(0)) return error;
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
+    hd_park_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
         void *base;
@@ -169,9 +171,9 @@ static VALUE flush_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
-    int error = hd_worker_submit(&job->job, &call->scheduler->inbox, NULL), struck = 0;
-    if (error) return INT2FIX(error);
+    if (hd_worker_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
     VALUE first = Qnil;
+    int struck = 0;
     for (int state; !hd_worker_finished(&job->job);) {
         rb_protect(await_job, pointer, &state);
         if (state) struck = state;
@@ -183,25 +185,31 @@ static VALUE flush_result(VALUE pointer)
     rb_jump_tag(struck); /* a kill */
 }
 
-/* A file operation that could block: on a worker, with a copy of the bytes. */
+/* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
+ * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
-    int error;
-    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from, &error);
-    if (!job) return error;
+    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_transfer_here(call->direction, call->fd, bytes, size, from);
     void *arguments[] = {call, job};
     return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
+}
+
+static void raise_out_of_bounds(void)
+{
+    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own words */
 }
 
 /* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
 static void *bytes_of(transfer *call, size_t *size)
 {
     void *base;
+    if (call->flushes) return hd_io_write_buffer(call->io, size);
     if (call->direction == HD_READ)
         rb_io_buffer_get_bytes_for_writing(call->buffer, &base, size);
     else
         rb_io_buffer_get_bytes_for_reading(call->buffer, (const void **)&base, size);
-    if (call->offset > *size) rb_raise(rb_eArgError, "offset: lies beyond the end of the buffer");
+    if (call->offset > *size) raise_out_of_bounds();
     *size -= call->offset;
     return (char *)base + call->offset;
 }
@@ -211,15 +219,20 @@ static bool must_not_wait(const transfer *call)
     return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_would_block_wanted());
 }
 
+static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
+
 /* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
  * and response protocol waits at every read, and the writer into a full pipe at every write: once a transfer had to
  * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
- * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more. */
+ * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more: it is of
+ * one IO, for another one with that number may find the end of the file where the kernel has nothing to tell. */
 static bool expects_to_wait(const transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
-    if (call->kind == HD_MAYBE_FILE || call->fd >= scheduler->waits_first_count) return false;
-    return scheduler->waits_first[call->fd] & 1 << call->direction && !must_not_wait(call);
+    if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
+    if (call->fd >= scheduler->waits_first_count) return false;
+    uintptr_t guess = scheduler->waits_first[call->fd];
+    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
 }
 
 static void expect_to_wait(const transfer *call, bool wait)
@@ -227,16 +240,16 @@ static void expect_to_wait(const transfer *call, bool wait)
     hd_scheduler *scheduler = call->scheduler;
     if (call->fd >= scheduler->waits_first_count) {
         int count = (call->fd + 64) * 2;
-        uint8_t *guesses = realloc(scheduler->waits_first, count);
+        uintptr_t *guesses = realloc(scheduler->waits_first, count * sizeof(*guesses));
         if (!guesses) return;
-        memset(guesses + scheduler->waits_first_count, 0, count - scheduler->waits_first_count);
+        memset(guesses + scheduler->waits_first_count, 0,
+               (count - scheduler->waits_first_count) * sizeof(*guesses));
         scheduler->waits_first = guesses;
         scheduler->waits_first_count = count;
     }
-    if (wait)
-        scheduler->waits_first[call->fd] |= 1 << call->direction;
-    else
-        scheduler->waits_first[call->fd] &= ~(1 << call->direction);
+    uintptr_t *guess = &scheduler->waits_first[call->fd];
+    if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
+    *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
 }
 
 /* Waits until the IO is ready for this transfer. */
@@ -250,7 +263,22 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
     if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
-    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once);
+    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once && call->kind != HD_MAYBE_FILE);
+}
+
+/* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
+ * plain Ruby). */
+static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
+{
+    if (!NIL_P(rb_io_timeout(call->io))) {
+        wait_ready(call, deadline_ns);
+        return true;
+    }
+    int64_t patience_ns = hd_transfer_patience(call->fd);
+    int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
+    int ready = wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
+    call->fd = rb_io_descriptor(call->io);
+    return ready;
 }
 
 static size_t piece_of(const transfer *call, size_t size)
@@ -262,6 +290,7 @@ static size_t piece_of(const transfer *call, size_t size)
 /* Lets the others run, also those whose time has come since the last look at the kernel. */
 static void let_others_run(transfer *call)
 {
+    call->others_ran = true;
     call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
     hd_park_turn(call->scheduler);
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
@@ -277,48 +306,90 @@ static void take_turns(transfer *call)
 static ssize_t transfer_some(transfer *call)
 {
     int64_t deadline_ns = 0;
-    bool wait_first = expects_to_wait(call);
-    for (;;) {
+    bool wait_first = expects_to_wait(call), waited = call->others_ran;
+    for (;; waited = true) {
         size_t size;
         void *bytes = bytes_of(call, &size);
-        if (size == 0) return 0;
+        size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
+        if (there > 0) return (ssize_t)there;
+        /* Else the kernel may have an error to tell, or an empty datagram to send. */
+        if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
         if (wait_first) {
             wait_first = false;
             wait_ready(call, &deadline_ns);
             continue;
         }
         size = piece_of(call, size);
-        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, call->kind);
-        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN)) return 0;
+        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
+        if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
+        if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
+        if (moved == -ETIME) continue;
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
         wait_ready(call, &deadline_ns);
     }
 }
 
-/* Up to 4.0: length 0 asks for one transfer, a positive one for at least so many bytes (less at the end of the
- * file). From 4.1 on: one transfer of at most length bytes. */
+/* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
+ * write buffer meanwhile, in the midst of this string. So the rest is written now. (IO#syswrite and
+ * IO::Buffer#write return the part. It is rare enough that the caller's name may be looked at.) */
+static bool writes_whole_strings(const transfer *call)
+{
+    return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
+           !HD_OFFSET_BEFORE_LENGTH && hd_called_by_io_write();
+}
+
+/* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
+ * for that, which may never be ready. */
+static ssize_t part_or_error(const transfer *call, size_t total, size_t least, ssize_t error)
+{
+    bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
+    if (!hd_scheduler_foreign(call->scheduler) && expects_to_wait(call)) expect_to_wait(call, false);
+    return told_later ? (ssize_t)total : error;
+}
+
+/* How many bytes are wanted at least, once a part of them has been moved. */
+static size_t least_after(const transfer *call, size_t moved)
+{
+    size_t size;
+    bytes_of((transfer *)call, &size);
+    return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
+}
+
+/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
+ * end of the file). From 4.1 on: one transfer of at most length bytes. */
 static VALUE transfer_all(transfer *call)
 {
-    size_t total = 0;
+    size_t total = 0, least = call->length;
     do {
         ssize_t moved = transfer_some(call);
-        if (moved < 0) return SSIZET2NUM(total ? (ssize_t)total : moved);
-        total += moved;
+        if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
+        if (moved == 0) break;
         call->offset += moved;
         if (call->from != HD_NO_OFFSET) call->from += moved;
-        if (moved == 0) break;
-        call->in_part = moved == PIECE_SIZE && total >= call->length && piece_of(call, SIZE_MAX) == PIECE_SIZE;
-        if (call->in_part) let_others_run(call);
-    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < call->length));
+        if (total == 0) least = least_after(call, moved);
+        total += moved;
+        bool piece = moved == PIECE_SIZE && piece_of(call, SIZE_MAX) == PIECE_SIZE;
+        call->in_part = piece && total >= least;
+        if (piece) let_others_run(call);
+    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
     RB_GC_GUARD(call->buffer);
     RB_GC_GUARD(call->io);
     return SIZET2NUM(total);
 }
 
-/* Writes the whole buffer of the IO. What each transfer but the last has written is taken off here: an exception in
- * the midst of it must not make those bytes go out again. */
+/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in wait_ready. */
+static hd_file_kind kind_of(VALUE io)
+{
+    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
+    if (rb_io_mode(io) & FMODE_TTY) return HD_TERMINAL;
+    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
+}
+
+/* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
+ * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
 static VALUE flush_all(transfer *call)
 {
     call->flushes = true;
@@ -327,9 +398,23 @@ static VALUE flush_all(transfer *call)
         size_t size;
         bytes_of(call, &size);
         if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
-        call->offset += moved;
         hd_io_flushed(call->io, moved);
     }
+}
+
+int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
+{
+    transfer call = {
+        .scheduler = scheduler,
+        .direction = HD_WRITE,
+        .io = io,
+        .from = HD_NO_OFFSET,
+        .fd = rb_io_descriptor(io),
+        .kind = kind_of(io),
+    };
+    ssize_t moved = NUM2SSIZET(flush_all(&call));
+    if (moved > 0) hd_io_flushed(io, (size_t)moved);
+    return moved < 0 ? (int)moved : 0;
 }
 
 /* Is it Ruby's write buffer that is to be written? */
@@ -340,11 +425,14 @@ static bool is_flush(transfer *call)
            hd_io_flushes(call->io, bytes_of(call, &size));
 }
 
-/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in wait_ready. */
-static hd_file_kind kind_of(VALUE io)
+/* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
+static int error_in_arguments(transfer *call, bool positioned)
 {
-    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
-    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
+    size_t size;
+    bytes_of(call, &size);
+    if (call->length > size) raise_out_of_bounds();
+    if (positioned && call->from < 0) return -EINVAL;
+    return size > SSIZE_MAX ? -EFAULT : 0; /* a negative length, which IO#pread takes for a huge one */
 }
 
 static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
@@ -366,6 +454,10 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         .fd = rb_io_descriptor(io),
         .kind = NIL_P(from) ? kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
     };
+    if (call.length || call.offset || !NIL_P(from)) {
+        int error = error_in_arguments(&call, !NIL_P(from));
+        if (error) return INT2FIX(error);
+    }
     if (is_flush(&call)) return flush_all(&call);
     hd_timeouts_raise_overdue(call.scheduler);
     take_turns(&call);
@@ -405,19 +497,6 @@ static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
     return start_transfer(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
-/* An empty binary String with room for so many bytes (String.new(capacity:) of Ruby 4.0 writes to all of it). */
-static VALUE string_for(VALUE self, VALUE size)
-{
-    (void)self;
-    return rb_str_buf_new(NUM2LONG(size));
-}
-
-static VALUE converts_p(VALUE self, VALUE io)
-{
-    (void)self;
-    return HD_BOOL(hd_io_converts(io));
-}
-
 void hd_init_hooks_io(void)
 {
     rb_require("socket");
@@ -425,8 +504,6 @@ void hd_init_hooks_io(void)
     eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
     rb_gc_register_mark_object(cBasicSocket);
     rb_gc_register_mark_object(eTimeoutError);
-    rb_define_private_method(hd_cScheduler, "string_for", string_for, 1);
-    rb_define_private_method(hd_cScheduler, "converts?", converts_p, 1);
     rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
     rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
     rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);

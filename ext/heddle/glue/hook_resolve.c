@@ -68,10 +68,8 @@ static VALUE resolve(VALUE pointer)
 {
     resolution *resolution = (void *)pointer;
     hd_timeouts_raise_overdue(resolution->scheduler);
-    if (!resolved_here(resolution->job)) {
-        int error = hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
-        if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
-    }
+    if (!resolved_here(resolution->job))
+        hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (!resolution->job->error) return numeric_addresses(resolution->job);
     if (resolution->job->error == EAI_NONAME) return Qnil;
     rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
@@ -145,11 +143,7 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
     hd_resolve_job *job = hd_resolve_job_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
-    int error = hd_worker_submit(&job->job, &scheduler->inbox, NULL);
-    if (error) {
-        hd_worker_release(&job->job);
-        rb_syserr_fail(-error, "heddle: cannot start a worker");
-    }
+    if (hd_worker_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
     return job;
 }
 

@@ -40,7 +40,7 @@ static void add_entry(selection *selection, int set, VALUE object)
     if (set == 1) io = rb_io_get_write_io(io);
     selection->entries[selection->count] = (struct select_entry){.object = object, .io = io, .set = set};
     selection->interests[selection->count] =
-        (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io = (hd_word)io};
+        (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io = (hd_word)io, .selects = true};
     selection->polls[selection->count] = (struct pollfd){.fd = rb_io_descriptor(io), .events = EVENTS[set]};
     selection->count++;
 }
@@ -96,8 +96,7 @@ static VALUE look(selection *selection)
     if (!ready && !buffered) return Qnil;
     for (size_t i = 0; i < selection->count; i++) {
         if (selection->polls[i].revents & POLLNVAL) rb_syserr_fail(EBADF, NULL);
-        short events = EVENTS[selection->entries[i].set];
-        selection->interests[i].revents |= hd_events_ready(events, selection->polls[i].revents);
+        selection->interests[i].revents |= hd_interest_ready(&selection->interests[i], selection->polls[i].revents);
     }
     return ready_arrays(selection);
 }

@@ -20,7 +20,7 @@ bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exceptio
 /* Puts off an exception that is masked and has nobody else who could raise it, until the mask ends. */
 void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exception);
 
-/* The fibers that are in a handle_interrupt block, as hd_timeouts_mark does it. */
+/* The classes that are held back. */
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler);
 
 void hd_init_interrupt_mask(void);

@@ -1,28 +1,40 @@
-/* IO#write of several strings, and with that IO#puts, to an IO that is not buffered. Ruby makes one writev(2) of it,
- * but asks a scheduler to write one string after the other: a line goes out as two segments, and on a TCP connection
- * the second one, the newline, waits until the peer has acknowledged the first, about 40 ms. The method is prepended:
- * in a fiber the strings are joined first. */
+/* IO#write of several strings, and with that IO#puts. In a fiber the strings are joined first.
+ *
+ * To an IO that is not buffered Ruby makes one writev(2) of them, but it asks a scheduler to write one string after the
+ * other: a line goes out as two segments, and on a TCP connection the second one, the newline, waits until the peer has
+ * acknowledged the first, about 40 ms.
+ *
+ * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
+ * another fiber's line would come between the text and its newline. */
 #include "joined_write.h"
 
 #include <ruby/encoding.h>
 
-enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send */
+#include "core_ext.h"
+#include "io_internals.h"
+
+enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send that the number of system calls does not matter */
 
 static bool writes_at_once(VALUE io)
 {
-    return RB_TYPE_P(io, T_FILE) && RFILE(io)->fptr && rb_io_mode(io) & (FMODE_SYNC | FMODE_TTY);
+    return rb_io_mode(io) & (FMODE_SYNC | FMODE_TTY);
 }
 
-/* One string of all, or nil if they cannot be joined: too long, or with encodings that do not mix. */
-static VALUE join(int count, const VALUE *strings)
+static long total_size(int count, const VALUE *strings)
 {
     long size = 0;
     for (int i = 0; i < count; i++) size += RSTRING_LEN(strings[i]);
-    if (size > JOINED_MAX) return Qnil;
-    VALUE joined = rb_str_buf_new(size);
+    return size;
+}
+
+/* One string of all, or nil if their encodings do not mix. */
+static VALUE join(VALUE io, int count, const VALUE *strings)
+{
+    bool bytes = hd_io_writes_bytes(io);
+    VALUE joined = rb_str_buf_new(total_size(count, strings));
     rb_enc_copy(joined, strings[0]);
     for (int i = 0; i < count; i++) {
-        rb_encoding *encoding = rb_enc_compatible(joined, strings[i]);
+        rb_encoding *encoding = bytes ? rb_ascii8bit_encoding() : rb_enc_compatible(joined, strings[i]);
         if (!encoding) return Qnil;
         rb_str_cat(joined, RSTRING_PTR(strings[i]), RSTRING_LEN(strings[i]));
         rb_enc_associate(joined, encoding);
@@ -30,15 +42,30 @@ static VALUE join(int count, const VALUE *strings)
     return joined;
 }
 
-/* Prepended to IO#write; without a Heddle scheduler it is plain super. */
+/* May Ruby write them one by one? Nothing can come between: they fit into the buffer, or Ruby holds the lock of the IO
+ * for all of them. */
+static bool needs_no_join(VALUE io, long size)
+{
+    return writes_at_once(io) ? size > JOINED_MAX && !hd_io_has_to_flush(io)
+                              : hd_io_writes_bytes(io) && hd_io_has_room(io, (size_t)size);
+}
+
+static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
+{
+    return rb_funcallv(io, rb_intern("__heddle_write"), argc, argv); /* (at half the price of hd_call_original) */
+}
+
+/* In place of IO#write. */
 static VALUE io_write(int argc, VALUE *argv, VALUE io)
 {
-    if (argc < 2 || NIL_P(rb_fiber_scheduler_current()) || !hd_scheduler_of_thread() || !writes_at_once(io))
-        return rb_call_super(argc, argv);
+    if (argc < 2 || NIL_P(rb_fiber_scheduler_current()) || !hd_scheduler_of_thread())
+        return write_by_ruby(io, argc, argv);
+    VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
+    if (!RB_TYPE_P(write_io, T_FILE) || !RFILE(write_io)->fptr) return write_by_ruby(io, argc, argv);
     VALUE buffer, *strings = ALLOCV_N(VALUE, buffer, argc);
     for (int i = 0; i < argc; i++) strings[i] = rb_obj_as_string(argv[i]);
-    VALUE joined = join(argc, strings);
-    VALUE written = NIL_P(joined) ? rb_call_super(argc, strings) : rb_call_super(1, &joined);
+    VALUE joined = needs_no_join(write_io, total_size(argc, strings)) ? Qnil : join(write_io, argc, strings);
+    VALUE written = NIL_P(joined) ? write_by_ruby(io, argc, strings) : write_by_ruby(io, 1, &joined);
     ALLOCV_END(buffer);
     return written;
 }

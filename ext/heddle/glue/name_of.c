@@ -16,8 +16,7 @@ static VALUE reverse(VALUE pointer)
 {
     reversal *reversal = (void *)pointer;
     hd_reverse_job *job = reversal->job;
-    int error = hd_park_worker(reversal->scheduler, &job->job, reversal->host);
-    if (error) rb_syserr_fail(-error, "heddle: cannot start a worker");
+    hd_park_worker(reversal->scheduler, &job->job, reversal->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
 }

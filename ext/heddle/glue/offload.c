@@ -15,6 +15,13 @@ static VALUE errno_of(VALUE self, VALUE operation)
     return INT2FIX(errno);
 }
 
+/* @private May a thread of the pool be started? (Thread.new of Ruby 3.3 stops the program for good if it fails.) */
+static VALUE thread_can_start_p(VALUE class)
+{
+    (void)class;
+    return HD_BOOL(hd_thread_can_start());
+}
+
 typedef struct {
     const char *path;
     int flags, result;
@@ -56,6 +63,7 @@ static VALUE outlast_kill(VALUE self)
 
 void hd_init_offload(void)
 {
+    rb_define_singleton_method(hd_cScheduler, "thread_can_start?", thread_can_start_p, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
     rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
     rb_define_private_method(hd_cScheduler, "outlast_kill", outlast_kill, 0);

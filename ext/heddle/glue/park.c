@@ -6,6 +6,8 @@
 #include <poll.h>
 
 #include "deadlock.h"
+#include "hand_over.h"
+#include "interrupts.h"
 #include "timeout.h"
 
 typedef struct {
@@ -17,6 +19,7 @@ typedef struct {
     size_t jobs_count;
     VALUE (*switch_away)(VALUE);
     VALUE argument;
+    bool over; /* it has ended as it was to end: no exception came at the switch */
 } parking;
 
 enum { LIMIT_MAX = 1000 * 1000 * 1000 }; /* seconds: 30 years */
@@ -63,25 +66,6 @@ static void unblock_poll(void *pointer)
     scheduler->reactor.ops->wake(scheduler->reactor.backend);
 }
 
-static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
-{
-    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
-    rb_thread_check_ints();
-    return Qnil;
-}
-
-/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
- * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them. */
-static void check_interrupts(hd_scheduler *scheduler)
-{
-    scheduler->check_interrupts = scheduler->interrupted = false;
-    rb_thread_check_ints();
-    if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
-    VALUE mask = rb_hash_new();
-    rb_hash_aset(mask, rb_cInteger, ID2SYM(rb_intern("immediate")));
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
-}
-
 static void reap(hd_scheduler *scheduler)
 {
     hd_reactor_reap(&scheduler->reactor);
@@ -94,8 +78,49 @@ static void poll_now(hd_scheduler *scheduler)
     reap(scheduler);
 }
 
+/* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
+ * have ended: this frame keeps it alive. */
+void hd_transfer_to(VALUE fiber)
+{
+    rb_fiber_transfer(fiber, 0, NULL);
+    RB_GC_GUARD(fiber);
+}
+
+static void switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
+{
+    scheduler->root = root;
+    hd_transfer_to(fiber);
+}
+
+static void raise_fatal(hd_scheduler *scheduler)
+{
+    VALUE fatal = scheduler->raised = scheduler->fatal;
+    scheduler->fatal = Qnil;
+    rb_exc_raise(fatal);
+}
+
+/* The fiber that turns the loop, if home waits for that. */
+static VALUE loop_of(const hd_scheduler *scheduler)
+{
+    return NIL_P(scheduler->loop) ? scheduler->home : scheduler->loop;
+}
+
+/* Interrupts surface where the loop turns. Whatever the caller waits for may be there afterwards. */
+static void look_for_interrupts(hd_scheduler *scheduler, VALUE current)
+{
+    bool fatal = !NIL_P(scheduler->fatal);
+    if (fatal && current == scheduler->home) raise_fatal(scheduler);
+    VALUE where = fatal ? scheduler->home : loop_of(scheduler);
+    if (!scheduler->home_waits || current == where) {
+        hd_interrupts_check(scheduler);
+        return;
+    }
+    scheduler->check_interrupts = true;
+    switch_to(scheduler, where, where);
+}
+
 /* One turn: waits in the kernel until something is ready. */
-static void turn(hd_scheduler *scheduler)
+static void turn(hd_scheduler *scheduler, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     poll_call call = {reactor, hd_reactor_timeout(reactor), false};
@@ -114,7 +139,10 @@ static void turn(hd_scheduler *scheduler)
     reap(scheduler);
     /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
      * not see: another thread waits for the GVL. */
-    if (!call.ran || scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) check_interrupts(scheduler);
+    if (!call.ran || scheduler->interrupted || rb_thread_interrupted(scheduler->thread)) {
+        look_for_interrupts(scheduler, current);
+        return;
+    }
     if (!hd_list_empty(&reactor->ready))
         scheduler->patience_ms = 0;
     else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
@@ -123,47 +151,43 @@ static void turn(hd_scheduler *scheduler)
 
 /* -- switching ----------------------------------------------------------------------------------------------- */
 
-/* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
- * have ended: this frame keeps it alive. */
-static void transfer_to(VALUE fiber)
-{
-    rb_fiber_transfer(fiber, 0, NULL);
-    RB_GC_GUARD(fiber);
-}
-
-static void raise_fatal(hd_scheduler *scheduler)
-{
-    VALUE fatal = scheduler->fatal;
-    scheduler->fatal = Qnil;
-    rb_exc_raise(fatal);
-}
-
 /* Gives control to the next ready fiber, or turns the loop. Returns when control comes back, for whatever reason.
- * own: the wait of the calling fiber, or NULL when it is the home loop. */
-static void switch_or_turn(hd_scheduler *scheduler, hd_wait *own)
+ * own: the wait of the calling fiber, or NULL when it is the one of the loop, or home. (Those have one themselves while
+ * a handler or a finalizer, which Ruby may run at every switch, waits there.) */
+static void switch_or_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     if (RB_UNLIKELY(scheduler->check_interrupts || rb_thread_interrupted(scheduler->thread))) {
-        if (own && scheduler->home_waits) { /* interrupts surface in the fiber that runs the scheduler */
-            scheduler->check_interrupts = true;
-            transfer_to(scheduler->home);
-            return;
-        }
-        check_interrupts(scheduler);
+        if (own) scheduler->root = (VALUE)own->root;
+        look_for_interrupts(scheduler, current);
+        return;
     }
-    if (hd_reactor_poll_due(reactor)) poll_now(scheduler);
-    hd_wait *next = hd_reactor_next(reactor);
-    if (!next && !reactor->slept) { /* busy: more has likely come meanwhile, so look before going to sleep */
+    VALUE loop = loop_of(scheduler);
+    bool polls = current != scheduler->home || loop == current; /* a signal would be handled in the fiber it came in */
+    bool due = hd_reactor_poll_due(reactor);
+    if (due && polls) poll_now(scheduler);
+    hd_wait *next = due && !polls ? NULL : hd_reactor_next(reactor);
+    if (!next && polls && !reactor->slept) { /* busy: more has likely come meanwhile: look before going to sleep */
         poll_now(scheduler);
         next = hd_reactor_next(reactor);
     }
     if (next == own && own) return;
     if (next)
-        transfer_to((VALUE)hd_wait_fiber(next));
-    else if (own && scheduler->home_waits)
-        transfer_to(scheduler->home);
+        switch_to(scheduler, (VALUE)hd_wait_fiber(next), (VALUE)next->root);
+    else if (!scheduler->home_waits || loop == current)
+        turn(scheduler, current);
     else
-        turn(scheduler);
+        switch_to(scheduler, loop, loop);
+}
+
+void hd_loop_step(hd_scheduler *scheduler)
+{
+    VALUE current = rb_fiber_current();
+    if (RB_UNLIKELY(!scheduler->home_waits || !NIL_P(scheduler->fatal))) {
+        switch_to(scheduler, scheduler->home, scheduler->home);
+        return;
+    }
+    switch_or_turn(scheduler, NULL, current);
 }
 
 /* -- parking ------------------------------------------------------------------------------------------------- */
@@ -172,9 +196,10 @@ static VALUE until_woken(VALUE pointer)
 {
     parking *parking = (void *)pointer;
     while (parking->wait.state != HD_WAIT_DONE && !hd_wait_void(&parking->wait)) {
-        switch_or_turn(parking->scheduler, &parking->wait);
+        switch_or_turn(parking->scheduler, &parking->wait, (VALUE)hd_wait_fiber(&parking->wait));
         hd_scheduler_check_fork(parking->scheduler);
     }
+    parking->over = true;
     return Qnil;
 }
 
@@ -217,9 +242,13 @@ static VALUE unpark(VALUE pointer)
     hd_scheduler_check_fork(parking->scheduler);
     keep_overtaken(parking);
     parking->scheduler->root = (VALUE)parking->wait.root;
+    parking->scheduler->root_scheduled = parking->wait.scheduled;
     disarm(parking);
     for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], NULL);
     hd_wait_end(&parking->wait);
+    /* Woken with a lock or an item, but a Fiber#raise, a kill or an interrupt was faster. */
+    bool unblocked = parking->wait.wake == HD_WOKEN_BY_UNBLOCK && !hd_wait_void(&parking->wait);
+    if (RB_UNLIKELY(!parking->over) && unblocked) hd_pass_on(parking->scheduler, &parking->wait);
     return Qnil;
 }
 
@@ -246,27 +275,40 @@ void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest)
 /* An exception that could not be delivered when it came (the fiber was not parked) is raised now. */
 static void raise_pending(hd_scheduler *scheduler)
 {
-    if (!hd_list_empty(&scheduler->expired)) hd_timeouts_raise_expired(scheduler);
+    if (scheduler->expired) hd_timeouts_raise_expired(scheduler);
     if (RB_UNLIKELY(!NIL_P(scheduler->pending))) hd_raise_put_off(scheduler, HD_MASK_ON_BLOCKING);
+}
+
+/* A handler that waits in the fiber of the loop, or in one that it has resumed there, leaves the loop to another: home
+ * makes one. (A fiber that was made in a handler would never see a signal: Ruby takes it for the handler.) */
+static VALUE find_root(hd_scheduler *scheduler)
+{
+    VALUE root = hd_root(scheduler);
+    if (RB_UNLIKELY(root == scheduler->loop)) scheduler->loop = Qnil;
+    return root;
 }
 
 static void begin(parking *parking, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
 {
     hd_scheduler *scheduler = parking->scheduler;
-    scheduler->parks++;
+    VALUE root = find_root(scheduler);
     raise_pending(scheduler);
     int error = hd_wait_begin(&parking->wait, &scheduler->reactor, kind, (hd_word)rb_fiber_current(), deadline_ns);
     if (error) rb_syserr_fail(-error, "heddle: timer");
+    scheduler->parks++;
     parking->wait.subject = (hd_word)subject;
-    parking->wait.root = (hd_word)hd_root(scheduler);
+    hd_wait_for_root(&parking->wait, (hd_word)root);
+    parking->wait.scheduled = scheduler->root_scheduled;
 }
 
 static void begin_ready(parking *parking, bool front)
 {
     hd_scheduler *scheduler = parking->scheduler;
-    scheduler->parks++;
+    VALUE root = find_root(scheduler);
     hd_wait_begin_ready(&parking->wait, &scheduler->reactor, (hd_word)rb_fiber_current(), front);
-    parking->wait.root = (hd_word)hd_root(scheduler);
+    scheduler->parks++;
+    hd_wait_for_root(&parking->wait, (hd_word)root);
+    parking->wait.scheduled = scheduler->root_scheduled;
 }
 
 static hd_wake finish(parking *parking)
@@ -329,21 +371,34 @@ int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t de
     int result = park_interests(scheduler, HD_WAIT_FOR_IO, io, &interest, 1, deadline_ns);
     RB_GC_GUARD(io);
     if (at_once) *at_once = interest.at_once;
+    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
     return result > 0 ? interest.revents : result;
 }
 
-int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
+static void *run_job(void *job)
+{
+    hd_worker_run_here(job);
+    return job;
+}
+
+void hd_run_job_here(hd_job *job)
+{
+    /* (It does not begin when an interrupt is pending, which is not to be raised here.) */
+    if (!rb_thread_call_without_gvl2(run_job, job, NULL, NULL)) run_job(job);
+}
+
+void hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
 {
     parking parking = {.scheduler = scheduler};
     begin(&parking, HD_WAIT_FOR_WORKER, subject, HD_NO_DEADLINE);
-    int error = hd_worker_submit(job, &scheduler->inbox, &parking.wait);
-    if (error) {
-        unpark((VALUE)&parking);
-        return error;
+    if (hd_worker_submit(job, &scheduler->inbox, &parking.wait) == 0) {
+        finish(&parking);
     }
-    finish(&parking);
+    else {
+        unpark((VALUE)&parking);
+        hd_run_job_here(job);
+    }
     RB_GC_GUARD(subject);
-    return 0;
 }
 
 int hd_park_connecting(hd_scheduler *scheduler, VALUE host, hd_interest *interests, size_t count, hd_job **jobs,
@@ -384,7 +439,9 @@ static VALUE home_loop(VALUE pointer)
     scheduler->stopped = false;
     while (reactor->waits.count > 0 && !scheduler->stopped) {
         if (!NIL_P(scheduler->fatal)) raise_fatal(scheduler);
-        switch_or_turn(scheduler, NULL);
+        if (RB_UNLIKELY(NIL_P(scheduler->loop) && !NIL_P(scheduler->runner))) hd_loop_make(scheduler);
+        if (RB_UNLIKELY(!NIL_P(scheduler->order))) hd_make_ordered_fiber(scheduler);
+        switch_or_turn(scheduler, NULL, scheduler->home);
         hd_scheduler_check_fork(scheduler);
         if (reactor->generation != generation) break; /* the child of a fork has nothing to wait for */
     }
@@ -396,24 +453,34 @@ static VALUE leave_home(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
     scheduler->root = scheduler->home;
-    scheduler->home = Qnil;
-    scheduler->home_waits = false;
+    scheduler->home = scheduler->loop = Qnil;
+    scheduler->home_waits = scheduler->root_scheduled = false;
     return Qnil;
+}
+
+void hd_run_here(hd_scheduler *scheduler)
+{
+    scheduler->home = scheduler->last_home = rb_fiber_current();
+    scheduler->home_waits = true;
+    rb_ensure(home_loop, (VALUE)scheduler, leave_home, (VALUE)scheduler);
 }
 
 void hd_run_until_idle(hd_scheduler *scheduler)
 {
-    if (scheduler->home_waits) rb_raise(hd_eError, "the scheduler is running already");
-    scheduler->home = rb_fiber_current();
-    scheduler->home_waits = true;
-    rb_ensure(home_loop, (VALUE)scheduler, leave_home, (VALUE)scheduler);
+    if (hd_scheduler_inside(scheduler)) rb_raise(hd_eError, "the scheduler is running already");
+    if (scheduler->thread == rb_thread_main())
+        hd_run_with_signals(scheduler);
+    else
+        hd_run_here(scheduler);
 }
 
 /* -- waking -------------------------------------------------------------------------------------------------- */
 
 hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
 {
-    hd_map_node *node = hd_map_find(&scheduler->reactor.waits, (hd_word)fiber);
+    const hd_map *waits = &scheduler->reactor.waits;
+    hd_map_node *node = hd_map_find(waits, (hd_word)fiber), *later = node;
+    while (later && (later = hd_map_find_next(waits, later))) node = later; /* a handler's, at a switch of the other */
     return node ? HD_CONTAINER_OF(node, hd_wait, fiber_node) : NULL;
 }
 
@@ -422,25 +489,12 @@ VALUE hd_root(const hd_scheduler *scheduler)
     return NIL_P(scheduler->root) ? rb_fiber_current() : scheduler->root;
 }
 
-typedef struct {
-    hd_word root;
-    hd_wait *found;
-} chain_search;
-
-static void match_root(hd_map_node *node, void *pointer)
-{
-    chain_search *search = pointer;
-    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    if (wait->root == search->root) search->found = wait;
-}
-
 hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root)
 {
     hd_wait *wait = hd_wait_of(scheduler, root);
     if (wait) return wait;
-    chain_search search = {.root = (hd_word)root};
-    hd_map_each(&scheduler->reactor.waits, match_root, &search);
-    return search.found;
+    hd_map_node *node = hd_map_find(&scheduler->reactor.chains, (hd_word)root);
+    return node ? HD_CONTAINER_OF(node, hd_wait, root_node) : NULL;
 }
 
 bool hd_wake_wait(hd_wait *wait, hd_wake wake, VALUE exception)
@@ -465,11 +519,33 @@ static bool change_wake(hd_wait *wait, VALUE exception)
     return true;
 }
 
+/* Tells an exception that was put off, perhaps long ago, from those that never were: many may be pending. */
+static ID id_put_off(void)
+{
+    return rb_intern("heddle_put_off");
+}
+
 void hd_put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     if (NIL_P(scheduler->pending)) scheduler->pending = rb_hash_new();
     /* The first one stays: a scope that fails must not take away the cancel of its owner. */
-    if (NIL_P(rb_hash_lookup(scheduler->pending, fiber))) rb_hash_aset(scheduler->pending, fiber, exception);
+    if (!NIL_P(rb_hash_lookup(scheduler->pending, fiber))) return;
+    rb_hash_aset(scheduler->pending, fiber, exception);
+    if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off(), Qtrue);
+}
+
+void hd_drop_put_off(hd_scheduler *scheduler)
+{
+    if (scheduler->timeouts.count) hd_timeouts_end(scheduler, rb_fiber_current());
+    if (NIL_P(scheduler->pending)) return;
+    rb_hash_delete(scheduler->pending, rb_fiber_current());
+    if (RHASH_EMPTY_P(scheduler->pending)) scheduler->pending = Qnil;
+}
+
+void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
+{
+    if (NIL_P(scheduler->fatal)) scheduler->fatal = error;
+    scheduler->check_interrupts = true;
 }
 
 static int delete_if_same(VALUE fiber, VALUE exception, VALUE withdrawn)
@@ -480,7 +556,9 @@ static int delete_if_same(VALUE fiber, VALUE exception, VALUE withdrawn)
 
 void hd_withdraw(hd_scheduler *scheduler, VALUE exception)
 {
-    if (!NIL_P(scheduler->pending)) rb_hash_foreach(scheduler->pending, delete_if_same, exception);
+    if (NIL_P(scheduler->pending)) return;
+    if (OBJ_FROZEN(exception) || !NIL_P(rb_attr_get(exception, id_put_off())))
+        rb_hash_foreach(scheduler->pending, delete_if_same, exception);
 }
 
 void hd_take_over(hd_scheduler *scheduler, hd_wait *wait)

@@ -39,8 +39,12 @@ int hd_park_ios(hd_scheduler *scheduler, hd_interest *interests, size_t count, i
 /* Parks until the process of this pidfd has ended. As hd_park_ios. */
 int hd_park_process(hd_scheduler *scheduler, VALUE pid, int pidfd);
 
-/* Runs a job on a worker while this fiber is parked. The caller releases the job. 0 or -errno. */
-int hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
+/* Runs a job on a worker while this fiber is parked; here, if there is no worker to be had. The caller releases the
+ * job. */
+void hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
+
+/* Runs a job on this thread, without the GVL, for want of a worker. */
+void hd_run_job_here(hd_job *job);
 
 /* Parks until one of the jobs (submitted before) has run or one of the descriptors is ready, for a connection to
  * *host*. As hd_park_ios. */
@@ -54,9 +58,18 @@ void hd_park_turn(hd_scheduler *scheduler);
  * whoever runs instead parks or ends, or at the back. */
 VALUE hd_park_ready(hd_scheduler *scheduler, bool front, VALUE (*switch_away)(VALUE), VALUE argument);
 
+/* Switches to a fiber; nothing is queued. */
+void hd_transfer_to(VALUE fiber);
+
+/* What the fiber of the loop does, again and again: gives control to a fiber that is ready, or waits for one. */
+void hd_loop_step(hd_scheduler *scheduler);
+
 /* Turns the loop on this fiber, the home, until no fiber is parked or ready. Raises interrupts and fatal
  * exceptions of fibers; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
+
+/* The same, where no signal handler can come. */
+void hd_run_here(hd_scheduler *scheduler);
 
 /* The wait of a fiber, or NULL. */
 hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber);
@@ -67,6 +80,9 @@ hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root);
 /* The root of the chain of fibers that runs now. */
 VALUE hd_root(const hd_scheduler *scheduler);
 
+/* Has the fiber resumed another one, in which it waits? */
+bool hd_resumes_another(VALUE fiber);
+
 /* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks; and not
  * before the end of a handle_interrupt that holds it back. From any thread with the GVL. */
 void hd_interrupt_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
@@ -76,6 +92,12 @@ void hd_put_off(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
 /* Raises what was put off in the running chain of fibers, unless it is masked more strictly. */
 void hd_raise_put_off(hd_scheduler *scheduler, hd_mask strictest);
+
+/* An exception that came too late to be raised in this fiber goes with it. */
+void hd_drop_put_off(hd_scheduler *scheduler);
+
+/* What is to be raised in the thread that runs the scheduler. The first one stays. */
+void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);
 
 /* What was put off is not to be raised any more, in whichever fiber it was to be. */
 void hd_withdraw(hd_scheduler *scheduler, VALUE exception);

@@ -11,12 +11,13 @@
 
 #include "timeout.h"
 
-enum { LARGE_FILE = 1 << 20 }; /* to read more than this, or to throw it away, takes milliseconds */
+/* Nearly always one fiber at most is in such a call: the scheduler knows it. Of any other, the fiber itself does, so
+ * that one that is abandoned in the midst of it can be collected. */
+static ID id_quick;
 
 typedef struct {
-    hd_node node; /* in scheduler->quick */
     hd_scheduler *scheduler;
-    VALUE fiber;
+    VALUE fiber, before; /* before: what the fiber knew of it; Qundef: the scheduler knows it */
     unsigned generation; /* the reactor's: a fork in between voids the record */
 } quick_call;
 
@@ -24,7 +25,10 @@ static VALUE no_longer_quick(VALUE pointer)
 {
     quick_call *call = (void *)pointer;
     hd_scheduler_check_fork(call->scheduler);
-    if (call->generation == call->scheduler->reactor.generation) hd_node_remove(&call->node);
+    if (!RB_UNDEF_P(call->before))
+        rb_ivar_set(call->fiber, id_quick, call->before);
+    else if (call->generation == call->scheduler->reactor.generation)
+        call->scheduler->quick = Qnil;
     return Qnil;
 }
 
@@ -33,25 +37,24 @@ VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argume
     quick_call call = {
         .scheduler = scheduler,
         .fiber = rb_fiber_current(),
+        .before = Qundef,
         .generation = scheduler->reactor.generation,
     };
-    hd_list_push_front(&scheduler->quick, &call.node);
+    if (NIL_P(scheduler->quick)) {
+        scheduler->quick = call.fiber;
+    }
+    else {
+        call.before = rb_attr_get(call.fiber, id_quick);
+        rb_ivar_set(call.fiber, id_quick, Qtrue);
+    }
     return rb_ensure(function, argument, no_longer_quick, (VALUE)&call);
 }
 
 bool hd_quick(const hd_scheduler *scheduler)
 {
-    if (hd_list_empty(&scheduler->quick)) return false;
+    if (NIL_P(scheduler->quick)) return false;
     VALUE fiber = rb_fiber_current();
-    for (hd_node *node = hd_list_first(&scheduler->quick); node; node = hd_list_after(&scheduler->quick, node))
-        if (HD_CONTAINER_OF(node, quick_call, node)->fiber == fiber) return true;
-    return false;
-}
-
-void hd_quick_mark(const hd_scheduler *scheduler)
-{
-    for (hd_node *node = hd_list_first(&scheduler->quick); node; node = hd_list_after(&scheduler->quick, node))
-        rb_gc_mark(HD_CONTAINER_OF(node, quick_call, node)->fiber);
+    return scheduler->quick == fiber || RTEST(rb_attr_get(fiber, id_quick));
 }
 
 static VALUE quickly(VALUE self)
@@ -103,7 +106,7 @@ static VALUE known_kind(VALUE self, VALUE path)
     if (NIL_P(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
     if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
     if (!S_ISREG(status.st_mode)) return Qnil;
-    return ID2SYM(rb_intern(status.st_size > LARGE_FILE ? "large_file" : "file"));
+    return ID2SYM(rb_intern(status.st_size > HD_LARGE_FILE ? "large_file" : "file"));
 }
 
 /* Does the kernel know by heart what the path leads to, or that it leads nowhere? */
@@ -119,6 +122,7 @@ static VALUE known_p(VALUE self, VALUE path)
 
 void hd_init_quick(void)
 {
+    id_quick = rb_intern("heddle_quick");
     rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
     rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
     rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);

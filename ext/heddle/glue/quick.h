@@ -4,14 +4,13 @@
 
 #include "scheduler.h"
 
+enum { HD_LARGE_FILE = 1 << 20 }; /* to read more than this, or to throw it away, takes milliseconds */
+
 /* Calls the function; what it offers to blocking_operation_wait meanwhile runs on this thread. */
 VALUE hd_quickly(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
 
 /* Is the current fiber in such a call? */
 bool hd_quick(const hd_scheduler *scheduler);
-
-/* The fibers that are in such a call, as hd_timeouts_mark does it. */
-void hd_quick_mark(const hd_scheduler *scheduler);
 
 void hd_init_quick(void);
 

@@ -84,14 +84,22 @@ static VALUE scheduler_counts(VALUE self)
     hd_worker_stats(&workers, &queued);
     VALUE hash = rb_hash_new();
     set(hash, "armed", SIZET2NUM(reactor->armed));
-    set(hash, "timers", SIZET2NUM(reactor->timers.count));
+    set(hash, "timers", SIZET2NUM(reactor->timers.count + reactor->limits.count));
     set(hash, "workers", INT2NUM(workers));
     set(hash, "queued", INT2NUM(queued));
     return hash;
 }
 
+/* Has the thread something to look at before it waits on: an exception, a wake-up? */
+static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
+{
+    (void)self;
+    return HD_BOOL(rb_thread_interrupted(thread));
+}
+
 void hd_init_report(void)
 {
+    rb_define_private_method(hd_cScheduler, "interrupted?", scheduler_interrupted_p, 1);
     rb_define_private_method(hd_cScheduler, "waits", scheduler_waits, 0);
     rb_define_private_method(hd_cScheduler, "timeouts", scheduler_timeouts, 0);
     rb_define_private_method(hd_cScheduler, "counts", scheduler_counts, 0);

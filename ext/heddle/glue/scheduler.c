@@ -6,7 +6,7 @@
 
 #include "interrupt_mask.h"
 #include "park.h"
-#include "quick.h"
+#include "thread_calls.h"
 #include "timeout.h"
 
 VALUE hd_cScheduler;
@@ -68,16 +68,23 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->self);
     rb_gc_mark(scheduler->thread);
     rb_gc_mark(scheduler->home);
+    rb_gc_mark(scheduler->last_home);
     rb_gc_mark(scheduler->root);
+    rb_gc_mark(scheduler->runner);
+    rb_gc_mark(scheduler->raised);
     rb_gc_mark(scheduler->fatal);
+    rb_gc_mark(scheduler->sent);
     rb_gc_mark(scheduler->pending);
+    rb_gc_mark(scheduler->loop);
+    rb_gc_mark(scheduler->order);
+    rb_gc_mark(scheduler->order_storage);
     rb_gc_mark(scheduler->fiber_body);
+    rb_gc_mark(scheduler->quick);
+    hd_interrupt_mask_mark(scheduler);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
     if (scheduler->fork_generation != hd_fork_generation) return;
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
-    hd_timeouts_mark(scheduler);
-    hd_interrupt_mask_mark(scheduler);
-    hd_quick_mark(scheduler);
+    if (scheduler->timeouts.buckets) hd_timeouts_mark(scheduler);
 }
 
 /* Never walks the waits: the fibers' stacks may be swept before this object. */
@@ -88,6 +95,9 @@ static void scheduler_free(void *pointer)
         hd_node_remove(&scheduler->watch_node);
     hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
     hd_reactor_free(&scheduler->reactor);
+    hd_map_free(&scheduler->timeouts);
+    free(scheduler->mask_kinds);
+    free(scheduler->line);
     free(scheduler->waits_first);
     ruby_xfree(scheduler);
 }
@@ -96,7 +106,7 @@ static size_t scheduler_memsize(const void *pointer)
 {
     const hd_scheduler *scheduler = pointer;
     return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer *) +
-           (scheduler->reactor.waits.mask + 1) * sizeof(hd_list);
+           (scheduler->reactor.waits.mask + scheduler->timeouts.mask + 2) * sizeof(hd_list);
 }
 
 /* Not write-barrier protected: it is marked again in every minor collection, for records come and go without
@@ -112,14 +122,13 @@ static VALUE scheduler_alloc(VALUE class)
     hd_scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
     scheduler->self = self;
-    scheduler->thread = scheduler->home = scheduler->root = Qnil;
-    scheduler->fatal = scheduler->ended = scheduler->pending = Qnil;
+    scheduler->thread = scheduler->home = scheduler->last_home = scheduler->root = Qnil;
+    scheduler->runner = scheduler->raised = scheduler->sent = Qnil;
+    scheduler->fatal = scheduler->ended = scheduler->pending = scheduler->loop = scheduler->quick = Qnil;
+    scheduler->order = scheduler->order_storage = Qnil;
     scheduler->fork_generation = hd_fork_generation;
-    hd_list_init(&scheduler->expired);
-    hd_list_init(&scheduler->masks);
-    hd_list_init(&scheduler->quick);
     hd_node_init(&scheduler->watch_node);
-    if (hd_reactor_init(&scheduler->reactor, NULL) < 0) rb_memerror();
+    if (hd_reactor_init(&scheduler->reactor, NULL) < 0 || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fiber_body = hd_fiber_body(self);
     return self;
@@ -132,12 +141,14 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_reactor_close(&scheduler->reactor, true);
     hd_reactor_forget(&scheduler->reactor);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    hd_list_init(&scheduler->expired);
-    hd_list_init(&scheduler->masks);
-    hd_list_init(&scheduler->quick);
+    hd_map_forget(&scheduler->timeouts);
+    scheduler->expired = scheduler->masks = scheduler->mask_kinds_count = 0;
     hd_node_init(&scheduler->watch_node);
     scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
-    scheduler->home_waits = scheduler->check_interrupts = scheduler->interrupted = false;
+    scheduler->loop = scheduler->quick = Qnil;
+    scheduler->order = scheduler->order_storage = Qnil;
+    scheduler->home_waits = scheduler->root_scheduled = false;
+    scheduler->check_interrupts = scheduler->interrupted = false;
     scheduler->fork_generation = hd_fork_generation;
 }
 
@@ -163,9 +174,16 @@ static bool thread_is_pinned(void)
     return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
 }
 
+static VALUE scheduler_pinned_p(VALUE self)
+{
+    (void)self;
+    return HD_BOOL(thread_is_pinned());
+}
+
 static void open_backend(hd_scheduler *scheduler)
 {
     scheduler->thread = rb_thread_current();
+    hd_thread_runs(scheduler, true);
     scheduler->reactor.ios = hd_io_table();
     int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, thread_is_pinned());
     if (error && scheduler->ops != &hd_backend_epoll && !rb_attr_get(scheduler->self, rb_intern("@forced"))) {
@@ -195,6 +213,11 @@ hd_scheduler *hd_scheduler_of_thread(void)
 bool hd_scheduler_foreign(const hd_scheduler *scheduler)
 {
     return scheduler->thread != rb_thread_current();
+}
+
+bool hd_scheduler_inside(const hd_scheduler *scheduler)
+{
+    return scheduler->home_waits || scheduler->root_scheduled;
 }
 
 /* -- methods ------------------------------------------------------------------------------------------------- */
@@ -259,16 +282,44 @@ static VALUE scheduler_thread(VALUE self)
     return hd_scheduler_get(self)->thread;
 }
 
+static void check_thread(const hd_scheduler *scheduler)
+{
+    if (scheduler->reactor.backend && hd_scheduler_foreign(scheduler))
+        rb_raise(hd_eError, "the scheduler belongs to another thread");
+}
+
 /* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
  *
  * @return [self]
- * @raise [Heddle::Error] if it is running already */
+ * @raise [Heddle::Error] if it is running already, or on another thread */
 static VALUE scheduler_run(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    if (scheduler->reactor.waits.count == 0 && NIL_P(scheduler->fatal)) return self;
+    check_thread(scheduler);
+    bool idle = scheduler->reactor.waits.count == 0 && NIL_P(scheduler->fatal);
+    if (idle && !hd_scheduler_inside(scheduler)) return self;
     hd_run_until_idle(hd_scheduler_ready(self));
     return self;
+}
+
+/* Is this call made from within, by one of its own fibers or while its loop runs? */
+static VALUE scheduler_inside_p(VALUE self)
+{
+    return HD_BOOL(hd_scheduler_inside(hd_scheduler_get(self)));
+}
+
+/* Does one of its own fibers run, or one that such a fiber has resumed? */
+static VALUE scheduler_own_fiber_p(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    return HD_BOOL(scheduler->root_scheduled && scheduler->home != rb_fiber_current());
+}
+
+/* @private
+ * @return [Fiber, nil] the fiber that runs the loop, or has run it last */
+static VALUE scheduler_last_home(VALUE self)
+{
+    return hd_scheduler_get(self)->last_home;
 }
 
 /* Ends `run` though fibers are left. Called in one of the fibers. */
@@ -316,6 +367,7 @@ static VALUE close_reactor(VALUE self)
     if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->closed = true;
+    hd_thread_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_reactor_close(&scheduler->reactor, false);
     return Qnil;
@@ -346,7 +398,9 @@ static VALUE scheduler_close(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     if (scheduler->closed) return Qnil;
-    if (scheduler->home_waits) rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
+    check_thread(scheduler);
+    if (hd_scheduler_inside(scheduler))
+        rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
     return rb_ensure(run_or_cancel, self, close_reactor, self);
 }
 
@@ -391,6 +445,21 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     return Qtrue;
 }
 
+/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. */
+static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
+    hd_interrupt_fiber(scheduler, waits_in_another ? root : fiber, exception);
+    return Qtrue;
+}
+
+/* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
+static VALUE scheduler_root(VALUE self)
+{
+    return hd_root(hd_scheduler_get(self));
+}
+
 /* Takes back an exception given to interrupt that the fiber has not raised yet.
  *
  * @return [void] */
@@ -413,6 +482,12 @@ void hd_init_scheduler(void)
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
     rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
     rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
+    rb_define_private_method(hd_cScheduler, "inside?", scheduler_inside_p, 0);
+    rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
+    rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
+    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
+    rb_define_private_method(hd_cScheduler, "own_fiber?", scheduler_own_fiber_p, 0);
+    rb_define_method(hd_cScheduler, "last_home", scheduler_last_home, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);
     rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);

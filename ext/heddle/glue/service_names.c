@@ -1,11 +1,13 @@
 /* Names of services ("http") in place of ports. With the hook address_resolve Ruby (up to 4.0) makes the addresses by
- * itself and knows only numbers there: every name of a service is an unknown host. The methods that take one are
- * prepended: in a fiber of Heddle they get the number. */
+ * itself and knows only numbers there: every name of a service is an unknown host. In a fiber of Heddle the methods
+ * that take one get the number. */
 #include "service_names.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <string.h>
+
+#include "core_ext.h"
 
 enum { ARGUMENTS_MAX = 8 };
 
@@ -19,50 +21,45 @@ static VALUE port_of(VALUE service)
     return entry ? INT2FIX(ntohs((uint16_t)entry->s_port)) : service;
 }
 
-static VALUE with_ports(int argc, VALUE *argv, int first, int second)
+static VALUE with_ports(VALUE self, int argc, VALUE *argv, int first, int second)
 {
     if (argc <= first || argc > ARGUMENTS_MAX || !hd_scheduler_of_thread())
-        return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+        return hd_call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE arguments[ARGUMENTS_MAX];
     memcpy(arguments, argv, sizeof(VALUE) * (size_t)argc);
     arguments[first] = port_of(arguments[first]);
     if (second < argc) arguments[second] = port_of(arguments[second]);
-    return rb_call_super_kw(argc, arguments, RB_PASS_CALLED_KEYWORDS);
+    return hd_call_original(self, argc, arguments, RB_PASS_CALLED_KEYWORDS);
 }
 
 /* (host, service, ...): Addrinfo.getaddrinfo, .tcp, .udp; Socket.getaddrinfo; UDPSocket#bind, #connect */
 static VALUE after_host(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
-    return with_ports(argc, argv, 1, ARGUMENTS_MAX);
+    return with_ports(self, argc, argv, 1, ARGUMENTS_MAX);
 }
 
 /* (service, host): Socket.pack_sockaddr_in, .sockaddr_in */
 static VALUE before_host(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
-    return with_ports(argc, argv, 0, ARGUMENTS_MAX);
+    return with_ports(self, argc, argv, 0, ARGUMENTS_MAX);
 }
 
 /* (host, service, local host, local service): TCPSocket.new */
 static VALUE after_two_hosts(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
-    return with_ports(argc, argv, 1, 3);
+    return with_ports(self, argc, argv, 1, 3);
 }
 
 /* ([host,] service): TCPServer.new */
 static VALUE at_the_end(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
-    return with_ports(argc, argv, argc - 1, ARGUMENTS_MAX);
+    return with_ports(self, argc, argv, argc - 1, ARGUMENTS_MAX);
 }
 
 /* (text, flags, host, service): UDPSocket#send */
 static VALUE after_text_and_host(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
-    return with_ports(argc, argv, 3, ARGUMENTS_MAX);
+    return with_ports(self, argc, argv, 3, ARGUMENTS_MAX);
 }
 
 void hd_init_service_names(void)

@@ -1,4 +1,4 @@
-/* What is prepended to the classes that take the name of a service. */
+/* The methods that take the name of a service. */
 #ifndef HEDDLE_SERVICE_NAMES_H
 #define HEDDLE_SERVICE_NAMES_H
 

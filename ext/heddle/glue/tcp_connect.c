@@ -1,6 +1,6 @@
-/* Heddle::CoreExt::TCPSocketConnect, prepended to TCPSocket: a host that is a name goes to lib/heddle/connect. Here
- * because libraries ask Ruby for the parameters of this method (net-http, dalli), because an address is to cost nothing
- * more, and a name that has one address as little as can be. */
+/* Heddle::CoreExt::TCPSocketConnect, in place of TCPSocket#initialize: a host that is a name goes to
+ * lib/heddle/connect. Here because libraries ask Ruby for the parameters of this method (net-http, dalli), because an
+ * address is to cost nothing more, and a name that has one address as little as can be. */
 #include "tcp_connect.h"
 
 #include <ruby/encoding.h>
@@ -38,21 +38,29 @@ static bool service_name_p(VALUE port)
     return false;
 }
 
-/* The block that lib/heddle/connect calls: Ruby's own TCPSocket#initialize. (A block is not told of keywords.) */
-static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused))
+/* Ruby's own TCPSocket#initialize, but for the names of services. */
+static VALUE call_original(VALUE self, int argc, const VALUE *argv, int keywords)
 {
-    (void)first, (void)unused, (void)blockarg;
-    bool keywords = argc > 0 && RB_TYPE_P(argv[argc - 1], T_HASH);
-    return rb_call_super_kw(argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
+    return rb_funcallv_kw(self, rb_intern("__heddle_numeric_initialize"), argc, argv, keywords);
 }
 
+/* The block that lib/heddle/connect calls. (A block is not told of keywords.) */
+static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
+{
+    (void)first, (void)blockarg;
+    bool keywords = argc > 0 && RB_TYPE_P(argv[argc - 1], T_HASH);
+    return call_original(self, argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
+}
+
+/* The first of the arguments is the TCPSocket. */
 static VALUE call_connect(const char *name, int count, const VALUE *before, int argc, const VALUE *argv, int keywords)
 {
     VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect")), memory;
     VALUE *arguments = rb_alloc_tmp_buffer(&memory, (long)(argc + count) * (long)sizeof(VALUE));
     memcpy(arguments, before, (size_t)count * sizeof(VALUE));
     memcpy(arguments + count, argv, (size_t)argc * sizeof(VALUE));
-    VALUE result = rb_block_call_kw(connect, rb_intern(name), argc + count, arguments, ruby_initialize, Qnil, keywords);
+    ID method = rb_intern(name);
+    VALUE result = rb_block_call_kw(connect, method, argc + count, arguments, ruby_initialize, before[0], keywords);
     rb_free_tmp_buffer(&memory);
     return result;
 }
@@ -60,7 +68,7 @@ static VALUE call_connect(const char *name, int count, const VALUE *before, int 
 /* -- what most calls are: a host and a port ------------------------------------------------------------------ */
 
 typedef struct {
-    VALUE scheduler, found; /* found: the numeric host and the port */
+    VALUE self, scheduler, found; /* found: the numeric host and the port */
     int argc;
     const VALUE *argv;
 } connecting;
@@ -85,7 +93,7 @@ static bool simple_p(int argc, const VALUE *argv)
 static VALUE connect_to_found(VALUE pointer)
 {
     connecting *connecting = (void *)pointer;
-    return rb_call_super(2, RARRAY_CONST_PTR(connecting->found));
+    return call_original(connecting->self, 2, RARRAY_CONST_PTR(connecting->found), RB_NO_KEYWORDS);
 }
 
 /* Tells of the host as it was given. */
@@ -100,7 +108,7 @@ static VALUE fail_to_connect(VALUE pointer, VALUE error)
 
 static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *argv)
 {
-    connecting connecting = {.scheduler = scheduler, .argc = argc, .argv = argv};
+    connecting connecting = {.self = self, .scheduler = scheduler, .argc = argc, .argv = argv};
     char service[LONGEST_SERVICE + 1];
     if (FIXNUM_P(argv[1]))
         snprintf(service, sizeof(service), "%ld", FIX2LONG(argv[1]));
@@ -124,7 +132,7 @@ static VALUE initialize(int argc, VALUE *argv, VALUE self)
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler) || argc < 2 || !(name_p(argv[0]) || service_name_p(argv[1])) ||
         !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
-        return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+        return call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
     if (simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
     VALUE before[] = {self, scheduler};
     call_connect("open_tcp_socket", 2, before, argc, argv, RB_PASS_CALLED_KEYWORDS);

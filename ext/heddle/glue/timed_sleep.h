@@ -12,6 +12,9 @@ void hd_timed_sleep_ended(hd_timed_sleep *sleep, bool timed_out);
 /* The ConditionVariable that it is for; nil for Mutex#sleep, and for NULL. */
 VALUE hd_timed_sleep_condition(const hd_timed_sleep *sleep);
 
+/* Waits for a Mutex that the fiber has to lock again after it has slept; false: it is no such one. */
+bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex);
+
 void hd_init_timed_sleep(void);
 
 #endif

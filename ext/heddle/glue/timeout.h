@@ -13,6 +13,9 @@ void hd_timeouts_raise_overdue(hd_scheduler *scheduler);
 /* The same where nothing waits: one that is masked until it blocks stays. */
 void hd_timeouts_raise_unmasked(hd_scheduler *scheduler);
 
+/* A root has ended: the timeouts that are left of it (of an Enumerator that nobody asks any more) strike nobody. */
+void hd_timeouts_end(hd_scheduler *scheduler, VALUE root);
+
 /* The fibers that are in a timeout's block: an Enumerator that nobody asks any more is not to be collected while a
  * timer lies on its stack. */
 void hd_timeouts_mark(const hd_scheduler *scheduler);

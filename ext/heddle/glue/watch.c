@@ -8,9 +8,13 @@
 
 #define IDLE_NS (2 * HD_NS_PER_SECOND)
 
+/* How long it does without a thread after there was none to be had. */
+#define RETRY_NS HD_NS_PER_SECOND
+
 typedef struct {
     hd_list schedulers; /* those that have had a timeout */
     int64_t look_ns;    /* when the thread looks next */
+    int64_t failed_ns;  /* when there was no thread to be had, or 0 */
     bool running;
     unsigned fork_generation;
     pthread_mutex_t lock; /* of woken */
@@ -38,6 +42,7 @@ static void start_anew(watch *watch)
     pthread_mutex_init(&watch->lock, NULL);
     hd_list_init(&watch->schedulers);
     watch->running = watch->woken = false;
+    watch->failed_ns = 0;
     watch->fork_generation = hd_fork_generation;
 }
 
@@ -135,13 +140,17 @@ void hd_watch_deadline(hd_scheduler *scheduler, int64_t deadline_ns)
         wake(watch);
         return;
     }
-    int failed = 0;
+    int64_t now_ns = hd_clock_now();
+    if (RB_UNLIKELY(watch->failed_ns) && now_ns - watch->failed_ns < RETRY_NS) return;
+    VALUE error = rb_errinfo();
+    int failed = !hd_thread_can_start();
     watch->running = true;
     watch->look_ns = deadline_ns;
-    rb_protect(start_thread, (VALUE)watch, &failed);
+    if (!failed) rb_protect(start_thread, (VALUE)watch, &failed);
+    watch->failed_ns = failed ? now_ns : 0;
     if (!failed) return;
     watch->running = false; /* no thread to be had: timeouts end waits, as ever */
-    rb_set_errinfo(Qnil);
+    rb_set_errinfo(error);
 }
 
 void hd_init_watch(void)

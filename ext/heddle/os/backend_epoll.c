@@ -32,6 +32,7 @@ typedef struct {
     uint32_t generation;
     uint16_t events; /* what the registration asks for: the union of its interests, or more */
     bool known;      /* the kernel had a registration when we last looked */
+    bool edge;       /* it answers to changes, and goes on after the first (else: one-shot) */
 } fd_entry;
 
 typedef struct {
@@ -125,26 +126,35 @@ static int control(epoll_backend *backend, fd_entry *entry, int fd, struct epoll
     return error;
 }
 
-static int arm_for(epoll_backend *backend, int fd, uint16_t events)
+static int arm_for(epoll_backend *backend, int fd, uint16_t events, bool edge)
 {
     fd_entry *entry = &backend->fds[fd];
-    struct epoll_event event = {.events = (uint32_t)events | EPOLLONESHOT,
+    struct epoll_event event = {.events = (uint32_t)events | (edge ? EPOLLET : EPOLLONESHOT),
                                 .data.u64 = (uint64_t)(entry->generation + 1) << 32 | (uint32_t)fd};
     int error = control(backend, entry, fd, &event);
     if (error) return error; /* a failed arm leaves the events of the last one valid */
     entry->generation++;
     entry->events = events;
+    entry->edge = edge;
     return 0;
 }
 
 /* Arms the descriptor for the union of its interests. */
-static int arm_for_all(epoll_backend *backend, int fd)
+static int arm_for_all(epoll_backend *backend, int fd, bool edge)
 {
     hd_list *interests = &backend->fds[fd].interests;
     uint16_t events = 0;
     for (hd_node *node = hd_list_first(interests); node; node = hd_list_after(interests, node))
         events |= (uint16_t)HD_CONTAINER_OF(node, hd_interest, fd_node)->events;
-    return arm_for(backend, fd, events);
+    return arm_for(backend, fd, events, edge);
+}
+
+/* Nobody waits any more. */
+static void end_edge(epoll_backend *backend, int fd)
+{
+    fd_entry *entry = &backend->fds[fd];
+    epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd, NULL);
+    entry->known = entry->edge = false;
 }
 
 static int epoll_arm(void *pointer, hd_interest *interest)
@@ -156,18 +166,20 @@ static int epoll_arm(void *pointer, hd_interest *interest)
     fd_entry *entry = &backend->fds[interest->fd];
     /* Those that wait already are armed for, so the list need not be walked: it may be long. */
     uint16_t armed = hd_list_empty(&entry->interests) ? 0 : entry->events;
-    error = arm_for(backend, interest->fd, armed | (uint16_t)interest->events);
+    error = arm_for(backend, interest->fd, armed | (uint16_t)interest->events, false);
     if (error) return error;
     hd_list_push_back(&entry->interests, &interest->fd_node);
     interest->token = 1;
     return 0;
 }
 
-/* The registration stays armed: at most one event arrives that nobody waits for, and one-shot ends it. */
+/* A one-shot registration stays armed: at most one event arrives that nobody waits for, and that ends it. */
 static void epoll_disarm(void *pointer, hd_interest *interest)
 {
-    (void)pointer;
+    epoll_backend *backend = pointer;
+    const fd_entry *entry = &backend->fds[interest->fd];
     hd_node_remove(&interest->fd_node);
+    if (entry->edge && hd_list_empty(&entry->interests)) end_edge(backend, interest->fd);
 }
 
 static void epoll_flush(void *pointer)
@@ -208,11 +220,14 @@ static void deliver(epoll_backend *backend, int fd, short revents)
     while (node) {
         hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, fd_node);
         node = hd_list_after(&entry->interests, node);
-        if (!hd_events_ready(interest->events, revents)) continue;
+        if (!hd_interest_ready(interest, revents)) continue;
         hd_node_remove(&interest->fd_node);
         hd_interest_deliver(interest, revents);
     }
-    if (!hd_list_empty(&entry->interests) && arm_for_all(backend, fd) < 0) {
+    bool left = !hd_list_empty(&entry->interests), edge = entry->edge;
+    if (!left && edge) end_edge(backend, fd);
+    /* The kernel always tells an error or hang-up. Who selects without asking for it would be told again and again. */
+    if (left && !edge && arm_for_all(backend, fd, revents & (EPOLLERR | EPOLLHUP)) < 0) {
         while ((node = hd_list_first(&entry->interests))) { /* the descriptor went away under its waiters */
             hd_node_remove(node);
             hd_interest_deliver(HD_CONTAINER_OF(node, hd_interest, fd_node), POLLNVAL);

@@ -234,13 +234,14 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
     hd_interest *interest = slot->interest;
     bool more = flags & IORING_CQE_F_MORE;
     short revents = result < 0 ? POLLNVAL : (short)result;
+    interest->unpollable = result < 0 && result != -EBADF;
     if (revents & POLLPRI) { /* that may be what the wake was for, not what is ready */
         struct pollfd now = {.fd = interest->fd, .events = interest->events};
         revents = poll(&now, 1, 0) < 0 ? POLLNVAL : now.revents;
     }
-    if (!hd_events_ready(interest->events, revents)) {
-        /* Every poll request ends with POLLRDHUP, whatever it asks for. A writer whose peer has half-closed would ask
-         * again and again: a multishot request answers only to changes. */
+    if (!hd_interest_ready(interest, revents)) {
+        /* Every poll request ends with POLLRDHUP, POLLHUP and POLLERR, whatever it asks for. A writer whose peer has
+         * half-closed would ask again and again: a multishot request answers only to changes. */
         unsigned events = wake_events(interest->events);
         if (more || prepare_poll(backend, interest->fd, events, IORING_POLL_ADD_MULTI, token)) return;
         revents = POLLERR; /* the ring is full: let the operation find out */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { COPY_MAX = 1 << 20, BLOCKING_WRITE_MAX = 4096 };
@@ -19,14 +20,37 @@ static bool is_file(int fd)
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
-/* The kernel cannot promise not to block here: terminals, old kernels' pipes, file systems without NOWAIT. */
-static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+/* The settings of a terminal that hands bytes on as they come (raw); false for everything else. */
+static bool is_raw(int fd, struct termios *settings)
+{
+    return tcgetattr(fd, settings) == 0 && !(settings->c_lflag & ICANON);
+}
+
+int64_t hd_transfer_patience(int fd)
+{
+    struct termios settings;
+    if (!is_raw(fd, &settings) || settings.c_cc[VMIN] > 0) return HD_NO_DEADLINE;
+    return settings.c_cc[VTIME] * 100 * HD_NS_PER_MS;
+}
+
+/* Does a read of the terminal wait for more when there is a byte? (poll tells of that one.) */
+static bool waits_for_more(int fd, size_t size)
+{
+    struct termios settings;
+    return size > 1 && is_raw(fd, &settings) && settings.c_cc[VMIN] > 1 && settings.c_cc[VTIME] > 0;
+}
+
+/* The kernel cannot promise not to block here: terminals, FIFOs, old kernels' pipes, file systems without NOWAIT. */
+static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
 {
     if (offset != HD_NO_OFFSET || is_file(fd)) return -EINPROGRESS;
     struct pollfd poll_fd = {.fd = fd, .events = direction == HD_READ ? POLLIN : POLLOUT};
     int ready = poll(&poll_fd, 1, 0);
     if (ready < 0) return -errno;
-    if (ready == 0) return -EAGAIN;
+    /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
+    if (ready == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+        return direction == HD_READ && hd_transfer_patience(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
+    if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
     /* Writable means that a little fits: a blocking descriptor would wait for the rest. */
     if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
         size = BLOCKING_WRITE_MAX;
@@ -34,26 +58,30 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     return moved < 0 ? -errno : moved;
 }
 
-static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
+static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
 {
     ssize_t moved;
-    if (kind == HD_SOCKET) {
+    if (*kind == HD_TERMINAL) return try_after_poll(direction, fd, bytes, size, offset, *kind);
+    if (*kind == HD_SOCKET && (size > 0 || direction == HD_WRITE)) { /* (a read of nothing takes no message) */
         moved = direction == HD_READ ? recv(fd, bytes, size, MSG_DONTWAIT)
                                      : send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (moved >= 0 || errno != ENOTSOCK) return moved < 0 ? -errno : moved;
-        kind = HD_MAYBE_FILE; /* the object is a socket, but was reopened with a path */
+        *kind = HD_MAYBE_FILE; /* the object is a socket, but was reopened with a path */
     }
     struct iovec vector = {bytes, size};
     moved = direction == HD_READ ? preadv2(fd, &vector, 1, offset, RWF_NOWAIT)
                                  : pwritev2(fd, &vector, 1, offset, RWF_NOWAIT);
     if (moved >= 0) return moved;
     int error = errno;
-    if (error == EOPNOTSUPP || error == ENOSYS) return try_after_poll(direction, fd, bytes, size, offset);
-    if (error == EAGAIN && (offset != HD_NO_OFFSET || (kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
+    if (error == EOPNOTSUPP || error == ENOSYS) {
+        *kind = HD_MAYBE_FILE;
+        return try_after_poll(direction, fd, bytes, size, offset, *kind);
+    }
+    if (error == EAGAIN && (offset != HD_NO_OFFSET || (*kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
     return -error;
 }
 
-ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
+ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
 {
     ssize_t moved;
     do {
@@ -62,20 +90,27 @@ ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size
     return moved;
 }
 
+static ssize_t transfer_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+{
+    if (offset == HD_NO_OFFSET) return direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
+    return direction == HD_READ ? pread(fd, bytes, size, offset) : pwrite(fd, bytes, size, offset);
+}
+
+ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+{
+    ssize_t moved;
+    if (size > COPY_MAX) size = COPY_MAX;
+    do {
+        moved = transfer_blocking(direction, fd, bytes, size, offset);
+    } while (moved < 0 && errno == EINTR);
+    return moved < 0 ? -errno : moved;
+}
+
 static void run(hd_job *job)
 {
     hd_transfer_job *transfer = (hd_transfer_job *)job;
-    int fd = transfer->fd;
-    do {
-        if (transfer->offset == HD_NO_OFFSET)
-            transfer->result = transfer->direction == HD_READ ? read(fd, transfer->bytes, transfer->size)
-                                                              : write(fd, transfer->bytes, transfer->size);
-        else
-            transfer->result = transfer->direction == HD_READ
-                                   ? pread(fd, transfer->bytes, transfer->size, transfer->offset)
-                                   : pwrite(fd, transfer->bytes, transfer->size, transfer->offset);
-        if (transfer->result < 0) transfer->result = -errno;
-    } while (transfer->result == -EINTR);
+    transfer->result =
+        hd_transfer_here(transfer->direction, transfer->fd, transfer->bytes, transfer->size, transfer->offset);
 }
 
 static void release(hd_job *job)
@@ -84,19 +119,14 @@ static void release(hd_job *job)
     free(job);
 }
 
-hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset,
-                                     int *error)
+hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
     if (size > COPY_MAX) size = COPY_MAX; /* a short transfer; the caller comes again */
     hd_transfer_job *transfer = malloc(sizeof(*transfer) + size);
-    if (!transfer) {
-        *error = -ENOMEM;
-        return NULL;
-    }
+    if (!transfer) return NULL;
     memset(transfer, 0, sizeof(*transfer));
     transfer->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (transfer->fd < 0) {
-        *error = -errno;
         free(transfer);
         return NULL;
     }

@@ -6,18 +6,23 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "../core/clock.h"
 #include "worker.h"
 
 typedef enum { HD_READ, HD_WRITE } hd_direction;
 
 /* What the caller knows of the descriptor. */
-typedef enum { HD_MAYBE_FILE, HD_STREAM, HD_SOCKET } hd_file_kind;
+typedef enum { HD_MAYBE_FILE, HD_STREAM, HD_SOCKET, HD_TERMINAL } hd_file_kind;
 
 enum { HD_NO_OFFSET = -1 };
 
-/* Bytes moved, or -errno. -EAGAIN: not ready, wait for readiness. -EINPROGRESS: only a worker can do it without
- * blocking (a file that is not in the page cache, or that the kernel cannot write without waiting). */
-ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind);
+/* Bytes moved, or -errno. -EAGAIN: not ready, wait for readiness. -ETIME: not ready, wait for so long as
+ * hd_transfer_patience says; then it is the end of the file. -EINPROGRESS: only a worker can do it without blocking (a
+ * file that is not in the page cache, or that the kernel cannot write without waiting). *kind is corrected. */
+ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind);
+
+/* How long a read waits for the first byte: HD_NO_DEADLINE, or what VTIME says of a terminal with VMIN = 0, in ns. */
+int64_t hd_transfer_patience(int fd);
 
 typedef struct {
     hd_job job;
@@ -29,8 +34,10 @@ typedef struct {
     char bytes[];   /* a copy, so that the caller may give up while the worker runs */
 } hd_transfer_job;
 
-/* NULL with *error = -errno. For a write, the bytes are copied now. */
-hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset,
-                                     int *error);
+/* NULL when there is no memory or no descriptor for it. For a write, the bytes are copied now. */
+hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset);
+
+/* The same on the calling thread, which it may hold up. Bytes moved or -errno. */
+ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t size, off_t offset);
 
 #endif

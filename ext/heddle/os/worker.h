@@ -57,6 +57,10 @@ typedef struct hd_job {
     void (*share)(struct hd_job *job, const struct hd_job *other); /* takes a copy of the other's result */
 } hd_job;
 
+/* Can a thread be started now? Asked before Ruby is told to: up to 3.3 it goes on with one that could not be started
+ * as if it could, and hands it the GVL for good. */
+bool hd_thread_can_start(void);
+
 void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 
 /* 0 or -errno when no worker could be started. On success `wait` (may be NULL) is settled when the job has run. */

@@ -85,14 +85,19 @@ module Heddle
       end
 
       def parse(args)
-        rest = @parser.parse(args)
-        raise UsageError, "heddle demo: unexpected argument: #{rest.first}" unless rest.empty?
+        rest = @parser.parse(args.flat_map { |arg| separate(arg) })
+        raise UsageError, "heddle demo: unexpected argument: #{rest.first}" unless rest.empty? || @help
 
         settings = Heddle::Demo::Settings.new(**@options)
         validate(settings)
         settings
       rescue OptionParser::ParseError => e
         raise UsageError, "heddle demo: #{e.message}"
+      end
+
+      # "--name=value" as two: the OptionParser of Ruby 3.3 knows no such option when abbreviations are refused.
+      def separate(arg)
+        arg.start_with?("--") ? arg.split("=", 2) : [arg]
       end
 
       def validate(settings)

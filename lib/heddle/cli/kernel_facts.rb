@@ -8,8 +8,8 @@ module Heddle
     module KernelFacts
       # What Heddle gains from a Linux kernel, by the version that brought it.
       FEATURES = {
-        "pidfd_open" => ["5.3", "Process.wait without a thread"],
-        "io_uring" => ["5.6", "reads and writes in the kernel, fewer system calls"],
+        "pidfd_open" => ["5.3", "the end of a child is told; else Heddle looks again after naps"],
+        "io_uring" => ["5.11", "tells what is ready to be read or written, with fewer system calls than epoll"],
         "epoll_pwait2" => ["5.11", "timers finer than a millisecond on epoll"],
         "io_uring deferred work" => ["6.1", "completions only when Heddle asks for them"]
       }.freeze

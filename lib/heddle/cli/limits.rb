@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "stacks"
+
 module Heddle
   module CLI
     # The limits that `heddle doctor` looks at. Sizes are in bytes, :unlimited where there is no limit.
@@ -15,7 +17,8 @@ module Heddle
       # @return [Hash]
       def to_h
         { open_files: limit(:NOFILE), locked_memory: limit(:MEMLOCK), root: Process.euid.zero?,
-          max_map_count: max_map_count, fibers: fibers }
+          max_map_count: max_map_count, fibers: fibers,
+          fiber_stack: Stacks.fiber_size, thread_stack: Stacks.thread_size }
       end
 
       # @param name [Symbol]

@@ -2,6 +2,7 @@
 
 require_relative "backtrace"
 require_relative "script"
+require_relative "stacks"
 require_relative "usage_error"
 
 module Heddle
@@ -16,17 +17,23 @@ module Heddle
         Heddle.spawn) lets the others run. The exit status, signals, standard input, ARGV and $0 are as without Heddle.
         At the end of the main program the fibers that still run are waited for; `exit` or an error ends at once.
         What stands after the script's name belongs to the script. A script named - is read from standard input.
+        Ruby is started once more, in the same process, to give every fiber as much room for its calls as a main program
+        has; not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
+
+      BACKENDS = %w[uring epoll].freeze
 
       # @param args [Array<String>]
       # @return [Integer] the exit status, if the script ends without an exception
       def call(args)
+        command = ["run", *args]
         args, backend = options(args)
         return show_help if args == :help
 
         name, *rest = args
         raise UsageError, "heddle run: name a script" unless name
 
+        Stacks.make_room(command)
         ARGV.replace(rest)
         execute(Script.find(name), backend)
       rescue Script::Missing => e
@@ -49,12 +56,19 @@ module Heddle
           case option
           when "--" then break
           when "-h", "--help" then return [:help]
-          when "--backend" then backend = args.shift
-          when /\A--backend=(.+)\z/ then backend = $1
+          when "--backend" then backend = known(args.shift)
+          when /\A--backend=(.*)\z/m then backend = known($1)
           else raise UsageError, "heddle run: invalid option: #{option}"
           end
         end
         [args, backend]
+      end
+
+      def known(name)
+        return name if BACKENDS.include?(name)
+
+        mistake = name.to_s.empty? ? "missing argument: --backend" : "invalid argument: --backend #{name}"
+        raise UsageError, "heddle run: #{mistake} (#{BACKENDS.join(" or ")})"
       end
 
       def execute(script, backend)

@@ -5,15 +5,20 @@ module Heddle
     # Ruby 4.0 heeds a timeout of Addrinfo.getaddrinfo, but not when a scheduler resolves the name.
     module AddrinfoTimeout
       # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-c-getaddrinfo
-      def getaddrinfo(host, port = nil, *rest, timeout: nil)
+      def getaddrinfo(*arguments, **options)
+        timeout = options[:timeout]
         scheduler = Fiber.current_scheduler
-        return super unless timeout.is_a?(Numeric) && timeout.positive? && scheduler.is_a?(Scheduler)
+        unless timeout.is_a?(Numeric) && timeout.positive? && scheduler.is_a?(Scheduler)
+          return __heddle_timed_getaddrinfo(*arguments, **options)
+        end
 
-        message = "user specified timeout for #{host} port #{port}"
-        scheduler.timeout_after(timeout, IO::TimeoutError, message) { super(host, port, *rest) }
+        host, port = arguments
+        scheduler.timeout_after(timeout, IO::TimeoutError, "user specified timeout for #{host} port #{port}") do
+          __heddle_timed_getaddrinfo(*arguments, **options.except(:timeout))
+        end
       end
     end
   end
 end
 
-Addrinfo.singleton_class.prepend(Heddle::CoreExt::AddrinfoTimeout)
+Heddle::CoreExt.replace(Addrinfo.singleton_class, Heddle::CoreExt::AddrinfoTimeout, prefix: "__heddle_timed_")

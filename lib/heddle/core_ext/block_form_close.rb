@@ -6,10 +6,10 @@ module Heddle
     # fibers that wait for it are woken here.
     module BlockFormClose
       # @private
-      def popen(*, **)
-        return super unless block_given?
+      def popen(*arguments, **options)
+        return __heddle_block_popen(*arguments, **options) unless block_given?
 
-        super do |io|
+        __heddle_block_popen(*arguments, **options) do |io|
           yield io
         ensure
           IOClose.wake_waiters(io)
@@ -20,9 +20,9 @@ module Heddle
       module PTYOpen
         # @see https://docs.ruby-lang.org/en/master/PTY.html#method-c-open
         def open
-          return super unless block_given?
+          return __heddle_open unless block_given?
 
-          super do |pair|
+          __heddle_open do |pair|
             yield pair
           ensure
             pair.each { |io| IOClose.wake_waiters(io) }
@@ -32,22 +32,24 @@ module Heddle
 
       # PTY is often loaded later than Heddle: the last that it defines is an error.
       module PTYLoaded
-        private
-
-        def inherited(error)
-          super
-          PTY.singleton_class.prepend(PTYOpen) if error.name == "PTY::ChildExited"
+        # @private
+        def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
+          __heddle_pty_inherited(error)
+          CoreExt.replace_now(PTY.singleton_class, PTYOpen) if error.name == "PTY::ChildExited"
         end
       end
       private_constant :PTYLoaded
 
-      if !Object.autoload?(:PTY) && defined?(PTY::ChildExited)
-        PTY.singleton_class.prepend(PTYOpen)
-      else
-        StandardError.singleton_class.prepend(PTYLoaded)
+      # @private
+      def self.put_in_place
+        if !Object.autoload?(:PTY) && defined?(PTY::ChildExited)
+          CoreExt.replace_now(PTY.singleton_class, PTYOpen)
+        else
+          CoreExt.replace_now(StandardError.singleton_class, PTYLoaded, "__heddle_pty_")
+        end
       end
     end
   end
 end
 
-IO.singleton_class.prepend(Heddle::CoreExt::BlockFormClose)
+Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::BlockFormClose, prefix: "__heddle_block_")

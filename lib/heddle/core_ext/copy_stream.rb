@@ -11,6 +11,9 @@ module Heddle
       PART = BY_WORKER ? 64 << 20 : 1 << 20
       private_constant :BY_WORKER, :PART
 
+      ARGF_CLASS = ARGF.class # (the object itself is out of reach for Ractors)
+      private_constant :ARGF_CLASS
+
       # For a source that is no file: what Ruby reads from, as it does from objects that are no IO.
       class Source
         def initialize(io)
@@ -85,21 +88,22 @@ module Heddle
       # @private
       def copy_stream(source, destination, length = nil, offset = nil)
         scheduler = Fiber.current_scheduler
-        plain = [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
-        return super unless scheduler.is_a?(Scheduler) && plain
+        plain = scheduler.is_a?(Scheduler) &&
+                [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
+        return __heddle_copy_stream(source, destination, length, offset) unless plain
 
         CopyStream.open(source, File::RDONLY) do |from|
           CopyStream.open(destination, File::WRONLY | File::CREAT | File::TRUNC) do |to|
             ends = [from, to].map { |io| CopyStream.kind(io) }
             if ends == %i[file stream]
-              super(from, to, 0, offset) # which checks the arguments, and sets and flushes the destination
+              __heddle_copy_stream(from, to, 0, offset) # which checks the arguments, sets and flushes the destination
               CopyStream.file_copy(scheduler, from, to, length, offset).run
             elsif ends.first == :stream && ends.last && !offset
-              super(Source.new(from), to, length).tap { to.flush }
+              __heddle_copy_stream(Source.new(from), to, length).tap { to.flush }
             elsif ends == %i[file file]
-              CopyStream.in_parts(length, offset) { |part, part_offset| super(from, to, part, part_offset) }
+              CopyStream.in_parts(length, offset) { |*part| __heddle_copy_stream(from, to, *part) }
             else
-              super(from, to, length, offset)
+              __heddle_copy_stream(from, to, length, offset)
             end
           end
         end
@@ -108,9 +112,15 @@ module Heddle
       class << self
         # Yields the IO of what was given: a path is opened as Ruby would. (What Ruby takes for no IO stays as it is.)
         def open(stream, flags, &)
-          path = !stream.is_a?(IO) && !stream.equal?(ARGF) && (stream.is_a?(String) || stream.respond_to?(:to_path))
-          io = path ? IO.try_convert(stream) : stream
+          io = path?(stream) ? IO.try_convert(stream) : stream
           io ? yield(io) : File.open(stream, flags | File::NOCTTY, 0o666, &)
+        end
+
+        def path?(stream)
+          case stream
+          when IO, ARGF_CLASS then false
+          else stream.is_a?(String) || stream.respond_to?(:to_path)
+          end
         end
 
         # @return [Symbol, nil] nil: not an IO
@@ -143,4 +153,4 @@ module Heddle
   end
 end
 
-IO.singleton_class.prepend(Heddle::CoreExt::CopyStream)
+Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::CopyStream)

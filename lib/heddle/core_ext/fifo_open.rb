@@ -12,18 +12,25 @@ module Heddle
       module Path
         # @private
         def sysopen(path, *arguments)
+          return __heddle_sysopen(path, *arguments) unless Fiber.current_scheduler
+
+          path = FileOpen.name_of(path)
           flags = FileOpen.fifo_flags(arguments, {})
-          name = FileOpen.name_of(path)
-          FileOpen.open(path, arguments, {}, fifo: flags && -> { FileOpen.descriptor_of_fifo(name, flags) }) { super }
+          fifo = -> { FileOpen.descriptor_of_fifo(path, flags) } if flags
+          FileOpen.open(path, arguments, {}, fifo: fifo) { __heddle_sysopen(path, *arguments) }
         end
 
         # @private
-        def foreach(path, *arguments, chomp: false, **options, &block)
+        def foreach(path, *arguments, **options, &block)
+          return __heddle_foreach(path, *arguments, **options, &block) unless block && Fiber.current_scheduler
+
+          path = FileOpen.name_of(path)
           fifo = lambda do
-            File.open(path, **options) { |file| file.each_line(*arguments, chomp: chomp, &block) }
+            line_options = options.slice(:chomp)
+            File.open(path, **options.except(:chomp)) { |file| file.each_line(*arguments, **line_options, &block) }
             nil
           end
-          FileOpen.open(path, [], options, fifo: block && fifo) { super }
+          FileOpen.open(path, [], options, fifo: fifo) { __heddle_foreach(path, *arguments, **options, &block) }
         end
       end
 
@@ -31,22 +38,27 @@ module Heddle
       module Reopen
         # @private
         def reopen(path, *arguments, **options)
-          return super if path.is_a?(IO) || closed?
+          if path.is_a?(IO) || !Fiber.current_scheduler || closed?
+            return __heddle_path_reopen(path, *arguments) if options.empty?
 
+            return __heddle_path_reopen(path, *arguments, **options)
+          end
+
+          path = FileOpen.name_of(path)
           fifo = lambda do
             mode = arguments.first || options[:mode] || (fcntl(Fcntl::F_GETFL) & Fcntl::O_ACCMODE)
             # Of the class that this one has: it takes over the other's.
             other = is_a?(File) ? File.new(path, mode) : IO.new(IO.sysopen(path, mode), mode, path: path)
-            super(other)
+            __heddle_path_reopen(other)
           ensure
             other&.close
           end
-          FileOpen.open(path, ["r+"], {}, fifo: fifo) { super }
+          FileOpen.open(path, ["r+"], {}, fifo: fifo) { __heddle_path_reopen(path, *arguments, **options) }
         end
       end
     end
   end
 end
 
-IO.singleton_class.prepend(Heddle::CoreExt::FifoOpen::Path)
-IO.prepend(Heddle::CoreExt::FifoOpen::Reopen)
+Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::FifoOpen::Path)
+Heddle::CoreExt.replace(IO, Heddle::CoreExt::FifoOpen::Reopen, prefix: "__heddle_path_") # (below io_close)

@@ -11,8 +11,8 @@ module Heddle
       module Spawn
         # @private
         ruby2_keywords def spawn(*arguments)
-          FifoRedirection.open(arguments) { |opened| return super(*opened) }
-          super
+          FifoRedirection.open(arguments) { |opened| return __heddle_spawn(*opened) }
+          __heddle_spawn(*arguments)
         end
       end
 
@@ -20,8 +20,8 @@ module Heddle
       module System
         # @private
         ruby2_keywords def system(*arguments)
-          FifoRedirection.open(arguments) { |opened| return super(*opened) }
-          super
+          FifoRedirection.open(arguments) { |opened| return __heddle_system(*opened) }
+          __heddle_system(*arguments)
         end
       end
 
@@ -29,8 +29,8 @@ module Heddle
       module Popen
         # @private
         ruby2_keywords def popen(*arguments, &block)
-          io = FifoRedirection.open(arguments) { |opened| super(*opened, &nil) }
-          return super unless io
+          io = FifoRedirection.open(arguments) { |opened| __heddle_popen(*opened) }
+          return __heddle_popen(*arguments, &block) unless io
           return io unless block
 
           begin
@@ -74,15 +74,9 @@ module Heddle
   end
 end
 
-Kernel.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Spawn, Heddle::CoreExt::FifoRedirection::System)
-Process.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Spawn)
-IO.singleton_class.prepend(Heddle::CoreExt::FifoRedirection::Popen)
-
-# (A module that is prepended to Kernel would be among the ancestors of every class.)
-Kernel.module_eval do
-  alias_method :spawn, :spawn # (against a warning)
-  alias_method :system, :system
-  ruby2_keywords def spawn(*arguments) = Process.spawn(*arguments)
-  ruby2_keywords def system(*arguments) = Kernel.system(*arguments)
-  private :spawn, :system
-end
+Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
+Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::System)
+Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::Spawn)
+Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::System)
+Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
+Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::FifoRedirection::Popen) # (below block_form_close)

@@ -27,7 +27,7 @@ module Heddle
         descriptor = descriptor_of_fifo(path, flags)
         yield(descriptor)
       ensure
-        CLOSE.call(descriptor) if descriptor && !owns?(file, descriptor)
+        close(descriptor) if descriptor && !owns?(file, descriptor)
       end
 
       # The descriptor of a FIFO that a thread of the pool has opened.
@@ -39,7 +39,7 @@ module Heddle
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
         name = "the other end of the FIFO #{path}"
-        scheduler.__send__(:offload, work, lasting: true, discard: CLOSE, name: name)
+        scheduler.__send__(:offload, work, lasting: true, discard: method(:close), name: name)
       end
 
       # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed
@@ -51,14 +51,14 @@ module Heddle
       end
       private_class_method :owns?
 
-      CLOSE = ->(descriptor) { IO.for_fd(descriptor).close }
-      private_constant :CLOSE
+      def self.close(descriptor) = IO.for_fd(descriptor).close
+      private_class_method :close
 
       EMPTYING = File::WRONLY | File::CREAT | File::TRUNC
       private_constant :EMPTYING
 
       # The path as Ruby takes it: a Pathname or the like has one.
-      def self.name_of(path) = path.respond_to?(:to_path) ? path.to_path : path
+      def self.name_of(path) = !path.is_a?(String) && path.respond_to?(:to_path) ? File.path(path) : path
 
       # The flags for open(2), or nil if the mode says anything out of the way.
       def self.fifo_flags(arguments, options)
@@ -80,26 +80,23 @@ module Heddle
       EMPTIES_HERE = RUBY_VERSION < "3.4" # to throw a large file away takes milliseconds
       private_constant :EMPTIES_HERE
 
-      # For File.
-      module Initialize
-        # @private
-        def initialize(*arguments, **options)
-          path, *rest = arguments
-          flags = FileOpen.fifo_flags(rest, options)
-          fifo = flags && lambda do
-            name = FileOpen.name_of(path)
-            FileOpen.open_fifo(self, name, flags) do |descriptor|
-              mode = rest.first || options[:mode] || "r" # (with path: it has to be a keyword)
-              super(descriptor, **options.except(:perm), mode: mode, path: name)
-              self
-            end
+      # Makes a File of a path, or of what else Ruby takes, in a fiber: see ext/heddle/glue/file_open.c.
+      def self.make(file, path, arguments, options)
+        path = name_of(path)
+        flags = fifo_flags(arguments, options)
+        fifo = flags && lambda do
+          open_fifo(file, path, flags) do |descriptor|
+            mode = arguments.first || options[:mode] || "r" # (with path: it has to be a keyword)
+            file.__send__(:__heddle_initialize, descriptor, **options.except(:perm), mode: mode, path: path)
           end
-          large = fifo if EMPTIES_HERE && flags&.anybits?(File::TRUNC)
-          FileOpen.open(path, rest, options, fifo: fifo, large: large) { super }
+        end
+        large = fifo if EMPTIES_HERE && flags&.anybits?(File::TRUNC)
+        FileOpen.open(path, arguments, options, fifo: fifo, large: large) do
+          file.__send__(:__heddle_initialize, path, *arguments, **options)
         end
       end
     end
   end
 end
 
-File.prepend(Heddle::CoreExt::FileOpen::Initialize)
+Heddle::CoreExt.replace(File, Heddle::CoreExt::FileOpen::Initialize)

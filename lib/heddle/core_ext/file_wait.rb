@@ -8,34 +8,47 @@ module Heddle
       # For IO.
       module Sync
         # @private
-        def fsync = FileWait.run("the disk of", self) { super }
+        def fsync
+          return __heddle_fsync unless Fiber.current_scheduler
+
+          FileWait.run("the disk of", self) { __heddle_fsync }
+        end
+
         # @private
-        def fdatasync = FileWait.run("the disk of", self) { super }
+        def fdatasync
+          return __heddle_fdatasync unless Fiber.current_scheduler
+
+          FileWait.run("the disk of", self) { __heddle_fdatasync }
+        end
       end
 
       # For File.
       module Lock
         # @private
         def flock(operation)
-          waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN)
           scheduler = Fiber.current_scheduler
-          return super unless waits && scheduler.is_a?(Scheduler)
+          waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN) if scheduler
+          return __heddle_flock(operation) unless waits && scheduler.is_a?(Scheduler)
 
-          taken = scheduler.__send__(:quickly) { super(operation | File::LOCK_NB) }
-          taken || FileWait.run("the lock of", self, lasting: true) { super }
+          attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
+          taken = scheduler.__send__(:quickly, &attempt)
+          taken || FileWait.run("the lock of", self, lasting: true, attempt: attempt) { __heddle_flock(operation) }
         end
       end
 
-      # Runs the block on a thread of the pool; on the spot where no Heddle scheduler runs.
-      def self.run(what = "the file system", file = nil, lasting: false, &block)
+      # Runs the block on a thread of the pool; on the spot where no Heddle scheduler runs. The block must not call
+      # anything of the program's: conversions of arguments, methods that may be overridden.
+      #
+      # @param options [Hash] see BlockingPool#run
+      def self.run(what = "the file system", file = nil, **options, &block)
         scheduler = Fiber.current_scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
-        scheduler.__send__(:offload, block, lasting: lasting, name: [what, file].compact)
+        scheduler.__send__(:offload, block, **options, name: [what, file].compact)
       end
     end
   end
 end
 
-IO.prepend(Heddle::CoreExt::FileWait::Sync)
-File.prepend(Heddle::CoreExt::FileWait::Lock)
+Heddle::CoreExt.replace(IO, Heddle::CoreExt::FileWait::Sync)
+Heddle::CoreExt.replace(File, Heddle::CoreExt::FileWait::Lock)

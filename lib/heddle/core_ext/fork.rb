@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What is prepended to Ruby's own classes; see the files in core_ext/.
   module CoreExt
     # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
     module Fork
       # @private
       def _fork
-        pid = super
+        pid = __heddle__fork
         Fork.forget_scheduler if pid.zero?
         pid
       end
@@ -15,8 +14,8 @@ module Heddle
       # Ruby's own does not call _fork.
       #
       # @private
-      def daemon(*)
-        result = super
+      def daemon(...)
+        result = __heddle_daemon(...)
         Fork.forget_scheduler
         result
       end
@@ -29,4 +28,4 @@ module Heddle
   end
 end
 
-Process.singleton_class.prepend(Heddle::CoreExt::Fork)
+Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::Fork)

@@ -2,6 +2,6 @@
 
 # Closing or reopening an IO wakes exactly the fibers that wait on it, with IOError, before the descriptor goes away.
 # Ruby before 4.0 leaves them parked for ever; no Ruby wakes those in IO.select (Bug #19039).
-IO.prepend(Heddle::CoreExt::IOClose)
-IO.prepend(Heddle::CoreExt::IOHalfClose)
-BasicSocket.prepend(Heddle::CoreExt::IOHalfClose)
+Heddle::CoreExt.replace(IO, Heddle::CoreExt::IOClose)
+Heddle::CoreExt.replace(IO, Heddle::CoreExt::IOHalfClose)
+Heddle::CoreExt.replace(BasicSocket, Heddle::CoreExt::IOHalfClose)

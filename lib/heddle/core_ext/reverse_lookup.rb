@@ -12,10 +12,10 @@ module Heddle
         # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-i-getnameinfo
         def getnameinfo(flags = nil)
           scheduler = ReverseLookup.scheduler_for(flags)
-          return super unless scheduler && ip?
+          return __heddle_getnameinfo(*flags) unless scheduler && ip?
 
-          flags = flags.to_i | (socktype == Socket::SOCK_DGRAM ? Socket::NI_DGRAM : 0)
-          scheduler.__send__(:name_of, to_sockaddr, flags) || super
+          wanted = flags.to_i | (socktype == Socket::SOCK_DGRAM ? Socket::NI_DGRAM : 0)
+          scheduler.__send__(:name_of, to_sockaddr, wanted) || __heddle_getnameinfo(*flags)
         end
       end
 
@@ -23,20 +23,24 @@ module Heddle
       module ForSocket
         # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-getnameinfo
         def getnameinfo(address, flags = nil)
-          scheduler = ReverseLookup.scheduler_for(flags) or return super
-          return FileWait.run("the name of an address") { super } if address.is_a?(Array)
-          return super unless address.is_a?(String) || address.is_a?(Addrinfo)
-
-          packed = address.is_a?(Addrinfo) ? address.to_sockaddr : address
-          scheduler.__send__(:name_of, packed, flags.to_i) || super
+          scheduler = ReverseLookup.scheduler_for(flags)
+          packed = address.is_a?(Addrinfo) ? address.to_sockaddr : address if scheduler
+          case packed
+          when Array then ReverseLookup.by_thread(packed) { __heddle_named_getnameinfo(address, *flags) }
+          when String
+            scheduler.__send__(:name_of, packed, flags.to_i) || __heddle_named_getnameinfo(address, *flags)
+          else __heddle_named_getnameinfo(address, *flags)
+          end
         end
 
         # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-getaddrinfo
         def getaddrinfo(*arguments)
           scheduler = ReverseLookup.scheduler_for(nil)
-          return super unless scheduler && ReverseLookup.wanted?(arguments[6], BasicSocket)
+          unless scheduler && ReverseLookup.wanted?(arguments[6], BasicSocket)
+            return __heddle_named_getaddrinfo(*arguments)
+          end
 
-          list = super(*Array.new(6) { |i| arguments[i] }, false)
+          list = __heddle_named_getaddrinfo(*Array.new(6) { |i| arguments[i] }, false)
           list.each { |entry| ReverseLookup.name(scheduler, entry) }
         end
       end
@@ -44,28 +48,28 @@ module Heddle
       # For IPSocket.
       module ForIPSocket
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-addr
-        def addr(reverse_lookup = nil, *)
+        def addr(*arguments)
           scheduler = ReverseLookup.scheduler_for(nil)
-          return super unless scheduler && ReverseLookup.wanted?(reverse_lookup, self)
+          return __heddle_addr(*arguments) unless scheduler && ReverseLookup.wanted?(arguments.first, self)
 
-          ReverseLookup.name(scheduler, super(false))
+          ReverseLookup.name(scheduler, __heddle_addr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-peeraddr
-        def peeraddr(reverse_lookup = nil, *)
+        def peeraddr(*arguments)
           scheduler = ReverseLookup.scheduler_for(nil)
-          return super unless scheduler && ReverseLookup.wanted?(reverse_lookup, self)
+          return __heddle_peeraddr(*arguments) unless scheduler && ReverseLookup.wanted?(arguments.first, self)
 
-          ReverseLookup.name(scheduler, super(false))
+          ReverseLookup.name(scheduler, __heddle_peeraddr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-recvfrom
-        def recvfrom(*)
-          return super if do_not_reverse_lookup || !ReverseLookup.scheduler_for(nil)
+        def recvfrom(*arguments)
+          return __heddle_recvfrom(*arguments) if do_not_reverse_lookup || !ReverseLookup.scheduler_for(nil)
 
           # (One system call receives, and the same method asks for the name of the sender: it goes elsewhere whole.)
           wait_readable(timeout) or raise IO::TimeoutError, "Blocking operation timed out!"
-          FileWait.run("the name of an address", lasting: true) { super }
+          ReverseLookup.by_thread(arguments, lasting: true) { __heddle_recvfrom(*arguments) }
         end
       end
 
@@ -77,6 +81,13 @@ module Heddle
           return unless scheduler.is_a?(Scheduler)
 
           scheduler if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
+        end
+
+        # Runs the block, which asks for a name by itself, on a thread of the pool; on the spot where Ruby would have to
+        # convert the arguments first (by a method of the program's).
+        def by_thread(arguments, lasting: false, &)
+          plain = arguments.all? { |one| one.nil? || one.is_a?(String) || one.is_a?(Integer) }
+          plain ? FileWait.run("the name of an address", lasting:, &) : yield
         end
 
         # @param reverse_lookup [Object] as given
@@ -107,6 +118,7 @@ module Heddle
   end
 end
 
-Addrinfo.prepend(Heddle::CoreExt::ReverseLookup::ForAddrinfo)
-Socket.singleton_class.prepend(Heddle::CoreExt::ReverseLookup::ForSocket)
-IPSocket.prepend(Heddle::CoreExt::ReverseLookup::ForIPSocket)
+Heddle::CoreExt.replace(Addrinfo, Heddle::CoreExt::ReverseLookup::ForAddrinfo)
+# (After service_names.)
+Heddle::CoreExt.replace(Socket.singleton_class, Heddle::CoreExt::ReverseLookup::ForSocket, prefix: "__heddle_named_")
+Heddle::CoreExt.replace(IPSocket, Heddle::CoreExt::ReverseLookup::ForIPSocket)

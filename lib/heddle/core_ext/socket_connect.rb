@@ -8,7 +8,7 @@ module Heddle
       # @raise [IO::TimeoutError] after IO#timeout
       # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-i-connect
       def connect(remote_address)
-        return super unless Fiber.current_scheduler.is_a?(Scheduler)
+        return __heddle_connect(remote_address) unless Fiber.current_scheduler.is_a?(Scheduler)
 
         connected = connect_nonblock(remote_address, exception: false)
         return connected unless connected == :wait_writable
@@ -20,4 +20,4 @@ module Heddle
   end
 end
 
-Socket.prepend(Heddle::CoreExt::SocketConnect)
+Heddle::CoreExt.replace(Socket, Heddle::CoreExt::SocketConnect)

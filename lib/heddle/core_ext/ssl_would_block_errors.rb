@@ -17,10 +17,9 @@ module Heddle
         CoreExt.cheapen(error, [message.b]) if message
       end
 
-      private
-
-      def inherited(error)
-        super
+      # @private
+      def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
+        __heddle_inherited(error)
         SSLWouldBlockErrors.cheapen(error)
       end
     end
@@ -31,5 +30,5 @@ if !Object.autoload?(:OpenSSL) && defined?(OpenSSL::SSL::SSLErrorWaitWritable)
   Heddle::CoreExt::SSLWouldBlockErrors.cheapen(OpenSSL::SSL::SSLErrorWaitReadable)
   Heddle::CoreExt::SSLWouldBlockErrors.cheapen(OpenSSL::SSL::SSLErrorWaitWritable)
 else
-  StandardError.singleton_class.prepend(Heddle::CoreExt::SSLWouldBlockErrors)
+  Heddle::CoreExt.replace_now(StandardError.singleton_class, Heddle::CoreExt::SSLWouldBlockErrors)
 end

@@ -1,5 +1,5 @@
 # frozen_string_literal: true
 
 # Mutex#sleep and ConditionVariable#wait return nil when their timeout ends them; Ruby forgets that for fibers.
-Thread::Mutex.prepend(Heddle::CoreExt::MutexSleep)
-Thread::ConditionVariable.prepend(Heddle::CoreExt::ConditionWait)
+Heddle::CoreExt.replace(Thread::Mutex, Heddle::CoreExt::MutexSleep)
+Heddle::CoreExt.replace(Thread::ConditionVariable, Heddle::CoreExt::ConditionWait)

@@ -5,27 +5,25 @@ require "timeout"
 module Heddle
   module CoreExt
     # Timeout.timeout makes objects beforehand, for the exception that most blocks never see: with Heddle it costs a
-    # fifth, and no object.
+    # fifth, and no object. Ruby's own strikes the thread: in a blocking fiber of Heddle's that would end them all.
     module TimeoutBlock
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
-        scheduler = Fiber.current_scheduler
-        return super unless block_given? && scheduler.is_a?(Scheduler)
-        return super unless sec.is_a?(Integer) || sec.is_a?(Float) || sec.respond_to?(:positive?)
-        return super unless sec.positive?
+        scheduler = Fiber.current_scheduler || (blocking = Scheduler.of_blocking_fiber)
+        if scheduler.nil? || !(scheduler.is_a?(Scheduler) && block_given? && TimeoutBlock.positive?(sec))
+          return __heddle_timeout(sec, klass, message, &)
+        end
 
-        scheduler.timeout_after(sec, klass, message || "execution expired", &)
+        scheduler.timeout_after(sec, klass, message || "execution expired", !blocking.nil?, &)
       end
 
-      # For `include Timeout`; Ruby 4.0 has that call Timeout.timeout.
-      module Included
-        include TimeoutBlock
-
-        private :timeout
+      def self.positive?(sec)
+        (sec.is_a?(Integer) || sec.is_a?(Float) || sec.respond_to?(:positive?)) && sec.positive?
       end
     end
   end
 end
 
-Timeout.singleton_class.prepend(Heddle::CoreExt::TimeoutBlock)
-Timeout.prepend(Heddle::CoreExt::TimeoutBlock::Included) if RUBY_VERSION < "4.0"
+Heddle::CoreExt.replace(Timeout.singleton_class, Heddle::CoreExt::TimeoutBlock)
+# For `include Timeout`; Ruby 4.0 has that call Timeout.timeout.
+Heddle::CoreExt.replace(Timeout, Heddle::CoreExt::TimeoutBlock) if RUBY_VERSION < "4.0"

@@ -8,13 +8,15 @@ module Heddle
     module WholeFile
       CLOSES_BY_WORKER = RUBY_VERSION >= "3.4"
       PIECE_SIZE = 1 << 19
-      LARGE = 1 << 20
-      private_constant :CLOSES_BY_WORKER, :PIECE_SIZE, :LARGE
+      private_constant :CLOSES_BY_WORKER, :PIECE_SIZE
 
       class << self
         # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker
         # do it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
-        def write(path, data, offset, options, &)
+        #
+        # @yield [String] the path: Ruby's own way
+        def write(path, data, offset, options)
+          path = FileOpen.name_of(path)
           mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
           by_hand = lambda do
             File.open(path, mode: mode, **options) do |file|
@@ -23,7 +25,7 @@ module Heddle
             end
           end
           other = by_hand if CLOSES_BY_WORKER && !path.to_s.start_with?("|") # (IO.write: a command)
-          FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other, &)
+          FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other) { yield(path) }
         end
 
         # For the methods that read one, when it is large.
@@ -32,33 +34,26 @@ module Heddle
         # Reads what is left of a large file. Ruby writes zeros to the memory of the whole string first, which takes as
         # long as reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
         #
-        # @param size [Integer] bytes; there may be fewer, and more if +all+ are to be read
-        def read_in_pieces(file, size, encoding, all:)
+        # @param size [Integer] bytes that there are about; there may be fewer or more
+        # @param length [Integer, nil] the most that is read; nil: all
+        # @return [String, nil] nil where IO#read gives it: at the end of the file, if a length was given
+        def read_in_pieces(file, size, length, encoding)
           whole = Fiber.current_scheduler.__send__(:string_for, size)
           piece = +""
-          left = size
-          while all || left.positive?
-            file.read(all ? PIECE_SIZE : [PIECE_SIZE, left].min, piece) or break
+          until length == whole.bytesize
+            count = length ? [PIECE_SIZE, length - whole.bytesize].min : PIECE_SIZE
+            file.__send__(:__heddle_read, count, piece) or break
             whole << piece
-            left -= piece.bytesize
           end
-          whole.force_encoding(encoding)
+          whole.force_encoding(encoding) unless length && whole.empty?
         end
 
-        # How many bytes there are to be read, if they are many and need no conversion; else nil. (IO#pos forgets what
-        # ungetc has put into the buffer; so does IO#read without a length.)
+        # How many bytes there are about to be read, if the file is large and needs no conversion; else nil.
         def large_size(file, length)
-          return if length && !(length.is_a?(Integer) && length > LARGE)
+          return if length.is_a?(Integer) && length <= PIECE_SIZE # (the usual case)
 
           scheduler = Fiber.current_scheduler
-          return unless scheduler.is_a?(Scheduler)
-
-          size = file.size
-          return if size <= LARGE
-          return [size, length].min if length
-
-          left = size - file.pos
-          left if left > LARGE && !scheduler.__send__(:converts?, file)
+          scheduler.__send__(:large_size, file, length) if scheduler.is_a?(Scheduler)
         end
       end
 
@@ -66,33 +61,58 @@ module Heddle
       # one, and the fiber itself waits for what it does then.
       module ByPath
         # @private
-        def read(path, length = nil, offset = nil, **options)
-          fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset
-          large = -> { WholeFile.read(path, "r") } unless length || offset || options.any?
-          FileOpen.open(path, [], options, fifo: fifo, large: large) { super }
+        def read(path, *rest, **options)
+          unless Fiber.current_scheduler
+            return options.empty? ? __heddle_read(path, *rest) : __heddle_read(path, *rest, **options)
+          end
+
+          path = FileOpen.name_of(path)
+          length, offset, mode = rest
+          fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset || mode
+          large = -> { WholeFile.read(path, "r") } if rest.none? && options.empty?
+          FileOpen.open(path, [*mode], options, fifo: fifo, large: large) { __heddle_read(path, *rest, **options) }
         end
 
         # @private
         def binread(path, length = nil, offset = nil)
+          return __heddle_binread(path, length, offset) unless Fiber.current_scheduler
+
+          path = FileOpen.name_of(path)
           fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
           large = -> { WholeFile.read(path, "rb") } unless length || offset
-          FileOpen.open(path, [], {}, fifo: fifo, large: large) { super }
+          FileOpen.open(path, [], {}, fifo: fifo, large: large) { __heddle_binread(path, length, offset) }
         end
 
         # @private
-        def readlines(path, *arguments, chomp: false, **options)
-          fifo = -> { File.open(path, **options) { |file| file.readlines(*arguments, chomp: chomp) } }
-          FileOpen.open(path, [], options, fifo: fifo) { super }
+        def readlines(path, *arguments, **options)
+          unless Fiber.current_scheduler
+            return __heddle_readlines(path, *arguments) if options.empty?
+
+            return __heddle_readlines(path, *arguments, **options)
+          end
+
+          path = FileOpen.name_of(path)
+          line_options = options.slice(:chomp)
+          fifo = -> { File.open(path, **options.except(:chomp)) { |file| file.readlines(*arguments, **line_options) } }
+          FileOpen.open(path, [], options, fifo: fifo) { __heddle_readlines(path, *arguments, **options) }
         end
 
         # @private
         def write(path, data, offset = nil, **options)
-          WholeFile.write(path, data, offset, options) { super }
+          unless Fiber.current_scheduler
+            return options.empty? ? __heddle_write(path, data, offset) : __heddle_write(path, data, offset, **options)
+          end
+
+          WholeFile.write(path, data, offset, options) { |name| __heddle_write(name, data, offset, **options) }
         end
 
         # @private
         def binwrite(path, data, offset = nil, **options)
-          WholeFile.write(path, data, offset, { binmode: true, **options }) { super }
+          return __heddle_binwrite(path, data, offset, **options) unless Fiber.current_scheduler
+
+          WholeFile.write(path, data, offset, { binmode: true, **options }) do |name|
+            __heddle_binwrite(name, data, offset, **options)
+          end
         end
       end
 
@@ -100,16 +120,16 @@ module Heddle
       module Read
         # @see https://docs.ruby-lang.org/en/master/IO.html#method-i-read
         def read(length = nil, buffer = nil)
-          size = WholeFile.large_size(self, length) unless buffer
-          return super unless size
+          size = WholeFile.large_size(self, length) if Fiber.current_scheduler && !buffer
+          return __heddle_read(length, buffer) unless size
 
           encoding = length ? Encoding::BINARY : external_encoding || Encoding.default_external
-          WholeFile.read_in_pieces(self, size, encoding, all: !length)
+          WholeFile.read_in_pieces(self, size, length, encoding)
         end
       end
     end
   end
 end
 
-IO.singleton_class.prepend(Heddle::CoreExt::WholeFile::ByPath)
-File.prepend(Heddle::CoreExt::WholeFile::Read)
+Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::WholeFile::ByPath)
+Heddle::CoreExt.replace(File, Heddle::CoreExt::WholeFile::Read)

@@ -92,10 +92,16 @@ module Heddle
       # result is returned, and the fiber is struck when it waits next.
       def outcome
         strike if @interruption && (@error || @result.nil? || @result == -Errno::EINTR::Errno)
-        raise @error if @error
+        raise_here(@error) if @error
 
         Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption && !KILL.equal?(@interruption)
         @result
+      end
+
+      # With the backtrace of the fiber, for that of the thread says nothing.
+      def raise_here(error)
+        error.set_backtrace(nil)
+        raise error
       end
 
       def strike

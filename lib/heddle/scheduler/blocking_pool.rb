@@ -40,37 +40,62 @@ module Heddle
         @pid = Process.pid
       end
 
-      # Runs an operation on one of the threads while the calling fiber waits.
+      # Runs an operation on one of the threads while the calling fiber waits; on the spot when no thread can be had.
       #
       # @param work [#call]
       # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it
+      # @param attempt [#call, nil] does the same without waiting, or returns false: called now and then when no thread
+      #   can be had
       # @param options [Hash] see BlockingJob
       # @return [Object] what it returns
-      def run(work, lasting: false, **options)
+      def run(work, lasting: false, attempt: nil, **options)
         job = BlockingJob.new(work, **options)
-        counted = @lock.synchronize { submit(job, lasting) }
+        submitted = @lock.synchronize { submit(job, lasting) }
+        return run_here(work, attempt) unless submitted
+
         job.wait
       ensure
-        @lock.synchronize { @lasting -= 1 } if lasting && counted
+        @lock.synchronize { @lasting -= 1 } if lasting && submitted
       end
+
+      # The longest pause between two attempts.
+      NAP_MAX = 0.02
+      private_constant :NAP_MAX
 
       private
 
+      # When no thread can be had, those that there are still do the work; but one whose operation may last for ever
+      # does not count. False: there is none.
       def submit(job, lasting)
         limit = MAX_THREADS + @lasting + (lasting ? 1 : 0)
         start_thread if @busy >= @threads && @threads < limit
+        return false if @busy >= @threads && @threads <= @lasting
+
         @busy += 1
         @lasting += 1 if lasting
         @jobs << job
+        true
       end
 
-      # When none can be had, those that there are still do the work.
       def start_thread
+        return unless Scheduler.thread_can_start?
+
         thread = Thread.new { Thread.handle_interrupt(BlockingJob::Stop => :never) { serve } }
         thread.name = THREAD_NAME
         @threads += 1
       rescue ThreadError
-        raise if @threads.zero?
+        nil # the last one was taken meanwhile
+      end
+
+      def run_here(work, attempt)
+        return Fiber.blocking { work.call } unless attempt
+
+        nap = 0.0005
+        until (value = attempt.call)
+          sleep(nap)
+          nap = [nap * 2, NAP_MAX].min
+        end
+        value
       end
 
       def serve

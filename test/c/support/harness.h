@@ -165,14 +165,26 @@ __attribute__((unused)) static void on_every_setting(void (*body)(void))
 /* -- waiters ------------------------------------------------------------------------------------------------- */
 
 /* Starts to wait; 0 or arm's -errno, and then nothing is linked. timeout_ns may be HD_NO_DEADLINE. */
-static int park_for(waiter *waiter, int fd, short events, int64_t timeout_ns)
+static int park_as(waiter *waiter, bool selects, int fd, short events, int64_t timeout_ns)
 {
     waiter->woken = 0;
+    waiter->interest.selects = selects;
+    waiter->interest.unpollable = false;
     int64_t deadline_ns = hd_clock_deadline(hd_clock_now(), timeout_ns);
     CHECK_EQ(0, hd_wait_begin(&waiter->wait, &reactor, HD_WAIT_FOR_IO, (hd_word)waiter, deadline_ns));
     int error = hd_interest_arm(&waiter->interest, &waiter->wait, (hd_word)(fd + 1) * 8, fd, events);
     if (error) hd_wait_end(&waiter->wait);
     return error;
+}
+
+static int park_for(waiter *waiter, int fd, short events, int64_t timeout_ns)
+{
+    return park_as(waiter, false, fd, events, timeout_ns);
+}
+
+__attribute__((unused)) static void park_selecting(waiter *waiter, int fd, short events)
+{
+    CHECK_EQ(0, park_as(waiter, true, fd, events, HD_NO_DEADLINE));
 }
 
 __attribute__((unused)) static void park(waiter *waiter, int fd, short events)
@@ -225,7 +237,7 @@ __attribute__((unused)) static short await_event(waiter *waiter)
     CHECK_EQ(HD_WOKEN_BY_EVENT, waiter->wait.wake);
     CHECK_EQ(0, waiter->interest.token);
     CHECK(waiter->interest.revents != 0);
-    CHECK_EQ(0, waiter->interest.revents & ~waiter->interest.events);
+    CHECK_EQ(0, waiter->interest.revents & ~(waiter->interest.events | POLLIN | POLLOUT)); /* (an error, a hang-up) */
     unpark(waiter);
     return waiter->interest.revents;
 }

@@ -117,7 +117,49 @@ module Fuzz
     end
   end
 
-  # An IO and its twin with the same descriptor, which is collected or left alone: nobody is disturbed.
+  # One direction of a socket is shut down under its waiters, who close the socket and open another one at once: that
+  # one is whole.
+  class HalfClose < StreamActor
+    SIDES = {
+      close_read: [->(io) { io.read(10) }, ->(io) { io.gets }, ->(io) { io.recv(10) },
+                   ->(io) { io.wait_readable && nil }]
+    }.freeze
+
+    private
+
+    def perform
+      steps(10).times do
+        one, = sockets
+        side = pick(*SIDES.keys)
+        others = number(0..2)
+        waiting = go("waits") { wait_and_replace(one, pick(*SIDES[side])) }
+        waiting_too = Array.new(others) { go("waits, too") { outcome_of { pick(*SIDES[side]).call(one) } } }
+        pause
+        one.public_send(side) unless one.closed?
+        finish(waiting, *waiting_too)
+        one.close
+      end
+    end
+
+    def wait_and_replace(one, wait)
+      got = outcome_of { wait.call(one) }
+      check([nil, Errno::EPIPE].include?(got)) { "a waiter on a socket that is shut down got #{got.inspect}" }
+      one.close
+      from, to = sockets
+      word = number(0..1_000_000_000).to_s
+      pause
+      from.write(word)
+      check(to.readpartial(20) == word, "the new socket gave something else")
+    end
+
+    def outcome_of
+      yield
+    rescue Errno::EPIPE, Errno::EBADF, IOError => e
+      e.class
+    end
+  end
+
+  # An IO and its twin with the same descriptor, which is closed, collected or left alone: nobody is disturbed.
   class Twins < StreamActor
     private
 
@@ -126,14 +168,24 @@ module Fuzz
         reader, writer = pipe
         sent = bytes(2_000)
         reading = go("reads") { same(reader.read, sent) }
-        number(1..5).times { IO.for_fd(reader.fileno, autoclose: false) }
+        twins = Array.new(number(1..5)) { IO.for_fd(reader.fileno, autoclose: false) }
+        waiting = go("waits on the twin") { wait_for(twins.last) } if chance(0.5)
+        pause
+        twins.each(&:close) if waiting || chance(0.3)
+        twins = nil
         GC.start(full_mark: false) if chance(0.1)
         pause
         write_all(writer, sent)
         writer.close
-        finish(reading)
+        finish(reading, *waiting)
         reader.close
       end
+    end
+
+    def wait_for(twin)
+      twin.wait_readable
+    rescue IOError
+      nil
     end
   end
 
