@@ -10,9 +10,9 @@ module Soak
     ALL = %i[connection closed_pipe timeout cancel late_cancel queue sleep_a_little file select enumerator scope
              thread resolve process].freeze
     # For the test of the soak itself.
-    LEAKS = %i[leak].freeze
+    LEAKS = %i[leak leak_memory].freeze
     # These take long, or much of the machine: a pause after each, in seconds.
-    PAUSES = { leak: 0.01, thread: 0.01, resolve: 0.02, process: 0.1 }.freeze
+    PAUSES = { leak: 0.01, leak_memory: 0.01, thread: 0.01, resolve: 0.02, process: 0.1 }.freeze
 
     def initialize
       @server = TCPServer.new("127.0.0.1", 0)
@@ -27,6 +27,7 @@ module Soak
       @server.close
       @file.close!
       @leaked&.flatten&.each(&:close)
+      @filled&.clear
     end
 
     # Does one operation. The tasks that it starts end with it.
@@ -55,6 +56,7 @@ module Soak
     end
 
     def leak = (@leaked ||= []) << IO.pipe
+    def leak_memory = (@filled ||= []) << ("x" * 200_000)
 
     def connection
       socket = TCPSocket.new("127.0.0.1", @server.addr[1])

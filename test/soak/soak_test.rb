@@ -17,7 +17,7 @@ class SoakTest < HeddleTest
 
       assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
       assert_match(/^flat/, outcome.out)
-      assert_equal(6, outcome.out.lines.grep(/^ +\d+ +\d+ +\d+ /).size)
+      assert_includes([6, 12, 18], outcome.out.lines.grep(/^ +\d+ +\d+ +\d+ /).size)
     end
   end
 
@@ -26,6 +26,13 @@ class SoakTest < HeddleTest
 
     assert_equal(1, outcome.status.exitstatus)
     assert_match(/^LEAK: descriptors grew from \d+ to \d+/, outcome.out)
+  end
+
+  def test_a_leak_of_memory_is_seen
+    outcome = soak("--only", "leak_memory,sleep_a_little")
+
+    assert_equal(1, outcome.status.exitstatus, outcome.out)
+    assert_match(/^LEAK: rss_kb grew from \d+ to \d+/, outcome.out)
   end
 
   def test_unknown_loads
