@@ -1,8 +1,10 @@
 /* See closer.h. */
 #include "closer.h"
 
+#include "caught.h"
+#include "frame.h"
 #include "park.h"
-#include "quick.h"
+#include "strike.h"
 
 /* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
  * (or fail, without memory) until it gives up. */
@@ -104,7 +106,7 @@ void hd_init_closer(void) {}
 
 bool hd_closer_waits(const hd_scheduler *scheduler)
 {
-    return hd_quick(scheduler);
+    return hd_frame_find(scheduler, rb_fiber_current(), HD_FRAME_CLOSE);
 }
 
 typedef struct {
@@ -116,28 +118,28 @@ typedef struct {
 static VALUE park(VALUE pointer)
 {
     closer_wait *wait = (void *)pointer;
-    int64_t deadline_ns = wait->kind == HD_WAIT_FOR_SLEEP ? hd_clock_now() + LOOK_AGAIN_NS : HD_NO_DEADLINE;
-    hd_park(wait->scheduler, wait->kind, wait->subject, deadline_ns);
+    hd_request request = {.kind = wait->kind, .subject = wait->subject, .deadline_ns = HD_NO_DEADLINE};
+    if (wait->kind == HD_WAIT_FOR_SLEEP) request.deadline_ns = hd_clock_now() + LOOK_AGAIN_NS;
+    hd_park(wait->scheduler, &request);
     return Qnil;
 }
 
 void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
 {
     closer_wait wait = {scheduler, kind, subject};
-    VALUE error = rb_errinfo(), put_off = Qnil;
-    int state = 1, killed = 0;
-    for (int turns = 0; state && turns < STRIKES_MAX; turns++) {
-        rb_protect(park, (VALUE)&wait, &state);
-        if (!state) break;
-        if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) {
-            if (NIL_P(put_off)) put_off = rb_errinfo();
-            rb_set_errinfo(error);
+    VALUE first = Qnil;
+    hd_caught caught = {.state = 1, .exception = Qnil};
+    int killed = 0;
+    for (int turns = 0; caught.state && turns < STRIKES_MAX; turns++) {
+        hd_catch(park, (VALUE)&wait, &caught);
+        if (!NIL_P(caught.exception)) {
+            if (NIL_P(first)) first = caught.exception;
         }
-        else {
-            killed = state; /* its errinfo can only be left as it is */
+        else if (caught.state) {
+            killed = caught.state; /* its errinfo can only be left as it is */
         }
     }
     if (killed) rb_jump_tag(killed);
-    if (state) rb_exc_raise(put_off); /* it cannot wait */
-    if (!NIL_P(put_off)) hd_interrupt_fiber(scheduler, rb_fiber_current(), put_off);
+    if (caught.state) rb_exc_raise(first); /* it cannot wait */
+    if (!NIL_P(first)) hd_strike_fiber(scheduler, rb_fiber_current(), first);
 }

@@ -13,8 +13,8 @@ enum { FIRST_LOOK_MS = 100, LAST_LOOK_MS = 10 * 1000 };
 int64_t hd_deadlock_patience(hd_scheduler *scheduler)
 {
     if (scheduler->reactor.armed > 0) return HD_NO_DEADLINE;
-    if (scheduler->patience_ms == 0) scheduler->patience_ms = FIRST_LOOK_MS;
-    return scheduler->patience_ms * HD_NS_PER_MS;
+    if (scheduler->loop.patience_ms == 0) scheduler->loop.patience_ms = FIRST_LOOK_MS;
+    return scheduler->loop.patience_ms * HD_NS_PER_MS;
 }
 
 static void look_for_hope(hd_map_node *node, void *hope)
@@ -30,7 +30,7 @@ void hd_deadlock_check(hd_scheduler *scheduler)
     bool hope = reactor->armed > 0 || reactor->timers.count > 0 || reactor->limits.count > 0;
     hd_map_each(&scheduler->reactor.waits, look_for_hope, &hope);
     if (!hope && scheduler->reactor.waits.count > 0) rb_funcall(scheduler->self, rb_intern("check_deadlock"), 0);
-    scheduler->patience_ms = scheduler->patience_ms * 10 > LAST_LOOK_MS ? LAST_LOOK_MS : scheduler->patience_ms * 10;
+    scheduler->loop.patience_ms = scheduler->loop.patience_ms * 10 > LAST_LOOK_MS ? LAST_LOOK_MS : scheduler->loop.patience_ms * 10;
 }
 
 typedef struct {

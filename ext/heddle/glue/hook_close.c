@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caught.h"
 #include "core_ext.h"
 #include "flush.h"
 #include "io_internals.h"
+#include "inline_call.h"
 #include "park.h"
-#include "quick.h"
+#include "strike.h"
 
 enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
@@ -76,7 +78,7 @@ static void interrupt_waiters(closing *closing, const part *part)
             closing->twins |= interest->closing;
             continue;
         }
-        if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+        if (wait->state == HD_WAIT_PARKED) hd_end_operation(wait, closed_error());
         close_before_it_runs(wait);
         closing->waiters = interest->leaving = true;
     }
@@ -134,20 +136,19 @@ static VALUE flush(VALUE pointer)
     return Qnil;
 }
 
-/* rb_protect; an exception is returned, or nil. What ends the fiber goes on. */
+static void show(closing *closing)
+{
+    for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
+}
+
+/* The exception that comes out of the function, or nil. What ends the fiber goes on. */
 static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
 {
-    int state = 0;
-    VALUE error = rb_errinfo();
-    rb_protect(function, (VALUE)closing, &state);
-    if (!state) return Qnil;
-    VALUE raised = rb_errinfo();
-    if (!RTEST(rb_obj_is_kind_of(raised, rb_eException))) {
-        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
-        rb_jump_tag(state);
-    }
-    rb_set_errinfo(error);
-    return raised;
+    hd_caught caught;
+    hd_catch(function, (VALUE)closing, &caught);
+    if (!caught.state || !NIL_P(caught.exception)) return caught.exception;
+    show(closing);
+    rb_jump_tag(caught.state);
 }
 
 /* Wakes the waiters and lets them run, with an IO that is closed already, as with threads: one that tries again shall
@@ -165,7 +166,7 @@ static void wake_waiters(closing *closing, bool hide)
         for (int i = 0; i < closing->count && hide; i++)
             closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
         closing->struck = exception_of(let_unwind, closing);
-        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
+        show(closing);
         if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
     }
     release_file(closing->scheduler);
@@ -187,7 +188,7 @@ static void wake_to_look_again(hd_interest *interest, short events)
 {
     if (interest->wait->state != HD_WAIT_PARKED || !(interest->events & events)) return;
     interest->revents = interest->events & events;
-    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT, Qnil);
+    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
 }
 
 /* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
@@ -197,7 +198,7 @@ static void wake_twin(hd_interest *interest)
     if (NIL_P((VALUE)interest->io))
         wake_to_look_again(interest, ALL_EVENTS);
     else if (interest->wait->state == HD_WAIT_PARKED)
-        hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, rb_syserr_new(EBADF, NULL));
+        hd_end_operation(interest->wait, rb_syserr_new(EBADF, NULL));
 }
 
 /* Those that were marked before: the descriptor is gone, or not, when the close has failed. */
@@ -214,7 +215,7 @@ static void wake_latecomers(const part *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
         if (interest->io == (hd_word)part->io)
-            hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+            hd_end_operation(interest->wait, closed_error());
 }
 
 static VALUE after_close(VALUE pointer)
@@ -260,15 +261,14 @@ static bool is_open_file(VALUE io)
  * written and closed before the exception goes on. (A peer that reads nothing must not keep the fiber from ending.) */
 static VALUE close_even_if_struck(VALUE io)
 {
-    int state = 0, failed = 0;
-    VALUE result = rb_protect(close_by_ruby, io, &state);
-    if (!state) return result;
-    VALUE error = rb_errinfo();
-    bool killed = error == HD_FIBER_KILLED;
-    if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !is_open_file(io)) rb_jump_tag(state);
-    result = rb_protect(close_by_ruby, io, &failed);
-    if (!killed) rb_exc_raise(error);
-    if (failed) rb_jump_tag(failed);
+    hd_caught struck, failed;
+    VALUE result = hd_catch(close_by_ruby, io, &struck);
+    if (!struck.state) return result;
+    bool killed = hd_is_kill(&struck);
+    if ((NIL_P(struck.exception) && !killed) || !is_open_file(io)) hd_go_on(&struck);
+    result = hd_catch(close_by_ruby, io, &failed);
+    if (!killed) rb_exc_raise(struck.exception);
+    hd_go_on(&failed);
     rb_set_errinfo(Qnil);
     return result; /* Ruby strikes again at the end of the next switch to the fiber */
 }
@@ -278,7 +278,7 @@ static VALUE close_even_if_struck(VALUE io)
 static VALUE close_io(VALUE io)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    return scheduler ? hd_quickly(scheduler, close_even_if_struck, io) : close_by_ruby(io);
+    return scheduler ? hd_call_inline(scheduler, HD_FRAME_CLOSE, close_even_if_struck, io) : close_by_ruby(io);
 }
 
 /* Closes the descriptor of these directions, by the method of the class. */
@@ -388,7 +388,7 @@ static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_wait *wait = hd_wait_of(scheduler, fiber);
     if (wait)
-        hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception);
+        hd_end_operation(wait, exception);
     else if (RTEST(rb_obj_is_fiber(fiber)) && RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) &&
              !NIL_P(scheduler->thread) && hd_scheduler_foreign(scheduler))
         rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception); /* it blocks natively: nobody else wakes it */

@@ -7,10 +7,13 @@
 #include <ruby/debug.h>
 
 #include "../os/transfer.h"
+#include "caught.h"
+#include "deadline.h"
 #include "flush.h"
 #include "io_internals.h"
 #include "park.h"
-#include "timeout.h"
+#include "strike.h"
+#include "worker_call.h"
 #include "would_block.h"
 
 typedef struct {
@@ -79,7 +82,22 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 {
     if (events & ~POLLPRI) return events & ~POLLPRI;
     hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
-    return hd_park_ios(scheduler, &interest, 1, deadline_ns);
+    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
+                                                        .deadline_ns = deadline_ns, .interests = &interest,
+                                                        .interests_count = 1});
+}
+
+/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
+static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
+                          .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    RB_GC_GUARD(io);
+    if (at_once) *at_once = interest.at_once;
+    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
+    return result > 0 ? interest.revents : result;
 }
 
 /* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
@@ -87,7 +105,7 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
 {
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
                     ? wait_in_this_thread(fd, events, deadline_ns)
-                    : hd_park_io(scheduler, io, fd, events, deadline_ns, at_once);
+                    : park_on(scheduler, io, fd, events, deadline_ns, at_once);
     if (ready == -EPERM) {
         if (at_once) *at_once = true;
         ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
@@ -145,7 +163,7 @@ static VALUE copy_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
-    hd_park_worker(call->scheduler, &job->job, call->io);
+    hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
         void *base;
@@ -161,7 +179,9 @@ static VALUE await_job(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
     hd_job *job = ((void **)pointer)[1];
-    hd_park_connecting(call->scheduler, call->io, NULL, 0, &job, 1, HD_NO_DEADLINE);
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
+                          .jobs = &job, .jobs_count = 1};
+    hd_park(call->scheduler, &request);
     return Qnil;
 }
 
@@ -171,18 +191,15 @@ static VALUE flush_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
-    if (hd_worker_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
-    VALUE first = Qnil;
-    int struck = 0;
-    for (int state; !hd_worker_finished(&job->job);) {
-        rb_protect(await_job, pointer, &state);
-        if (state) struck = state;
-        if (state && NIL_P(first)) first = rb_errinfo();
+    hd_caught first = {.exception = Qnil}, caught;
+    for (hd_submit_or_run(call->scheduler, &job->job); !hd_worker_finished(&job->job);) {
+        hd_catch(await_job, pointer, &caught);
+        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
     }
-    if (!struck) return LONG2NUM(job->result);
+    if (!first.state) return LONG2NUM(job->result);
     if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
-    if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) rb_exc_raise(first);
-    rb_jump_tag(struck); /* a kill */
+    hd_go_on(&first);
+    return Qnil;
 }
 
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
@@ -230,24 +247,24 @@ static bool expects_to_wait(const transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
     if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
-    if (call->fd >= scheduler->waits_first_count) return false;
-    uintptr_t guess = scheduler->waits_first[call->fd];
+    if (call->fd >= scheduler->guesses.count) return false;
+    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
     return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
 }
 
 static void expect_to_wait(const transfer *call, bool wait)
 {
     hd_scheduler *scheduler = call->scheduler;
-    if (call->fd >= scheduler->waits_first_count) {
+    if (call->fd >= scheduler->guesses.count) {
         int count = (call->fd + 64) * 2;
-        uintptr_t *guesses = realloc(scheduler->waits_first, count * sizeof(*guesses));
+        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
         if (!guesses) return;
-        memset(guesses + scheduler->waits_first_count, 0,
-               (count - scheduler->waits_first_count) * sizeof(*guesses));
-        scheduler->waits_first = guesses;
-        scheduler->waits_first_count = count;
+        memset(guesses + scheduler->guesses.count, 0,
+               (count - scheduler->guesses.count) * sizeof(*guesses));
+        scheduler->guesses.by_descriptor = guesses;
+        scheduler->guesses.count = count;
     }
-    uintptr_t *guess = &scheduler->waits_first[call->fd];
+    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
     if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
     *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
 }
@@ -459,7 +476,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         if (error) return INT2FIX(error);
     }
     if (is_flush(&call)) return flush_all(&call);
-    hd_timeouts_raise_overdue(call.scheduler);
+    hd_strikes_raise_overdue(call.scheduler);
     take_turns(&call);
     return transfer_all(&call);
 }

@@ -1,34 +1,12 @@
-/* See interrupts.h. */
-#include "interrupts.h"
+/* See home.h. */
+#include "home.h"
 
-#include "park.h"
+#include "caught.h"
+#include "loop.h"
+#include "strike.h"
 
-static VALUE cFiber, cUncaughtThrow, probe; /* probe: a Mutex that nobody holds */
+static VALUE cFiber, cUncaughtThrow;
 static ID id_new, id_aset, id_main, id_fiber, id_scopes, id_owner, id_heddle_scope;
-
-static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
-{
-    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
-    rb_thread_check_ints();
-    return Qnil;
-}
-
-/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
- * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them. */
-void hd_interrupts_check(hd_scheduler *scheduler)
-{
-    scheduler->check_interrupts = scheduler->interrupted = false;
-    rb_thread_check_ints();
-    if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
-    VALUE mask = rb_hash_new();
-    rb_hash_aset(mask, rb_cInteger, ID2SYM(rb_intern("immediate")));
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
-}
-
-static bool is_exception(VALUE error)
-{
-    return RTEST(rb_obj_is_kind_of(error, rb_eException));
-}
 
 /* -- the fiber of the loop ----------------------------------------------------------------------------------- */
 
@@ -55,12 +33,18 @@ static void enter_main_scope(const hd_scheduler *scheduler)
     rb_funcall(cFiber, id_aset, 2, ID2SYM(id_heddle_scope), search.found);
 }
 
+/* Makes turns until another fiber does, or home is to go on. */
 static VALUE turn_loop(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
     VALUE fiber = rb_fiber_current();
     enter_main_scope(scheduler);
-    while (scheduler->loop == fiber) hd_loop_step(scheduler);
+    while (scheduler->loop.fiber == fiber) {
+        if (RB_UNLIKELY(!scheduler->home.waits || !NIL_P(scheduler->home.fatal)))
+            hd_switch_to(scheduler, scheduler->home.fiber, scheduler->home.fiber);
+        else
+            hd_loop_turn(scheduler, NULL, fiber);
+    }
     return Qnil;
 }
 
@@ -76,10 +60,10 @@ static VALUE extend_backtrace(VALUE pointer)
 static void raise_at_home(hd_scheduler *scheduler, VALUE error)
 {
     int ignored;
-    VALUE arguments[] = {error, scheduler->runner};
+    VALUE arguments[] = {error, scheduler->home.runner};
     rb_set_errinfo(Qnil);
     if (RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))))) return;
-    if (!NIL_P(scheduler->runner)) rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
+    if (!NIL_P(scheduler->home.runner)) rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
     rb_set_errinfo(Qnil);
     hd_raise_at_home(scheduler, error);
 }
@@ -88,7 +72,7 @@ static VALUE loop_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
 {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
-    VALUE fiber = rb_fiber_current(), runner = scheduler->runner;
+    VALUE fiber = rb_fiber_current(), runner = scheduler->home.runner;
     unsigned generation = hd_fork_generation;
     do {
         int state = 0;
@@ -97,13 +81,13 @@ static VALUE loop_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
         if (child && !state) rb_funcall(self, rb_intern("go_on_in_child"), 1, runner);
         if (child) rb_jump_tag(state); /* there this is the root fiber: Ruby exits */
         if (!state) continue;
-        if (!is_exception(rb_errinfo())) {
-            if (scheduler->loop == fiber) scheduler->loop = Qnil;
+        if (!hd_is_exception(rb_errinfo())) {
+            if (scheduler->loop.fiber == fiber) scheduler->loop.fiber = Qnil;
             rb_jump_tag(state); /* a kill */
         }
         raise_at_home(scheduler, rb_errinfo());
-    } while (scheduler->loop == fiber);
-    hd_drop_put_off(scheduler);
+    } while (scheduler->loop.fiber == fiber);
+    hd_strikes_drop(scheduler);
     return Qnil;
 }
 
@@ -119,77 +103,63 @@ static VALUE make(VALUE self)
     return make_fiber(loop_body, self);
 }
 
-void hd_loop_make(hd_scheduler *scheduler)
+static void make_loop_fiber(hd_scheduler *scheduler)
 {
     int state = 0;
     VALUE error = rb_errinfo();
-    scheduler->loop = Qnil;
+    scheduler->loop.fiber = Qnil;
     VALUE fiber = rb_protect(make, scheduler->self, &state);
     if (state)
         rb_set_errinfo(error); /* no memory for it: the home fiber turns the loop */
     else
-        scheduler->loop = fiber;
+        scheduler->loop.fiber = fiber;
 }
 
-/* -- fibers for handlers -------------------------------------------------------------------------------------- */
-
-static VALUE lock_and_unlock(VALUE mutex)
+/* A signal's handler waits for this fiber: see new_fiber.h. */
+static void make_ordered_fiber(hd_scheduler *scheduler)
 {
-    rb_mutex_lock(mutex);
-    return rb_mutex_unlock(mutex);
-}
-
-/* (Only the refusal to lock a Mutex tells.) */
-static bool in_handler(const hd_scheduler *scheduler)
-{
-    if (NIL_P(scheduler->runner)) return false;
-    int state = 0;
-    VALUE error = rb_errinfo();
-    rb_protect(lock_and_unlock, probe, &state);
-    if (!state) return false;
-    if (!rb_obj_is_kind_of(rb_errinfo(), rb_eThreadError)) rb_jump_tag(state);
-    rb_set_errinfo(error);
-    return true;
-}
-
-static VALUE go_home(VALUE scheduler)
-{
-    hd_transfer_to(((hd_scheduler *)scheduler)->home);
-    return Qnil;
-}
-
-void hd_make_ordered_fiber(hd_scheduler *scheduler)
-{
-    VALUE options = rb_hash_new(), body = scheduler->order;
-    rb_hash_aset(options, ID2SYM(rb_intern("storage")), scheduler->order_storage);
-    scheduler->order = scheduler->order_storage = Qnil;
-    scheduler->order = rb_funcall_with_block_kw(cFiber, id_new, 1, &options, body, RB_PASS_KEYWORDS);
-}
-
-static VALUE make_at_home(hd_scheduler *scheduler, VALUE body)
-{
-    scheduler->order_storage = rb_funcall(rb_fiber_current(), rb_intern("storage"), 0);
-    scheduler->order = body;
-    hd_park_ready(scheduler, true, go_home, (VALUE)scheduler);
-    VALUE made = scheduler->order;
-    scheduler->order = Qnil;
-    return made;
-}
-
-VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
-{
-    bool at_home = in_handler(scheduler) && scheduler->home_waits && NIL_P(scheduler->order) &&
-                   rb_fiber_current() != scheduler->home;
-    VALUE made = at_home ? make_at_home(scheduler, body) : Qnil;
-    return RTEST(rb_obj_is_fiber(made)) ? made : rb_funcall_with_block(cFiber, id_new, 0, NULL, body);
+    VALUE options = rb_hash_new(), body = scheduler->home.order;
+    rb_hash_aset(options, ID2SYM(rb_intern("storage")), scheduler->home.order_storage);
+    scheduler->home.order = scheduler->home.order_storage = Qnil;
+    scheduler->home.order = rb_funcall_with_block_kw(cFiber, id_new, 1, &options, body, RB_PASS_KEYWORDS);
 }
 
 /* -- home ---------------------------------------------------------------------------------------------------- */
 
-static VALUE run_here(VALUE scheduler)
+static VALUE home_loop(VALUE pointer)
 {
-    hd_run_here((void *)scheduler);
+    hd_scheduler *scheduler = (void *)pointer;
+    const hd_reactor *reactor = &scheduler->reactor;
+    unsigned generation = reactor->generation;
+    scheduler->home.stopped = false;
+    while (reactor->waits.count > 0 && !scheduler->home.stopped) {
+        if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
+        if (RB_UNLIKELY(NIL_P(scheduler->loop.fiber) && !NIL_P(scheduler->home.runner))) make_loop_fiber(scheduler);
+        if (RB_UNLIKELY(!NIL_P(scheduler->home.order))) make_ordered_fiber(scheduler);
+        hd_loop_turn(scheduler, NULL, scheduler->home.fiber);
+        hd_scheduler_check_fork(scheduler);
+        if (reactor->generation != generation) break; /* the child of a fork has nothing to wait for */
+    }
+    if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
     return Qnil;
+}
+
+static VALUE leave_home(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    scheduler->running.root = scheduler->home.fiber;
+    scheduler->home.fiber = scheduler->loop.fiber = Qnil;
+    scheduler->home.waits = scheduler->running.scheduled = false;
+    return Qnil;
+}
+
+/* Turns the loop on this fiber, where no signal handler can come. */
+static VALUE run_here(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    scheduler->home.fiber = scheduler->home.last = rb_fiber_current();
+    scheduler->home.waits = true;
+    return rb_ensure(home_loop, pointer, leave_home, pointer);
 }
 
 static VALUE home_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
@@ -199,9 +169,10 @@ static VALUE home_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
     int state = 0, ignored;
     enter_main_scope(scheduler);
     rb_protect(run_here, (VALUE)scheduler, &state);
+    hd_strikes_drop(scheduler);
     if (!state) return Qnil;
-    VALUE arguments[] = {rb_errinfo(), scheduler->runner};
-    if (is_exception(arguments[0]) && arguments[0] != scheduler->raised) {
+    VALUE arguments[] = {rb_errinfo(), scheduler->home.runner};
+    if (hd_is_exception(arguments[0]) && arguments[0] != scheduler->home.raised) {
         rb_set_errinfo(Qnil);
         rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
         rb_set_errinfo(arguments[0]);
@@ -228,19 +199,28 @@ static VALUE resume_home(VALUE home)
 
 static VALUE forget_runner(VALUE scheduler)
 {
-    ((hd_scheduler *)scheduler)->runner = ((hd_scheduler *)scheduler)->raised = Qnil;
+    ((hd_scheduler *)scheduler)->home.runner = ((hd_scheduler *)scheduler)->home.raised = Qnil;
     return Qnil;
 }
 
-void hd_run_with_signals(hd_scheduler *scheduler)
+static void run_with_signals(hd_scheduler *scheduler)
 {
-    scheduler->runner = rb_fiber_current();
+    scheduler->home.runner = rb_fiber_current();
     VALUE home = make_fiber(home_body, scheduler->self);
     rb_ensure(resume_home, home, forget_runner, (VALUE)scheduler);
     RB_GC_GUARD(home);
 }
 
-void hd_init_interrupts(void)
+void hd_run_until_idle(hd_scheduler *scheduler)
+{
+    if (hd_scheduler_inside(scheduler)) rb_raise(hd_eError, "the scheduler is running already");
+    if (scheduler->thread == rb_thread_main())
+        run_with_signals(scheduler);
+    else
+        run_here((VALUE)scheduler);
+}
+
+void hd_init_home(void)
 {
     id_new = rb_intern("new");
     id_aset = rb_intern("[]=");
@@ -253,6 +233,4 @@ void hd_init_interrupts(void)
     cUncaughtThrow = rb_path2class("UncaughtThrowError");
     rb_gc_register_mark_object(cFiber);
     rb_gc_register_mark_object(cUncaughtThrow);
-    probe = rb_mutex_new();
-    rb_gc_register_mark_object(probe);
 }

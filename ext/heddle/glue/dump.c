@@ -1,7 +1,6 @@
 /* What the fibers of a scheduler wait for, for Heddle.dump. */
 #include <poll.h>
 
-#include "park.h"
 #include "timeout.h"
 
 static const char *const KINDS[] = {
@@ -97,7 +96,7 @@ static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
     return HD_BOOL(rb_thread_interrupted(thread));
 }
 
-void hd_init_report(void)
+void hd_init_dump(void)
 {
     rb_define_private_method(hd_cScheduler, "interrupted?", scheduler_interrupted_p, 1);
     rb_define_private_method(hd_cScheduler, "waits", scheduler_waits, 0);
