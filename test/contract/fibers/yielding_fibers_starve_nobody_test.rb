@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 7 s, 0.8 of a core
+
 require_relative "../../test_helper"
 
 # A fiber that only yields does not starve the others, nor timers, nor I/O.

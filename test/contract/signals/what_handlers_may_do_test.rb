@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 60 s, 0.5 of a core
+
 require_relative "../../test_helper"
 require "support/trap_cases"
 

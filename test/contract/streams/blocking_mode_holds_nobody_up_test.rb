@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 14 s, 0.1 of a core
+
 require "pty"
 require_relative "../../test_helper"
 
