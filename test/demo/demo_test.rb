@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 37 s, 0.3 of a core
+
 require "json"
 require_relative "../test_helper"
 require_relative "answering_server"
