@@ -1,6 +1,7 @@
 /* Thread.handle_interrupt for fibers. Ruby asks its masks when it looks at the pending interrupts of a thread; a
  * timeout or a cancel of a fiber is none of them. Its masks are noted for the calling fiber,
  * too. */
+#include "core_ext.h"
 #include "park.h"
 #include "timeout.h"
 
@@ -141,7 +142,7 @@ static void raise_unmasked(hd_scheduler *scheduler)
 /* (Only a public method can be given the caller's block as it is.) */
 static VALUE call_original(int argc, const VALUE *argv)
 {
-    return rb_funcall_passing_block(rb_cThread, rb_intern("__heddle_handle_interrupt"), argc, argv);
+    return rb_funcall_passing_block(rb_cThread, HD_KEPT("handle_interrupt"), argc, argv);
 }
 
 static VALUE call_with_masks(VALUE object)

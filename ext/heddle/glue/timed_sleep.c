@@ -13,6 +13,7 @@ struct hd_timed_sleep {
     hd_scheduler *scheduler;
     VALUE self, fiber, condition; /* condition: nil for Mutex#sleep */
     VALUE mutex, struck, later; /* what came while the fiber locked it again, and what came after that; or nil */
+    ID kept;             /* Ruby's own method */
     VALUE outer;         /* what the fiber had for id_locks_again before */
     int argc;
     VALUE *argv;
@@ -40,7 +41,7 @@ void hd_timed_sleep_ended(hd_timed_sleep *sleep, bool timed_out)
 static VALUE call_original(VALUE pointer)
 {
     hd_timed_sleep *sleep = (void *)pointer;
-    return hd_call_original(sleep->self, sleep->argc, sleep->argv, RB_NO_KEYWORDS);
+    return rb_funcallv(sleep->self, sleep->kept, sleep->argc, sleep->argv);
 }
 
 typedef struct {
@@ -82,12 +83,12 @@ static VALUE forget(VALUE pointer)
     return Qnil;
 }
 
-static VALUE timed(VALUE self, int argc, VALUE *argv, int timeout_index, VALUE condition)
+static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index, VALUE condition)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
-    if (!scheduler) return hd_call_original(self, argc, argv, RB_NO_KEYWORDS);
-    hd_timed_sleep sleep = {.scheduler = scheduler, .self = self, .fiber = rb_fiber_current(), .condition = condition,
+    if (!scheduler) return rb_funcallv(self, kept, argc, argv);
+    hd_timed_sleep sleep = {.scheduler = scheduler, .self = self, .kept = kept, .fiber = rb_fiber_current(), .condition = condition,
                             .mutex = NIL_P(condition) ? self : argv[0], .struck = Qnil, .later = Qnil,
                             .argc = argc, .argv = argv};
     sleep.outer = rb_attr_get(sleep.fiber, id_locks_again);
@@ -106,15 +107,15 @@ static VALUE timed(VALUE self, int argc, VALUE *argv, int timeout_index, VALUE c
 /* In place of Thread::Mutex#sleep. */
 static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
 {
-    return timed(mutex, argc, argv, 0, Qnil);
+    return timed(mutex, HD_KEPT("sleep"), argc, argv, 0, Qnil);
 }
 
 /* In place of Thread::ConditionVariable#wait, which does without the method Mutex#sleep since 4.0. */
 static VALUE condition_wait(int argc, VALUE *argv, VALUE condition)
 {
     if (argc < 1 || !RTEST(rb_obj_is_kind_of(argv[0], cMutex)))
-        return hd_call_original(condition, argc, argv, RB_PASS_CALLED_KEYWORDS);
-    return timed(condition, argc, argv, 1, condition);
+        return rb_funcallv_kw(condition, HD_KEPT("wait"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    return timed(condition, HD_KEPT("wait"), argc, argv, 1, condition);
 }
 
 void hd_init_timed_sleep(void)
