@@ -34,12 +34,11 @@ module Heddle
     def run(backend: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
-      case Fiber.scheduler
-      when nil then Scheduler.run(backend:, &block)
-      when Scheduler then run_nested(backend, &block)
-      else raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
-                        "run Heddle in a thread of its own, or before that scheduler is set"
-      end
+      return run_nested(backend, &block) if Scheduler.of_thread
+      return Scheduler.run(backend:, &block) unless Fiber.scheduler
+
+      raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
+                   "run Heddle in a thread of its own, or before that scheduler is set"
     end
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.

@@ -25,12 +25,6 @@ module Heddle
       end
     end
 
-    # @private The scheduler of which a blocking fiber runs, which Fiber.current_scheduler does not tell.
-    def self.of_blocking_fiber
-      scheduler = Fiber.scheduler
-      scheduler if scheduler.is_a?(Scheduler) && scheduler.__send__(:own_fiber?)
-    end
-
     # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more once
     # the process has had a second one.)
     def self.all
@@ -138,8 +132,7 @@ module Heddle
     # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
     def go_on_in_child(home)
       loop do
-        own = Fiber.scheduler
-        homes = [(own.last_home if own.is_a?(Scheduler)), last_home, home]
+        homes = [Scheduler.of_thread&.last_home, last_home, home]
         homes.find { |fiber| fiber&.alive? }.transfer
       end
     end

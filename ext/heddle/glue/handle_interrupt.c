@@ -1,6 +1,7 @@
 /* See handle_interrupt.h. */
 #include "handle_interrupt.h"
 
+#include "core_ext.h"
 #include "interrupt_mask.h"
 #include "strike.h"
 
@@ -12,7 +13,7 @@ static void raise_unmasked(hd_scheduler *scheduler)
 /* (Only a public method can be given the caller's block as it is.) */
 static VALUE call_original(int argc, const VALUE *argv)
 {
-    return rb_funcall_passing_block(rb_cThread, rb_intern("__heddle_handle_interrupt"), argc, argv);
+    return rb_funcall_passing_block(rb_cThread, HD_KEPT("handle_interrupt"), argc, argv);
 }
 
 static VALUE call_masked(VALUE pointer)

@@ -205,6 +205,7 @@ static VALUE hook_yield(VALUE self)
 
 typedef struct {
     VALUE fiber;
+    ID kept; /* Ruby's own method */
     int argc;
     VALUE *argv;
     int keywords;
@@ -213,19 +214,29 @@ typedef struct {
 static VALUE call_original(VALUE pointer)
 {
     original_call *call = (void *)pointer;
-    return hd_call_original(call->fiber, call->argc, call->argv, call->keywords);
+    return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
 /* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
-static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
+static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
-    original_call call = {fiber, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
+    original_call call = {fiber, kept, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
     return run_instead(scheduler, true, call_original, (VALUE)&call);
+}
+
+static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("raise"), argc, argv);
+}
+
+static VALUE fiber_kill(VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("kill"), 0, NULL);
 }
 
 void hd_init_hooks_fiber(void)
@@ -240,6 +251,6 @@ void hd_init_hooks_fiber(void)
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
-    rb_define_method(extension, "raise", fiber_raise_or_kill, -1);
-    rb_define_method(extension, "kill", fiber_raise_or_kill, -1);
+    rb_define_method(extension, "raise", fiber_raise, -1);
+    rb_define_method(extension, "kill", fiber_kill, 0);
 }

@@ -26,7 +26,7 @@ hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler)
 static VALUE call_original(VALUE pointer)
 {
     hd_mutex_sleep *sleep = (void *)pointer;
-    return hd_call_original(sleep->self, sleep->argc, sleep->argv, RB_NO_KEYWORDS);
+    return rb_funcallv(sleep->self, sleep->kept, sleep->argc, sleep->argv);
 }
 
 static VALUE wait_for_lock(VALUE pointer)
@@ -55,12 +55,12 @@ bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex)
     return true;
 }
 
-static VALUE timed(VALUE self, int argc, VALUE *argv, int timeout_index, VALUE condition)
+static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index, VALUE condition)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler) return hd_call_original(self, argc, argv, RB_NO_KEYWORDS);
+    if (!scheduler) return rb_funcallv(self, kept, argc, argv);
     bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
-    hd_mutex_sleep sleep = {.self = self, .condition = condition, .mutex = NIL_P(condition) ? self : argv[0],
+    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .mutex = NIL_P(condition) ? self : argv[0],
                             .struck = Qnil, .later = Qnil, .argc = argc, .argv = argv,
                             .sleeps = limited || !NIL_P(condition)};
     VALUE fiber = rb_fiber_current();
@@ -78,15 +78,15 @@ static VALUE timed(VALUE self, int argc, VALUE *argv, int timeout_index, VALUE c
 /* In place of Thread::Mutex#sleep. */
 static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
 {
-    return timed(mutex, argc, argv, 0, Qnil);
+    return timed(mutex, HD_KEPT("sleep"), argc, argv, 0, Qnil);
 }
 
 /* In place of Thread::ConditionVariable#wait, which does without the method Mutex#sleep since 4.0. */
 static VALUE condition_wait(int argc, VALUE *argv, VALUE condition)
 {
     if (argc < 1 || !RTEST(rb_obj_is_kind_of(argv[0], cMutex)))
-        return hd_call_original(condition, argc, argv, RB_PASS_CALLED_KEYWORDS);
-    return timed(condition, argc, argv, 1, condition);
+        return rb_funcallv_kw(condition, HD_KEPT("wait"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    return timed(condition, HD_KEPT("wait"), argc, argv, 1, condition);
 }
 
 void hd_init_mutex_sleep(void)

@@ -8,6 +8,7 @@ typedef struct {
     hd_frame frame;
     VALUE self, condition;      /* condition: nil for Mutex#sleep */
     VALUE mutex, struck, later; /* what came while the fiber locked it again, and what came after that; or nil */
+    ID kept; /* Ruby's own method */
     int argc;
     VALUE *argv;
     bool sleeps;    /* it is about to call kernel_sleep, and has an answer to give */

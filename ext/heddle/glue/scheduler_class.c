@@ -194,11 +194,36 @@ static VALUE scheduler_inside_p(VALUE self)
     return HD_BOOL(hd_scheduler_inside(hd_scheduler_get(self)));
 }
 
-/* Does one of its own fibers run, or one that such a fiber has resumed? */
-static VALUE scheduler_own_fiber_p(VALUE self)
+static VALUE own_or_nil(VALUE scheduler)
 {
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    return HD_BOOL(scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current());
+    return rb_typeddata_is_kind_of(scheduler, &hd_scheduler_type) ? scheduler : Qnil;
+}
+
+/* @return [Heddle::Scheduler, nil] the one with which the fiber that runs may wait; nil in a blocking fiber, and where
+ *   there is no scheduler or one of another kind */
+static VALUE scheduler_s_current(VALUE class)
+{
+    (void)class;
+    return own_or_nil(rb_fiber_scheduler_current());
+}
+
+/* @private
+ * @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
+static VALUE scheduler_s_of_thread(VALUE class)
+{
+    (void)class;
+    return own_or_nil(rb_fiber_scheduler_get());
+}
+
+/* @private
+ * @return [Heddle::Scheduler, nil] the one of this thread, if one of its fibers runs or one that such a fiber has
+ *   resumed: what .current does not say of a blocking fiber */
+static VALUE scheduler_s_of_blocking_fiber(VALUE class)
+{
+    (void)class;
+    const hd_scheduler *scheduler = hd_scheduler_of_thread();
+    bool own = scheduler && scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current();
+    return own ? scheduler->self : Qnil;
 }
 
 /* @private
@@ -373,6 +398,9 @@ static VALUE scheduler_without_masks(VALUE self)
 void hd_init_scheduler_class(void)
 {
     rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
+    rb_define_singleton_method(hd_cScheduler, "current", scheduler_s_current, 0);
+    rb_define_singleton_method(hd_cScheduler, "of_thread", scheduler_s_of_thread, 0);
+    rb_define_singleton_method(hd_cScheduler, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
     rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
@@ -383,7 +411,6 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
-    rb_define_private_method(hd_cScheduler, "own_fiber?", scheduler_own_fiber_p, 0);
     rb_define_method(hd_cScheduler, "last_home", scheduler_last_home, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

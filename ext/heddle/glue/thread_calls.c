@@ -40,18 +40,19 @@ static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
 {
     enum { ARGUMENTS_MAX = 4 };
     hd_scheduler *scheduler = hd_scheduler_in(thread);
-    if (!scheduler || argc > ARGUMENTS_MAX) return hd_call_original(thread, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    ID kept = HD_KEPT("raise");
+    if (!scheduler || argc > ARGUMENTS_MAX) return rb_funcallv_kw(thread, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE given[ARGUMENTS_MAX + 1] = {Qnil}, sent[2];
     if (argc) memcpy(given, argv, (size_t)argc * sizeof(VALUE));
     int count = argc;
     VALUE cause = take_cause(&count, given);
-    if (argc && !count) return hd_call_original(thread, argc, argv, RB_PASS_CALLED_KEYWORDS); /* ArgumentError */
+    if (argc && !count) return rb_funcallv_kw(thread, kept, argc, argv, RB_PASS_CALLED_KEYWORDS); /* ArgumentError */
     sent[0] = count ? rb_make_exception(count, given) : rb_exc_new(rb_eRuntimeError, NULL, 0);
     note_sent(scheduler, sent[0]);
-    if (RB_UNDEF_P(cause)) return hd_call_original(thread, 1, sent, RB_NO_KEYWORDS);
+    if (RB_UNDEF_P(cause)) return rb_funcallv(thread, kept, 1, sent);
     sent[1] = rb_hash_new();
     rb_hash_aset(sent[1], ID2SYM(rb_intern("cause")), cause);
-    return hd_call_original(thread, 2, sent, RB_PASS_KEYWORDS);
+    return rb_funcallv_kw(thread, kept, 2, sent, RB_PASS_KEYWORDS);
 }
 
 /* In sleep, or in ConditionVariable#wait. */
@@ -71,11 +72,18 @@ static void wake_main(VALUE thread)
     if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK);
 }
 
-/* In place of Thread#wakeup and #run. */
+/* In place of Thread#wakeup. */
 static VALUE wakeup(VALUE thread)
 {
     wake_main(thread);
-    return hd_call_original(thread, 0, NULL, RB_NO_KEYWORDS);
+    return rb_funcallv(thread, HD_KEPT("wakeup"), 0, NULL);
+}
+
+/* In place of Thread#run. */
+static VALUE run(VALUE thread)
+{
+    wake_main(thread);
+    return rb_funcallv(thread, HD_KEPT("run"), 0, NULL);
 }
 
 /* In place of Thread.stop. Ruby asks no scheduler: all the fibers of the thread would stand still. */
@@ -83,7 +91,7 @@ static VALUE stop(VALUE thread_class)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler) || !hd_scheduler_of_thread() || rb_thread_alone())
-        return hd_call_original(thread_class, 0, NULL, RB_NO_KEYWORDS);
+        return rb_funcallv(thread_class, HD_KEPT("stop"), 0, NULL);
     rb_fiber_scheduler_kernel_sleep(scheduler, Qnil);
     return Qnil;
 }
@@ -98,6 +106,6 @@ void hd_init_thread_calls(void)
     VALUE calls = rb_define_module_under(core_ext, "ThreadCalls");
     rb_define_method(calls, "raise", thread_raise, -1);
     rb_define_method(calls, "wakeup", wakeup, 0);
-    rb_define_method(calls, "run", wakeup, 0);
+    rb_define_method(calls, "run", run, 0);
     rb_define_method(rb_define_module_under(core_ext, "ThreadStop"), "stop", stop, 0);
 }

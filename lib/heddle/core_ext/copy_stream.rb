@@ -87,9 +87,8 @@ module Heddle
 
       # @private
       def copy_stream(source, destination, length = nil, offset = nil)
-        scheduler = Fiber.current_scheduler
-        plain = scheduler.is_a?(Scheduler) &&
-                [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
+        scheduler = Scheduler.current
+        plain = scheduler && [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
         return __heddle_copy_stream(source, destination, length, offset) unless plain
 
         CopyStream.open(source, File::RDONLY) do |from|
@@ -145,7 +144,7 @@ module Heddle
             total += count
             return total if count < part || total == length
 
-            Fiber.current_scheduler.yield unless BY_WORKER
+            Scheduler.current.yield unless BY_WORKER
           end
         end
       end

@@ -44,7 +44,7 @@ module Heddle
       # Yields the arguments with the FIFOs opened, if there are any.
       def self.open(arguments)
         options = arguments.last
-        return unless options.is_a?(Hash) && Fiber.current_scheduler.is_a?(Scheduler)
+        return unless options.is_a?(Hash) && Scheduler.current
 
         fifos = options.select { |key, target| key != :chdir && fifo?(target) }
         return if fifos.empty?
@@ -60,7 +60,7 @@ module Heddle
 
       def self.fifo?(target)
         path = target.is_a?(Array) ? target.first : target
-        path.is_a?(String) && Fiber.current_scheduler.__send__(:known_kind, path) == :fifo
+        path.is_a?(String) && Scheduler.current.__send__(:known_kind, path) == :fifo
       end
       private_class_method :fifo?
 

@@ -9,8 +9,8 @@ module Heddle
       # Runs the block, which opens +path+, or +fifo+ where that leads to one, or +large+ where the kernel knows that it
       # is a large file, or +other+ for a file that may take time.
       def self.open(path, arguments, options, fifo:, large: nil, other: nil, &block)
-        scheduler = Fiber.current_scheduler
-        return yield unless scheduler.is_a?(Scheduler)
+        scheduler = Scheduler.current
+        return yield unless scheduler
 
         kind = scheduler.__send__(:known_kind, path)
         return fifo ? fifo.call : yield if kind == :fifo
@@ -32,7 +32,7 @@ module Heddle
 
       # The descriptor of a FIFO that a thread of the pool has opened.
       def self.descriptor_of_fifo(path, flags)
-        scheduler = Fiber.current_scheduler
+        scheduler = Scheduler.current
         work = lambda do
           result = scheduler.__send__(:open_descriptor, path, flags)
           redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?

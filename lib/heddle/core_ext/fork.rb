@@ -22,7 +22,7 @@ module Heddle
 
       # @private
       def self.forget_scheduler
-        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+        Fiber.set_scheduler(nil) if Scheduler.of_thread
       end
     end
   end

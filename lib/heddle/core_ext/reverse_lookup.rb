@@ -77,10 +77,7 @@ module Heddle
         # @param flags [Integer, nil] of getnameinfo
         # @return [Scheduler, nil] that can wait for the name; nil: Ruby itself does it, or no resolver is needed
         def scheduler_for(flags)
-          scheduler = Fiber.current_scheduler
-          return unless scheduler.is_a?(Scheduler)
-
-          scheduler if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
+          Scheduler.current if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
         end
 
         # Runs the block, which asks for a name by itself, on a thread of the pool; on the spot where Ruby would have to

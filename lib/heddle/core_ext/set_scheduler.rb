@@ -6,7 +6,7 @@ module Heddle
     module SetScheduler
       # @private
       def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's own
-        if Fiber.scheduler.is_a?(Scheduler) && Fiber.scheduler.__send__(:inside?)
+        if Scheduler.of_thread&.__send__(:inside?)
           raise Error, "Heddle runs on this thread: set another scheduler in a thread of its own, or after Heddle.run"
         end
 

@@ -9,10 +9,8 @@ module Heddle
     module TimeoutBlock
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
-        scheduler = Fiber.current_scheduler || (blocking = Scheduler.of_blocking_fiber)
-        if scheduler.nil? || !(scheduler.is_a?(Scheduler) && block_given? && TimeoutBlock.positive?(sec))
-          return __heddle_timeout(sec, klass, message, &)
-        end
+        scheduler = Scheduler.current || (blocking = Scheduler.of_blocking_fiber)
+        return __heddle_timeout(sec, klass, message, &) unless scheduler && block_given? && TimeoutBlock.positive?(sec)
 
         scheduler.timeout_after(sec, klass, message || "execution expired", !blocking.nil?, &)
       end
