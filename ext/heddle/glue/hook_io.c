@@ -137,7 +137,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 static VALUE release_job(VALUE job)
 {
-    hd_worker_release((hd_job *)job);
+    hd_job_release((hd_job *)job);
     return Qnil;
 }
 
@@ -171,10 +171,10 @@ static VALUE flush_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
     hd_transfer_job *job = ((void **)pointer)[1];
-    if (hd_worker_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
+    if (hd_job_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
     VALUE first = Qnil;
     int struck = 0;
-    for (int state; !hd_worker_finished(&job->job);) {
+    for (int state; !hd_job_finished(&job->job);) {
         rb_protect(await_job, pointer, &state);
         if (state) struck = state;
         if (state && NIL_P(first)) first = rb_errinfo();
@@ -190,7 +190,7 @@ static VALUE flush_result(VALUE pointer)
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
     hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from);
-    if (!job) return hd_transfer_here(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_transfer_blocking(call->direction, call->fd, bytes, size, from);
     void *arguments[] = {call, job};
     return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
 }

@@ -52,7 +52,7 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
 static bool resolved_here(hd_resolve_job *job)
 {
     if (!hd_hosts_file_answers(job->host, job->family)) return false;
-    hd_worker_run_here(&job->job);
+    hd_job_run_inline(&job->job);
     return true;
 }
 
@@ -77,7 +77,7 @@ static VALUE resolve(VALUE pointer)
 
 static VALUE release(VALUE pointer)
 {
-    hd_worker_release(&((resolution *)pointer)->job->job);
+    hd_job_release(&((resolution *)pointer)->job->job);
     return Qnil;
 }
 
@@ -97,7 +97,6 @@ static VALUE hook_address_resolve(VALUE self, VALUE host)
 typedef struct {
     hd_resolve_job *job; /* NULL when released */
     VALUE scheduler;     /* its inbox must outlive the job */
-    unsigned fork_generation;
 } lookup;
 
 static void lookup_mark(void *pointer)
@@ -107,8 +106,7 @@ static void lookup_mark(void *pointer)
 
 static void drop(lookup *lookup)
 {
-    /* In the child of a fork the job is the parent's; see worker.h. */
-    if (lookup->job && lookup->fork_generation == hd_fork_generation) hd_worker_release(&lookup->job->job);
+    if (lookup->job) hd_job_release(&lookup->job->job);
     lookup->job = NULL;
 }
 
@@ -143,7 +141,7 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
     hd_resolve_job *job = hd_resolve_job_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
-    if (hd_worker_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
+    if (hd_job_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
     return job;
 }
 
@@ -153,7 +151,6 @@ static VALUE lookup_new(VALUE scheduler, hd_resolve_job *job)
     lookup *created;
     VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
     created->scheduler = scheduler;
-    created->fork_generation = hd_fork_generation;
     created->job = job;
     return object;
 }
@@ -179,7 +176,7 @@ typedef struct {
 /* Is there one address, and can Ruby take it for a host? */
 static bool only_address_p(hd_resolve_job *job)
 {
-    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return false;
+    if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
     const hd_address *only = &job->addresses[0];
     int family = only->address.any.sa_family;
     return family == AF_INET || (family == AF_INET6 && !only->address.ipv6.sin6_scope_id);
@@ -217,7 +214,7 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
     hd_timeouts_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
-    if (!hd_worker_finished(job)) {
+    if (!hd_job_finished(job)) {
         finding.object = lookup_new(self, finding.job);
         rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
     }
@@ -226,7 +223,7 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
     if (finding.object)
         drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
     else
-        hd_worker_release(job);
+        hd_job_release(job);
     RB_GC_GUARD(finding.object);
     return host_and_port(&only);
 }
@@ -244,7 +241,7 @@ static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE
 /* @private @return [Boolean] has the resolver answered? */
 static VALUE lookup_finished(VALUE self)
 {
-    return hd_worker_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
+    return hd_job_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
 }
 
 /* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
@@ -252,7 +249,7 @@ static VALUE lookup_addresses(VALUE self)
 {
     hd_resolve_job *job = lookup_get(self)->job;
     VALUE list = rb_ary_new();
-    if (!hd_worker_finished(&job->job)) return list;
+    if (!hd_job_finished(&job->job)) return list;
     for (size_t i = 0; i < job->count; i++)
         rb_ary_push(list, rb_str_new(job->addresses[i].address.bytes, job->addresses[i].length));
     return list;
@@ -262,7 +259,7 @@ static VALUE lookup_addresses(VALUE self)
 static VALUE lookup_error(VALUE self, VALUE reason)
 {
     hd_resolve_job *job = lookup_get(self)->job;
-    if (!hd_worker_finished(&job->job) || !job->error) return Qnil;
+    if (!hd_job_finished(&job->job) || !job->error) return Qnil;
     return error_of(job, StringValueCStr(reason));
 }
 

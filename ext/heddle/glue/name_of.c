@@ -9,7 +9,6 @@ typedef struct {
     hd_scheduler *scheduler;
     hd_reverse_job *job;
     VALUE host; /* for reports */
-    unsigned fork_generation;
 } reversal;
 
 static VALUE reverse(VALUE pointer)
@@ -23,8 +22,7 @@ static VALUE reverse(VALUE pointer)
 
 static VALUE release(VALUE pointer)
 {
-    reversal *reversal = (void *)pointer;
-    if (reversal->fork_generation == hd_fork_generation) hd_worker_release(&reversal->job->job);
+    hd_job_release(&((reversal *)pointer)->job->job);
     return Qnil;
 }
 
@@ -54,7 +52,7 @@ static VALUE scheduler_name_of(VALUE self, VALUE sockaddr, VALUE flags)
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;
-    reversal reversal = {.scheduler = hd_scheduler_ready(self), .fork_generation = hd_fork_generation};
+    reversal reversal = {.scheduler = hd_scheduler_ready(self)};
     reversal.host = hd_numeric_host(&address);
     reversal.job = hd_reverse_job_new(&address, number);
     if (!reversal.job) rb_memerror();

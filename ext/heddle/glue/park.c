@@ -244,7 +244,7 @@ static VALUE unpark(VALUE pointer)
     parking->scheduler->root = (VALUE)parking->wait.root;
     parking->scheduler->root_scheduled = parking->wait.scheduled;
     disarm(parking);
-    for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], NULL);
+    for (size_t i = 0; i < parking->jobs_count; i++) hd_job_set_wait(parking->jobs[i], NULL);
     hd_wait_end(&parking->wait);
     /* Woken with a lock or an item, but a Fiber#raise, a kill or an interrupt was faster. */
     bool unblocked = parking->wait.wake == HD_WOKEN_BY_UNBLOCK && !hd_wait_void(&parking->wait);
@@ -343,7 +343,7 @@ static int park_armed(parking *parking, hd_wait_kind kind, VALUE subject, int64_
         unpark((VALUE)parking);
         return error;
     }
-    for (size_t i = 0; i < parking->jobs_count; i++) hd_worker_watch(parking->jobs[i], &parking->wait);
+    for (size_t i = 0; i < parking->jobs_count; i++) hd_job_set_wait(parking->jobs[i], &parking->wait);
     return finish(parking) == HD_WOKEN_BY_TIMEOUT ? 0 : 1;
 }
 
@@ -377,7 +377,7 @@ int hd_park_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t de
 
 static void *run_job(void *job)
 {
-    hd_worker_run_here(job);
+    hd_job_run_inline(job);
     return job;
 }
 
@@ -391,7 +391,7 @@ void hd_park_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
 {
     parking parking = {.scheduler = scheduler};
     begin(&parking, HD_WAIT_FOR_WORKER, subject, HD_NO_DEADLINE);
-    if (hd_worker_submit(job, &scheduler->inbox, &parking.wait) == 0) {
+    if (hd_job_submit(job, &scheduler->inbox, &parking.wait) == 0) {
         finish(&parking);
     }
     else {

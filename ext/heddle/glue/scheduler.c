@@ -1,7 +1,6 @@
 /* The class Heddle::Scheduler: its memory, the GC's view of it, opening and closing. */
 #include "scheduler.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "interrupt_mask.h"
@@ -10,13 +9,6 @@
 #include "timeout.h"
 
 VALUE hd_cScheduler;
-
-unsigned hd_fork_generation;
-
-static void after_fork_in_child(void)
-{
-    hd_fork_generation++;
-}
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
 
@@ -44,7 +36,7 @@ hd_map *hd_io_table(void)
         table->fork_generation = hd_fork_generation;
         rb_ractor_local_storage_ptr_set(io_table_key, table);
     }
-    if (table->fork_generation != hd_fork_generation) { /* its records were on the stacks of the parent's fibers */
+    if (hd_forked_since(table->fork_generation)) { /* its records were on the stacks of the parent's fibers */
         hd_map_forget(&table->map);
         table->fork_generation = hd_fork_generation;
     }
@@ -82,7 +74,7 @@ static void scheduler_mark(void *pointer)
     rb_gc_mark(scheduler->quick);
     hd_interrupt_mask_mark(scheduler);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
-    if (scheduler->fork_generation != hd_fork_generation) return;
+    if (hd_forked_since(scheduler->reactor.generation)) return;
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
     if (scheduler->timeouts.buckets) hd_timeouts_mark(scheduler);
 }
@@ -91,9 +83,9 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
-    if (scheduler->fork_generation == hd_fork_generation && hd_node_linked(&scheduler->watch_node))
+    if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->watch_node))
         hd_node_remove(&scheduler->watch_node);
-    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
+    hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
     hd_map_free(&scheduler->timeouts);
     free(scheduler->mask_kinds);
@@ -126,9 +118,8 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->runner = scheduler->raised = scheduler->sent = Qnil;
     scheduler->fatal = scheduler->ended = scheduler->pending = scheduler->loop = scheduler->quick = Qnil;
     scheduler->order = scheduler->order_storage = Qnil;
-    scheduler->fork_generation = hd_fork_generation;
     hd_node_init(&scheduler->watch_node);
-    if (hd_reactor_init(&scheduler->reactor, NULL) < 0 || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
+    if (hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation) < 0 || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fiber_body = hd_fiber_body(self);
     return self;
@@ -138,8 +129,7 @@ static VALUE scheduler_alloc(VALUE class)
 
 static void forget_parent(hd_scheduler *scheduler)
 {
-    hd_reactor_close(&scheduler->reactor, true);
-    hd_reactor_forget(&scheduler->reactor);
+    hd_reactor_forget(&scheduler->reactor, hd_fork_generation);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_map_forget(&scheduler->timeouts);
     scheduler->expired = scheduler->masks = scheduler->mask_kinds_count = 0;
@@ -149,12 +139,11 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->order = scheduler->order_storage = Qnil;
     scheduler->home_waits = scheduler->root_scheduled = false;
     scheduler->check_interrupts = scheduler->interrupted = false;
-    scheduler->fork_generation = hd_fork_generation;
 }
 
 void hd_scheduler_check_fork(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->fork_generation != hd_fork_generation)) forget_parent(scheduler);
+    if (RB_UNLIKELY(hd_forked_since(scheduler->reactor.generation))) forget_parent(scheduler);
 }
 
 hd_scheduler *hd_scheduler_get(VALUE self)
@@ -369,7 +358,7 @@ static VALUE close_reactor(VALUE self)
     scheduler->closed = true;
     hd_thread_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
-    hd_reactor_close(&scheduler->reactor, false);
+    hd_reactor_close(&scheduler->reactor);
     return Qnil;
 }
 
@@ -474,7 +463,6 @@ static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 void hd_init_scheduler(void)
 {
     io_table_key = rb_ractor_local_storage_ptr_newkey(&io_table_type);
-    pthread_atfork(NULL, NULL, after_fork_in_child);
     rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
     hd_cScheduler = rb_define_class_under(hd_mHeddle, "Scheduler", rb_cObject);
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);

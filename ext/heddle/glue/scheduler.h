@@ -4,6 +4,7 @@
 
 #include "../core/reactor.h"
 #include "../os/backends.h"
+#include "../os/fork.h"
 #include "../os/worker.h"
 #include "compat.h"
 
@@ -35,7 +36,6 @@ typedef struct hd_scheduler {
     hd_node watch_node;        /* in the list of those that have had a timeout; see watch.c */
     struct hd_timed_sleep *timed_sleep; /* a Mutex#sleep that is about to call kernel_sleep, or NULL */
     struct hd_line *line;      /* who waits at the queue that was last asked for, or NULL; see hand_over.c */
-    unsigned fork_generation;
     VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
     int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
     unsigned starts;       /* fibers started so far */
@@ -53,9 +53,6 @@ typedef struct hd_scheduler {
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
-
-/* How often this process has been forked off since the extension was loaded. */
-extern unsigned hd_fork_generation;
 
 /* Notices that this process is the child of a fork, and cleans the scheduler for it. */
 void hd_scheduler_check_fork(hd_scheduler *scheduler);

@@ -55,7 +55,7 @@ static watch *get_watch(void)
         start_anew(watch);
         rb_ractor_local_storage_ptr_set(watch_key, watch);
     }
-    if (watch->fork_generation != hd_fork_generation) start_anew(watch); /* the thread is the parent's */
+    if (hd_forked_since(watch->fork_generation)) start_anew(watch); /* the thread is the parent's */
     return watch;
 }
 

@@ -27,7 +27,7 @@ static void keep(hd_resolve_job *resolve, const struct addrinfo *list)
     }
 }
 
-static void run(hd_job *job)
+static void look_up(hd_job *job)
 {
     hd_resolve_job *resolve = (hd_resolve_job *)job;
     /* One socket type, or every address would come back three times. */
@@ -58,7 +58,7 @@ static bool same(const hd_job *job, const hd_job *other)
     return one->family == two->family && equal(one->host, two->host) && equal(one->service, two->service);
 }
 
-static void share(hd_job *job, const hd_job *other)
+static void copy_result(hd_job *job, const hd_job *other)
 {
     hd_resolve_job *mine = (hd_resolve_job *)job;
     const hd_resolve_job *result = (const hd_resolve_job *)other;
@@ -92,16 +92,14 @@ static hd_pool pool_for(int family)
     }
 }
 
+static const hd_job_type address_lookup = {.run = look_up, .free = release, .same = same, .copy_result = copy_result};
+
 hd_resolve_job *hd_resolve_job_new(const char *host, const char *service, int family)
 {
     size_t host_size = size_of(host), service_size = size_of(service);
     hd_resolve_job *resolve = calloc(1, sizeof(*resolve) + host_size + service_size);
     if (!resolve) return NULL;
-    resolve->job.pool = pool_for(family);
-    resolve->job.run = run;
-    resolve->job.free = release;
-    resolve->job.same = same;
-    resolve->job.share = share;
+    hd_job_init(&resolve->job, &address_lookup, pool_for(family));
     resolve->family = family;
     resolve->host = copy(resolve->texts, host, host_size);
     resolve->service = copy(resolve->texts + host_size, service, service_size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void run(hd_job *job)
+static void look_up(hd_job *job)
 {
     hd_reverse_job *reverse = (hd_reverse_job *)job;
     reverse->error = getnameinfo(&reverse->address.address.any, reverse->address.length, reverse->host,
@@ -25,7 +25,7 @@ static bool same(const hd_job *job, const hd_job *other)
            memcmp(one->address.address.bytes, two->address.address.bytes, one->address.length) == 0;
 }
 
-static void share(hd_job *job, const hd_job *other)
+static void copy_result(hd_job *job, const hd_job *other)
 {
     hd_reverse_job *mine = (hd_reverse_job *)job;
     const hd_reverse_job *result = (const hd_reverse_job *)other;
@@ -35,15 +35,13 @@ static void share(hd_job *job, const hd_job *other)
     memcpy(mine->service, result->service, sizeof(mine->service));
 }
 
+static const hd_job_type name_lookup = {.run = look_up, .free = release, .same = same, .copy_result = copy_result};
+
 hd_reverse_job *hd_reverse_job_new(const hd_address *address, int flags)
 {
     hd_reverse_job *reverse = calloc(1, sizeof(*reverse));
     if (!reverse) return NULL;
-    reverse->job.pool = HD_POOL_LOOKUPS;
-    reverse->job.run = run;
-    reverse->job.free = release;
-    reverse->job.same = same;
-    reverse->job.share = share;
+    hd_job_init(&reverse->job, &name_lookup, HD_POOL_LOOKUPS);
     reverse->address = *address;
     reverse->flags = flags;
     return reverse;

@@ -90,18 +90,18 @@ ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size
     return moved;
 }
 
-static ssize_t transfer_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+static ssize_t call_kernel(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
 {
     if (offset == HD_NO_OFFSET) return direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
     return direction == HD_READ ? pread(fd, bytes, size, offset) : pwrite(fd, bytes, size, offset);
 }
 
-ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+ssize_t hd_transfer_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
 {
     ssize_t moved;
     if (size > COPY_MAX) size = COPY_MAX;
     do {
-        moved = transfer_blocking(direction, fd, bytes, size, offset);
+        moved = call_kernel(direction, fd, bytes, size, offset);
     } while (moved < 0 && errno == EINTR);
     return moved < 0 ? -errno : moved;
 }
@@ -109,29 +109,30 @@ ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t siz
 static void run(hd_job *job)
 {
     hd_transfer_job *transfer = (hd_transfer_job *)job;
-    transfer->result =
-        hd_transfer_here(transfer->direction, transfer->fd, transfer->bytes, transfer->size, transfer->offset);
+    transfer->result = hd_transfer_blocking(transfer->direction, transfer->fd.number, transfer->bytes, transfer->size,
+                                            transfer->offset);
 }
 
 static void release(hd_job *job)
 {
-    close(((hd_transfer_job *)job)->fd);
+    hd_private_fd_close(&((hd_transfer_job *)job)->fd);
     free(job);
 }
+
+static const hd_job_type transfer_type = {.run = run, .free = release};
 
 hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
     if (size > COPY_MAX) size = COPY_MAX; /* a short transfer; the caller comes again */
     hd_transfer_job *transfer = malloc(sizeof(*transfer) + size);
-    if (!transfer) return NULL;
-    memset(transfer, 0, sizeof(*transfer));
-    transfer->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (transfer->fd < 0) {
+    int own_fd = transfer ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own_fd < 0) {
         free(transfer);
         return NULL;
     }
-    transfer->job.run = run;
-    transfer->job.free = release;
+    memset(transfer, 0, sizeof(*transfer));
+    hd_job_init(&transfer->job, &transfer_type, HD_POOL_FILES);
+    hd_private_fd_own(&transfer->fd, own_fd);
     transfer->direction = direction;
     transfer->offset = offset;
     transfer->size = size;

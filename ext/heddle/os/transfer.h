@@ -27,7 +27,7 @@ int64_t hd_transfer_patience(int fd);
 typedef struct {
     hd_job job;
     hd_direction direction;
-    int fd; /* a duplicate: the number may be closed and reused while the worker runs */
+    hd_private_fd fd; /* a duplicate: the number may be closed and reused while the worker runs */
     off_t offset;
     size_t size;
     ssize_t result; /* bytes or -errno */
@@ -38,6 +38,6 @@ typedef struct {
 hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset);
 
 /* The same on the calling thread, which it may hold up. Bytes moved or -errno. */
-ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t size, off_t offset);
+ssize_t hd_transfer_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset);
 
 #endif
