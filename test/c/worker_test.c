@@ -5,9 +5,8 @@
 
 #include "jobs.h"
 #include "os/fork.h"
-#include "os/resolve.h"
-#include "os/reverse.h"
-#include "os/transfer.h"
+#include "os/lookup.h"
+#include "os/read_write.h"
 
 static void check_queue_empty(void)
 {
@@ -294,7 +293,7 @@ TEST(forks_at_any_moment)
 
 /* Whoever goes on in the child frees what it has, in whatever state the parent's worker has left it. */
 static test_job *left[5];
-static hd_transfer_job *left_transfer;
+static hd_rw_job *left_transfer;
 static int left_fd;
 
 static bool same_number(const hd_job *job, const hd_job *other)
@@ -346,7 +345,7 @@ TEST(released_in_the_child_of_a_fork)
     await_count(&running, HD_WORKERS_MAX);
     left[NEW] = new_job(3);
     submit(left[QUEUED] = new_job(5));
-    CHECK((left_transfer = hd_transfer_job_new(HD_READ, 0, NULL, 1, 0)));
+    CHECK((left_transfer = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
     left_fd = left_transfer->fd.number;
     CHECK_EQ(0, hd_job_submit(&left_transfer->job, &inbox, NULL));
     in_child(release_all);
@@ -411,7 +410,7 @@ TEST(names_are_resolved)
     open_inbox();
     for (int i = 0; i < 3; i++) {
         waiter waiter = {0};
-        hd_resolve_job *resolve = hd_resolve_job_new(names[i], "80", AF_UNSPEC);
+        hd_address_lookup *resolve = hd_address_lookup_new(names[i], "80", AF_UNSPEC);
         CHECK(resolve);
         CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
         CHECK_EQ(0, hd_job_submit(&resolve->job, &inbox, &waiter.wait));
@@ -423,7 +422,7 @@ TEST(names_are_resolved)
         hd_wait_end(&waiter.wait);
         hd_job_release(&resolve->job);
     }
-    hd_resolve_job *unused = hd_resolve_job_new("127.0.0.1", NULL, AF_INET);
+    hd_address_lookup *unused = hd_address_lookup_new("127.0.0.1", NULL, AF_INET);
     hd_job_release(&unused->job);
     close_setting();
 }
@@ -433,8 +432,8 @@ TEST(released_as_soon_as_it_is_finished)
 {
     open_inbox();
     for (int i = 0; i < 200; i++) {
-        hd_resolve_job *one = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
-        hd_resolve_job *same = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
+        hd_address_lookup *one = hd_address_lookup_new("127.0.0.1", "80", AF_UNSPEC);
+        hd_address_lookup *same = hd_address_lookup_new("127.0.0.1", "80", AF_UNSPEC);
         CHECK(one && same);
         CHECK_EQ(0, hd_job_submit(&one->job, &inbox, NULL));
         CHECK_EQ(0, hd_job_submit(&same->job, &inbox, NULL));
@@ -456,9 +455,9 @@ TEST(addresses_are_named)
     hd_address address = {.length = sizeof(struct sockaddr_in)};
     address.address.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(80)};
     address.address.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    hd_reverse_job *reverse[2];
+    hd_name_lookup *reverse[2];
     for (int i = 0; i < 2; i++) {
-        CHECK((reverse[i] = hd_reverse_job_new(&address, NI_NUMERICSERV)));
+        CHECK((reverse[i] = hd_name_lookup_new(&address, NI_NUMERICSERV)));
         CHECK_EQ(0, hd_job_submit(&reverse[i]->job, &inbox, NULL));
     }
     for (int i = 0; i < 2; i++) {
@@ -476,7 +475,7 @@ TEST(a_file_is_read_on_a_worker)
     open_inbox();
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     waiter waiter = {0};
-    hd_transfer_job *transfer = hd_transfer_job_new(HD_READ, fd, NULL, 100000, 0);
+    hd_rw_job *transfer = hd_rw_job_new(HD_READ, fd, NULL, 100000, 0);
     CHECK(transfer);
     close(fd); /* the job has a duplicate */
     CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
@@ -486,7 +485,7 @@ TEST(a_file_is_read_on_a_worker)
     CHECK_EQ(0, memcmp(transfer->bytes, "\177ELF", 4));
     hd_wait_end(&waiter.wait);
     hd_job_release(&transfer->job);
-    CHECK(!hd_transfer_job_new(HD_READ, -1, NULL, 10, 0));
+    CHECK(!hd_rw_job_new(HD_READ, -1, NULL, 10, 0));
     close_setting();
 }
 

@@ -6,7 +6,7 @@
 
 #include <ruby/debug.h>
 
-#include "../os/transfer.h"
+#include "../os/read_write.h"
 #include "flush.h"
 #include "io_internals.h"
 #include "park.h"
@@ -144,7 +144,7 @@ static VALUE release_job(VALUE job)
 static VALUE copy_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
+    hd_rw_job *job = ((void **)pointer)[1];
     hd_park_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
@@ -170,7 +170,7 @@ static VALUE await_job(VALUE pointer)
 static VALUE flush_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
+    hd_rw_job *job = ((void **)pointer)[1];
     if (hd_job_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
     VALUE first = Qnil;
     int struck = 0;
@@ -189,8 +189,8 @@ static VALUE flush_result(VALUE pointer)
  * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
-    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from);
-    if (!job) return hd_transfer_blocking(call->direction, call->fd, bytes, size, from);
+    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
     void *arguments[] = {call, job};
     return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
 }
@@ -274,7 +274,7 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
         wait_ready(call, deadline_ns);
         return true;
     }
-    int64_t patience_ns = hd_transfer_patience(call->fd);
+    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
     int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
     int ready = wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
     call->fd = rb_io_descriptor(call->io);
@@ -320,7 +320,7 @@ static ssize_t transfer_some(transfer *call)
             continue;
         }
         size = piece_of(call, size);
-        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);

@@ -21,7 +21,7 @@ VALUE hd_resolution_error(int code, int error_number, const char *reason)
     return error;
 }
 
-static VALUE error_of(const hd_resolve_job *job, const char *reason)
+static VALUE error_of(const hd_address_lookup *job, const char *reason)
 {
     return hd_resolution_error(job->error, job->error_number, reason);
 }
@@ -38,7 +38,7 @@ VALUE hd_numeric_host(const hd_address *address)
     return error ? Qnil : rb_str_new_cstr(text);
 }
 
-static VALUE numeric_addresses(const hd_resolve_job *job)
+static VALUE numeric_addresses(const hd_address_lookup *job)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < job->count; i++) {
@@ -49,7 +49,7 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
 }
 
 /* Does the hosts file know it? Then it is resolved now. */
-static bool resolved_here(hd_resolve_job *job)
+static bool resolved_here(hd_address_lookup *job)
 {
     if (!hd_hosts_file_answers(job->host, job->family)) return false;
     hd_job_run_inline(&job->job);
@@ -60,7 +60,7 @@ static bool resolved_here(hd_resolve_job *job)
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host;
 } resolution;
 
@@ -87,7 +87,7 @@ static VALUE release(VALUE pointer)
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
     resolution resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
-    resolution.job = hd_resolve_job_new(StringValueCStr(host), NULL, AF_UNSPEC);
+    resolution.job = hd_address_lookup_new(StringValueCStr(host), NULL, AF_UNSPEC);
     if (!resolution.job) rb_memerror();
     return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
 }
@@ -95,7 +95,7 @@ static VALUE hook_address_resolve(VALUE self, VALUE host)
 /* -- Heddle::Lookup ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    hd_resolve_job *job; /* NULL when released */
+    hd_address_lookup *job; /* NULL when released */
     VALUE scheduler;     /* its inbox must outlive the job */
 } lookup;
 
@@ -136,9 +136,9 @@ static const char *text_or_null(VALUE *text)
     return NIL_P(*text) ? NULL : StringValueCStr(*text);
 }
 
-static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
+static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
 {
-    hd_resolve_job *job = hd_resolve_job_new(host, service, family);
+    hd_address_lookup *job = hd_address_lookup_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
     if (hd_job_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
@@ -146,7 +146,7 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
 }
 
 /* Owns the job. */
-static VALUE lookup_new(VALUE scheduler, hd_resolve_job *job)
+static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
 {
     lookup *created;
     VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
@@ -167,14 +167,14 @@ static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE famil
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host, object;
     int64_t deadline_ns;
     bool waited;
 } finding;
 
 /* Is there one address, and can Ruby take it for a host? */
-static bool only_address_p(hd_resolve_job *job)
+static bool only_address_p(hd_address_lookup *job)
 {
     if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
     const hd_address *only = &job->addresses[0];
@@ -247,7 +247,7 @@ static VALUE lookup_finished(VALUE self)
 /* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
 static VALUE lookup_addresses(VALUE self)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
+    hd_address_lookup *job = lookup_get(self)->job;
     VALUE list = rb_ary_new();
     if (!hd_job_finished(&job->job)) return list;
     for (size_t i = 0; i < job->count; i++)
@@ -258,7 +258,7 @@ static VALUE lookup_addresses(VALUE self)
 /* @private @return [Exception, nil] why there are no addresses */
 static VALUE lookup_error(VALUE self, VALUE reason)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
+    hd_address_lookup *job = lookup_get(self)->job;
     if (!hd_job_finished(&job->job) || !job->error) return Qnil;
     return error_of(job, StringValueCStr(reason));
 }

@@ -1,20 +1,19 @@
 /* Heddle::Scheduler#name_of: the names of an address, for lib/heddle/core_ext/reverse_lookup.rb. */
 #include <string.h>
 
-#include "../os/reverse.h"
 #include "hook_resolve.h"
 #include "park.h"
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_reverse_job *job;
+    hd_name_lookup *job;
     VALUE host; /* for reports */
 } reversal;
 
 static VALUE reverse(VALUE pointer)
 {
     reversal *reversal = (void *)pointer;
-    hd_reverse_job *job = reversal->job;
+    hd_name_lookup *job = reversal->job;
     hd_park_worker(reversal->scheduler, &job->job, reversal->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
@@ -54,7 +53,7 @@ static VALUE scheduler_name_of(VALUE self, VALUE sockaddr, VALUE flags)
     if (!ip_address(sockaddr, &address)) return Qnil;
     reversal reversal = {.scheduler = hd_scheduler_ready(self)};
     reversal.host = hd_numeric_host(&address);
-    reversal.job = hd_reverse_job_new(&address, number);
+    reversal.job = hd_name_lookup_new(&address, number);
     if (!reversal.job) rb_memerror();
     return rb_ensure(reverse, (VALUE)&reversal, release, (VALUE)&reversal);
 }

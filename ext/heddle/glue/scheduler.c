@@ -119,7 +119,8 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->fatal = scheduler->ended = scheduler->pending = scheduler->loop = scheduler->quick = Qnil;
     scheduler->order = scheduler->order_storage = Qnil;
     hd_node_init(&scheduler->watch_node);
-    if (hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation) < 0 || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
+    int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
+    if (error || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fiber_body = hd_fiber_body(self);
     return self;
