@@ -435,7 +435,7 @@ CONTRACT(closed_with_waiters)
     CHECK_EQ(0, world->pair(fds));
     for (int i = 0; i < 10; i++) park(&waiters[i], fds[i % 2], POLLIN);
     turn(0);
-    hd_reactor_close(&reactor, false);
+    hd_reactor_close(&reactor);
     for (int i = 0; i < 10; i++) unpark(&waiters[i]);
     world->close(fds[0]), world->close(fds[1]);
     reactor.armed = 0; /* nothing is armed in a backend that is gone */
@@ -452,7 +452,7 @@ CONTRACT(opened_again_after_close)
         world->write(fds[1], 1);
         CHECK_EQ(POLLIN, await_event(&waiter));
         CHECK_EQ(1, world->read(fds[0]));
-        hd_reactor_close(&reactor, false);
+        hd_reactor_close(&reactor);
         CHECK_EQ(0, hd_reactor_open(&reactor, now_on->ops, now_on->pinned));
     }
     world->close(fds[0]), world->close(fds[1]);

@@ -19,7 +19,7 @@ static void open_reactor(void)
     now_ns = 1000;
     hd_clock_replace(fake_now);
     CHECK_EQ(0, hd_map_init(&ios));
-    CHECK_EQ(0, hd_reactor_init(&reactor, &ios));
+    CHECK_EQ(0, hd_reactor_init(&reactor, &ios, 0));
 }
 
 static void close_reactor(void)
@@ -66,7 +66,7 @@ TEST(found_by_its_root)
     hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, false);
     CHECK_EQ((hd_word)&resumed, resumed.root);
     hd_wait_for_root(&resumed, 8);
-    hd_reactor_forget(&reactor);
+    hd_reactor_forget(&reactor, 1);
     CHECK(!hd_map_find(&reactor.chains, 8));
     hd_wait_end(&resumed); /* the child of a fork: linked nowhere */
     close_reactor();

@@ -14,7 +14,7 @@ int main(void)
     hd_reactor reactor;
     hd_map ios;
     hd_map_init(&ios);
-    hd_reactor_init(&reactor, &ios);
+    hd_reactor_init(&reactor, &ios, 0);
     park_and_leave(&reactor);
     return (int)hd_timers_fire(&reactor.timers, 2) - 1;
 }

@@ -8,7 +8,7 @@ int main(void)
     hd_reactor reactor;
     hd_map ios;
     hd_map_init(&ios);
-    hd_reactor_init(&reactor, &ios);
+    hd_reactor_init(&reactor, &ios, 0);
     hd_wait *wait = malloc(sizeof(*wait));
     hd_wait_begin(wait, &reactor, HD_WAIT_FOR_SLEEP, 8, 1);
     free(wait);

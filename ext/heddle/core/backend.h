@@ -14,8 +14,8 @@
  *  - reap, with the GVL, calls hd_interest_deliver for everything that poll_nogvl found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or the next
  *    one, returns at once.
- *  - close gives back every resource. in_child: called in the child of a fork; it must not disturb the parent's
- *    kernel objects (which it shares): descriptors are closed, nothing else. */
+ *  - close gives back every resource. The child of a fork calls it, too: there it must not disturb the parent's
+ *    kernel objects. */
 #ifndef HEDDLE_BACKEND_H
 #define HEDDLE_BACKEND_H
 
@@ -31,7 +31,7 @@ typedef struct {
     int (*probe)(char *reason, int reason_size);
     /* pinned: this Ruby thread never moves to another native thread. */
     int (*open)(void **backend, bool pinned);
-    void (*close)(void *backend, bool in_child);
+    void (*close)(void *backend);
     int (*arm)(void *backend, hd_interest *interest);
     void (*disarm)(void *backend, hd_interest *interest);
     void (*flush)(void *backend);

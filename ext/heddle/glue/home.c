@@ -77,7 +77,7 @@ static VALUE loop_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
     do {
         int state = 0;
         rb_protect(turn_loop, (VALUE)scheduler, &state);
-        bool child = generation != hd_fork_generation;
+        bool child = hd_forked_since(generation);
         if (child && !state) rb_funcall(self, rb_intern("go_on_in_child"), 1, runner);
         if (child) rb_jump_tag(state); /* there this is the root fiber: Ruby exits */
         if (!state) continue;

@@ -100,7 +100,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
-    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = generation != hd_fork_generation;
+    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = hd_forked_since(generation);
     if (!child) hd_strikes_drop(RTYPEDDATA_GET_DATA(self));
     if (state) {
         VALUE error = rb_errinfo();

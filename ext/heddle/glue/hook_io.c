@@ -6,7 +6,7 @@
 
 #include <ruby/debug.h>
 
-#include "../os/transfer.h"
+#include "../os/read_write.h"
 #include "caught.h"
 #include "deadline.h"
 #include "flush.h"
@@ -155,14 +155,14 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 static VALUE release_job(VALUE job)
 {
-    hd_worker_release((hd_job *)job);
+    hd_job_release((hd_job *)job);
     return Qnil;
 }
 
 static VALUE copy_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
+    hd_rw_job *job = ((void **)pointer)[1];
     hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
@@ -190,9 +190,9 @@ static VALUE await_job(VALUE pointer)
 static VALUE flush_result(VALUE pointer)
 {
     transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
+    hd_rw_job *job = ((void **)pointer)[1];
     hd_caught first = {.exception = Qnil}, caught;
-    for (hd_submit_or_run(call->scheduler, &job->job); !hd_worker_finished(&job->job);) {
+    for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
         if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
     }
@@ -206,8 +206,8 @@ static VALUE flush_result(VALUE pointer)
  * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
-    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from);
-    if (!job) return hd_transfer_here(call->direction, call->fd, bytes, size, from);
+    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
     void *arguments[] = {call, job};
     return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
 }
@@ -291,7 +291,7 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
         wait_ready(call, deadline_ns);
         return true;
     }
-    int64_t patience_ns = hd_transfer_patience(call->fd);
+    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
     int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
     int ready = wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
     call->fd = rb_io_descriptor(call->io);
@@ -337,7 +337,7 @@ static ssize_t transfer_some(transfer *call)
             continue;
         }
         size = piece_of(call, size);
-        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);

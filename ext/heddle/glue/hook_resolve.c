@@ -23,7 +23,7 @@ VALUE hd_resolution_error(int code, int error_number, const char *reason)
     return error;
 }
 
-static VALUE error_of(const hd_resolve_job *job, const char *reason)
+static VALUE error_of(const hd_address_lookup *job, const char *reason)
 {
     return hd_resolution_error(job->error, job->error_number, reason);
 }
@@ -40,7 +40,7 @@ VALUE hd_numeric_host(const hd_address *address)
     return error ? Qnil : rb_str_new_cstr(text);
 }
 
-static VALUE numeric_addresses(const hd_resolve_job *job)
+static VALUE numeric_addresses(const hd_address_lookup *job)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < job->count; i++) {
@@ -51,10 +51,10 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
 }
 
 /* Does the hosts file know it? Then it is resolved now. */
-static bool resolved_here(hd_resolve_job *job)
+static bool resolved_here(hd_address_lookup *job)
 {
     if (!hd_hosts_file_answers(job->host, job->family)) return false;
-    hd_worker_run_here(&job->job);
+    hd_job_run_inline(&job->job);
     return true;
 }
 
@@ -62,7 +62,7 @@ static bool resolved_here(hd_resolve_job *job)
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host;
 } resolution;
 
@@ -79,7 +79,7 @@ static VALUE resolve(VALUE pointer)
 
 static VALUE release(VALUE pointer)
 {
-    hd_worker_release(&((resolution *)pointer)->job->job);
+    hd_job_release(&((resolution *)pointer)->job->job);
     return Qnil;
 }
 
@@ -89,7 +89,7 @@ static VALUE release(VALUE pointer)
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
     resolution resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
-    resolution.job = hd_resolve_job_new(StringValueCStr(host), NULL, AF_UNSPEC);
+    resolution.job = hd_address_lookup_new(StringValueCStr(host), NULL, AF_UNSPEC);
     if (!resolution.job) rb_memerror();
     return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
 }
@@ -97,9 +97,8 @@ static VALUE hook_address_resolve(VALUE self, VALUE host)
 /* -- Heddle::Lookup ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    hd_resolve_job *job; /* NULL when released */
+    hd_address_lookup *job; /* NULL when released */
     VALUE scheduler;     /* its inbox must outlive the job */
-    unsigned fork_generation;
 } lookup;
 
 static void lookup_mark(void *pointer)
@@ -109,8 +108,7 @@ static void lookup_mark(void *pointer)
 
 static void drop(lookup *lookup)
 {
-    /* In the child of a fork the job is the parent's; see worker.h. */
-    if (lookup->job && lookup->fork_generation == hd_fork_generation) hd_worker_release(&lookup->job->job);
+    if (lookup->job) hd_job_release(&lookup->job->job);
     lookup->job = NULL;
 }
 
@@ -140,9 +138,9 @@ static const char *text_or_null(VALUE *text)
     return NIL_P(*text) ? NULL : StringValueCStr(*text);
 }
 
-static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
+static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
 {
-    hd_resolve_job *job = hd_resolve_job_new(host, service, family);
+    hd_address_lookup *job = hd_address_lookup_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
     hd_submit_or_run(scheduler, &job->job);
@@ -150,12 +148,11 @@ static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const c
 }
 
 /* Owns the job. */
-static VALUE lookup_new(VALUE scheduler, hd_resolve_job *job)
+static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
 {
     lookup *created;
     VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
     created->scheduler = scheduler;
-    created->fork_generation = hd_fork_generation;
     created->job = job;
     return object;
 }
@@ -172,16 +169,16 @@ static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE famil
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host, object;
     int64_t deadline_ns;
     bool waited;
 } finding;
 
 /* Is there one address, and can Ruby take it for a host? */
-static bool only_address_p(hd_resolve_job *job)
+static bool only_address_p(hd_address_lookup *job)
 {
-    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return false;
+    if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
     const hd_address *only = &job->addresses[0];
     int family = only->address.any.sa_family;
     return family == AF_INET || (family == AF_INET6 && !only->address.ipv6.sin6_scope_id);
@@ -221,7 +218,7 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
     hd_strikes_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
-    if (!hd_worker_finished(job)) {
+    if (!hd_job_finished(job)) {
         finding.object = lookup_new(self, finding.job);
         rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
     }
@@ -230,7 +227,7 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
     if (finding.object)
         drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
     else
-        hd_worker_release(job);
+        hd_job_release(job);
     RB_GC_GUARD(finding.object);
     return host_and_port(&only);
 }
@@ -248,15 +245,15 @@ static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE
 /* @private @return [Boolean] has the resolver answered? */
 static VALUE lookup_finished(VALUE self)
 {
-    return hd_worker_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
+    return hd_job_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
 }
 
 /* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
 static VALUE lookup_addresses(VALUE self)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
+    hd_address_lookup *job = lookup_get(self)->job;
     VALUE list = rb_ary_new();
-    if (!hd_worker_finished(&job->job)) return list;
+    if (!hd_job_finished(&job->job)) return list;
     for (size_t i = 0; i < job->count; i++)
         rb_ary_push(list, rb_str_new(job->addresses[i].address.bytes, job->addresses[i].length));
     return list;
@@ -265,8 +262,8 @@ static VALUE lookup_addresses(VALUE self)
 /* @private @return [Exception, nil] why there are no addresses */
 static VALUE lookup_error(VALUE self, VALUE reason)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
-    if (!hd_worker_finished(&job->job) || !job->error) return Qnil;
+    hd_address_lookup *job = lookup_get(self)->job;
+    if (!hd_job_finished(&job->job) || !job->error) return Qnil;
     return error_of(job, StringValueCStr(reason));
 }
 

@@ -143,7 +143,7 @@ static overdue_thread *this_ractors(void)
         start_anew(ours);
         rb_ractor_local_storage_ptr_set(thread_key, ours);
     }
-    if (ours->fork_generation != hd_fork_generation) start_anew(ours); /* the thread is the parent's */
+    if (hd_forked_since(ours->fork_generation)) start_anew(ours); /* the thread is the parent's */
     return ours;
 }
 

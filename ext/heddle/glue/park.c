@@ -60,8 +60,8 @@ static int ask(parking *parking)
         int error = hd_interest_arm(interest, &parking->wait, interest->io, interest->fd, interest->events);
         if (error) return error;
     }
-    for (size_t i = 0; i < request->jobs_count; i++) hd_worker_watch(request->jobs[i], &parking->wait);
-    return request->job ? hd_worker_submit(request->job, &parking->scheduler->inbox, &parking->wait) : 0;
+    for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], &parking->wait);
+    return request->job ? hd_job_submit(request->job, &parking->scheduler->inbox, &parking->wait) : 0;
 }
 
 static VALUE until_woken(VALUE pointer)
@@ -102,7 +102,7 @@ static VALUE unpark(VALUE pointer)
     scheduler->running.root = (VALUE)wait->root;
     scheduler->running.scheduled = wait->scheduled;
     disarm(parking);
-    for (size_t i = 0; i < parking->request->jobs_count; i++) hd_worker_watch(parking->request->jobs[i], NULL);
+    for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
     bool overtaken = wait->state == HD_WAIT_READY; /* Fiber#raise, a kill or an interrupt was faster */
     hd_wait_end(wait);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;

@@ -1,18 +1,9 @@
 /* See scheduler.h: how the other files come to a scheduler. (The class is in scheduler_class.c.) */
 #include "scheduler.h"
 
-#include <pthread.h>
-
 VALUE hd_cScheduler;
 
-unsigned hd_fork_generation;
-
 static ID id_scheduler; /* where a thread has the scheduler that runs in it */
-
-static void after_fork_in_child(void)
-{
-    hd_fork_generation++;
-}
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
 
@@ -40,7 +31,7 @@ hd_map *hd_io_table(void)
         table->fork_generation = hd_fork_generation;
         rb_ractor_local_storage_ptr_set(io_table_key, table);
     }
-    if (table->fork_generation != hd_fork_generation) { /* its records were on the stacks of the parent's fibers */
+    if (hd_forked_since(table->fork_generation)) { /* its records were on the stacks of the parent's fibers */
         hd_map_forget(&table->map);
         table->fork_generation = hd_fork_generation;
     }
@@ -51,7 +42,7 @@ hd_map *hd_io_table(void)
 
 void hd_scheduler_check_fork(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->fork_generation != hd_fork_generation)) scheduler->forget_parent(scheduler);
+    if (RB_UNLIKELY(hd_forked_since(scheduler->reactor.generation))) scheduler->forget_parent(scheduler);
 }
 
 hd_scheduler *hd_scheduler_get(VALUE self)
@@ -131,6 +122,5 @@ void hd_init_scheduler(void)
 {
     id_scheduler = rb_intern("__heddle_scheduler__");
     io_table_key = rb_ractor_local_storage_ptr_newkey(&io_table_type);
-    pthread_atfork(NULL, NULL, after_fork_in_child);
     hd_cScheduler = rb_define_class_under(hd_mHeddle, "Scheduler", rb_cObject);
 }

@@ -4,6 +4,7 @@
 
 #include "../core/reactor.h"
 #include "../os/backends.h"
+#include "../os/fork.h"
 #include "../os/worker.h"
 #include "compat.h"
 
@@ -13,7 +14,6 @@ typedef struct hd_scheduler {
     const hd_backend_ops *ops; /* the backend that was chosen; opened at first use */
     VALUE self, thread;        /* the thread that runs it; nil until first use */
     VALUE sent;                /* WeakMap: what Thread#raise was given for the thread, or nil; see thread_calls.h */
-    unsigned fork_generation;
     bool closed;
     void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans it for the child of a fork */
 
@@ -80,9 +80,6 @@ typedef struct hd_scheduler {
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
-
-/* How often this process has been forked off since the extension was loaded. */
-extern unsigned hd_fork_generation;
 
 /* Notices that this process is the child of a fork, and cleans the scheduler for it. */
 void hd_scheduler_check_fork(hd_scheduler *scheduler);

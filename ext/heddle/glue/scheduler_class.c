@@ -30,7 +30,7 @@ static void scheduler_mark(void *pointer)
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
     hd_interrupt_mask_mark(scheduler);
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
-    if (scheduler->fork_generation != hd_fork_generation) return;
+    if (hd_forked_since(scheduler->reactor.generation)) return;
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
     hd_strikes_mark(scheduler);
 }
@@ -39,9 +39,9 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
-    if (scheduler->fork_generation == hd_fork_generation && hd_node_linked(&scheduler->overdue_node))
+    if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->overdue_node))
         hd_node_remove(&scheduler->overdue_node);
-    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
+    hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
     hd_strikes_free(scheduler);
     free(scheduler->masks.kinds);
@@ -68,8 +68,7 @@ const rb_data_type_t hd_scheduler_type = {
 /* In the child no fiber of the parent is to be found any more. */
 static void forget_parent(hd_scheduler *scheduler)
 {
-    hd_reactor_close(&scheduler->reactor, true);
-    hd_reactor_forget(&scheduler->reactor);
+    hd_reactor_forget(&scheduler->reactor, hd_fork_generation);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_strikes_forget(scheduler);
     hd_node_init(&scheduler->overdue_node);
@@ -78,7 +77,6 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.fiber = scheduler->home.fatal = scheduler->home.order = scheduler->home.order_storage = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
-    scheduler->fork_generation = hd_fork_generation;
 }
 
 static VALUE scheduler_alloc(VALUE class)
@@ -90,11 +88,11 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->home.fiber = scheduler->home.last = scheduler->home.runner = Qnil;
     scheduler->home.fatal = scheduler->home.raised = scheduler->home.order = scheduler->home.order_storage = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
-    scheduler->fork_generation = hd_fork_generation;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
     hd_list_init(&scheduler->strikes.exceptions);
-    if (hd_reactor_init(&scheduler->reactor, NULL) < 0 || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
+    int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
+    if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fibers.body = hd_fiber_body(self);
     return self;
@@ -280,7 +278,7 @@ static VALUE close_reactor(VALUE self)
     scheduler->closed = true;
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
-    hd_reactor_close(&scheduler->reactor, false);
+    hd_reactor_close(&scheduler->reactor);
     return Qnil;
 }
 

@@ -5,7 +5,7 @@
 
 static void *run_job(void *job)
 {
-    hd_worker_run_here(job);
+    hd_job_run_inline(job);
     return job;
 }
 
@@ -23,5 +23,5 @@ void hd_run_on_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject)
 
 void hd_submit_or_run(hd_scheduler *scheduler, hd_job *job)
 {
-    if (hd_worker_submit(job, &scheduler->inbox, NULL)) run_inline(job);
+    if (hd_job_submit(job, &scheduler->inbox, NULL)) run_inline(job);
 }

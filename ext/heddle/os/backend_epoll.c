@@ -18,7 +18,7 @@
 #include "../core/backend.h"
 #include "../core/clock.h"
 #include "backends.h"
-#include "inherited.h"
+#include "fork.h"
 #include "wakeup.h"
 
 enum { EVENTS_PER_POLL = 256, INITIAL_FDS = 64 };
@@ -36,8 +36,7 @@ typedef struct {
 } fd_entry;
 
 typedef struct {
-    hd_inherited inherited;
-    int fd, wake_fd;
+    hd_private_fd epoll_fd, wake_fd;
     int found; /* events that the last poll stored */
     bool no_pwait2;
     fd_entry *fds;
@@ -59,13 +58,11 @@ static int epoll_probe(char *reason, int reason_size)
     return 0;
 }
 
-static void epoll_close(void *pointer, bool in_child)
+static void epoll_close(void *pointer)
 {
     epoll_backend *backend = pointer;
-    hd_inherited_remove(&backend->inherited);
-    (void)in_child; /* closing our descriptors leaves the parent's set alone; epoll_ctl would not */
-    if (backend->wake_fd >= 0) close(backend->wake_fd);
-    if (backend->fd >= 0) close(backend->fd);
+    hd_private_fd_close(&backend->wake_fd);
+    hd_private_fd_close(&backend->epoll_fd);
     free(backend->fds);
     free(backend);
 }
@@ -75,19 +72,18 @@ static int epoll_open(void **result, bool pinned)
     (void)pinned;
     epoll_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
-    backend->wake_fd = -1;
-    backend->fd = epoll_create1(EPOLL_CLOEXEC);
-    int error = backend->fd < 0 ? -errno : 0;
-    if (!error) error = backend->wake_fd = hd_wakeup_open();
-    if (error >= 0) {
-        struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
-        error = epoll_ctl(backend->fd, EPOLL_CTL_ADD, backend->wake_fd, &event) < 0 ? -errno : 0;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = fd < 0 ? -errno : 0;
+    if (!error) {
+        hd_private_fd_own(&backend->epoll_fd, fd);
+        error = hd_wakeup_open(&backend->wake_fd);
     }
-    if (error < 0) {
-        epoll_close(backend, false);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
+    if (!error && epoll_ctl(fd, EPOLL_CTL_ADD, backend->wake_fd.number, &event) < 0) error = -errno;
+    if (error) {
+        epoll_close(backend);
         return error;
     }
-    hd_inherited_add(&backend->inherited, &backend->fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }
@@ -116,11 +112,11 @@ static int reserve(epoll_backend *backend, int fd)
 
 static int control(epoll_backend *backend, fd_entry *entry, int fd, struct epoll_event *event)
 {
-    if (entry->known && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (entry->known && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
     if (entry->known && errno != ENOENT) return -errno;
     entry->known = true;
-    if (epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, event) == 0) return 0;
-    if (errno == EEXIST && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_ADD, fd, event) == 0) return 0;
+    if (errno == EEXIST && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
     int error = -errno;
     entry->known = false;
     return error;
@@ -153,7 +149,7 @@ static int arm_for_all(epoll_backend *backend, int fd, bool edge)
 static void end_edge(epoll_backend *backend, int fd)
 {
     fd_entry *entry = &backend->fds[fd];
-    epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd, NULL);
+    epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_DEL, fd, NULL);
     entry->known = entry->edge = false;
 }
 
@@ -192,7 +188,7 @@ static int wait_events(epoll_backend *backend, int64_t timeout_ns)
 #ifdef SYS_epoll_pwait2
     if (!backend->no_pwait2 && timeout_ns != 0) { /* Linux 5.11; nanoseconds, so no rounding */
         struct timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};
-        int found = (int)syscall(SYS_epoll_pwait2, backend->fd, backend->events, EVENTS_PER_POLL,
+        int found = (int)syscall(SYS_epoll_pwait2, backend->epoll_fd.number, backend->events, EVENTS_PER_POLL,
                                  timeout_ns == HD_NO_DEADLINE ? NULL : &timeout, NULL, (size_t)0);
         if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return found;
         backend->no_pwait2 = true;
@@ -203,7 +199,7 @@ static int wait_events(epoll_backend *backend, int64_t timeout_ns)
         int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
         timeout_ms = rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
     }
-    return epoll_wait(backend->fd, backend->events, EVENTS_PER_POLL, timeout_ms);
+    return epoll_wait(backend->epoll_fd.number, backend->events, EVENTS_PER_POLL, timeout_ms);
 }
 
 static void epoll_poll_nogvl(void *pointer, int64_t timeout_ns)
@@ -251,7 +247,7 @@ static void epoll_reap(void *pointer)
 
 static void epoll_wake(void *pointer)
 {
-    hd_wakeup_signal(((epoll_backend *)pointer)->wake_fd);
+    hd_wakeup_signal(&((epoll_backend *)pointer)->wake_fd);
 }
 
 const hd_backend_ops hd_backend_epoll = {

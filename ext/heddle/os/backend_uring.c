@@ -13,10 +13,8 @@
 #include "../core/backend.h"
 #include "../core/clock.h"
 #include "backends.h"
-#include "inherited.h"
 #include "uring_ring.h"
 #include "wakeup.h"
-#include <unistd.h>
 
 enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, FLUSH_ROUNDS_MAX = 64 };
 
@@ -31,8 +29,7 @@ typedef struct {
 
 typedef struct {
     uring_ring ring;
-    hd_inherited inherited;
-    int wake_fd;
+    hd_private_fd wake_fd;
     bool wake_armed;
     bool removals; /* poll requests were removed since the last flush */
     uring_slot *slots;
@@ -58,16 +55,15 @@ static int uring_probe(char *reason, int reason_size)
     if (error)
         snprintf(reason, reason_size, "io_uring_setup: %s", reason_for(error));
     else
-        uring_ring_close(&ring, false);
+        uring_ring_close(&ring);
     return error;
 }
 
-static void uring_close(void *pointer, bool in_child)
+static void uring_close(void *pointer)
 {
     uring_backend *backend = pointer;
-    hd_inherited_remove(&backend->inherited);
-    uring_ring_close(&backend->ring, in_child);
-    if (backend->wake_fd >= 0) close(backend->wake_fd);
+    uring_ring_close(&backend->ring);
+    hd_private_fd_close(&backend->wake_fd);
     free(backend->slots);
     free(backend);
 }
@@ -90,19 +86,17 @@ static int uring_open(void **result, bool pinned)
     uring_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
     backend->free_slot = NO_SLOT;
-    backend->wake_fd = -1;
     int error = uring_ring_open(&backend->ring, RING_ENTRIES, pinned);
-    if (!error) error = backend->wake_fd = hd_wakeup_open();
-    if (error < 0) {
-        uring_close(backend, false);
+    if (!error) error = hd_wakeup_open(&backend->wake_fd);
+    if (error) {
+        uring_close(backend);
         return error;
     }
-    hd_inherited_add(&backend->inherited, &backend->ring.fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }
 
-static uint32_t take_slot(uring_backend *backend)
+static uint32_t acquire_slot(uring_backend *backend)
 {
     if (backend->free_slot == NO_SLOT && grow_slots(backend) < 0) return NO_SLOT;
     uint32_t index = backend->free_slot;
@@ -112,7 +106,7 @@ static uint32_t take_slot(uring_backend *backend)
     return index;
 }
 
-static void give_slot(uring_backend *backend, uint32_t index)
+static void release_slot(uring_backend *backend, uint32_t index)
 {
     uring_slot *slot = &backend->slots[index];
     HD_ASSERT(slot->generation & 1);
@@ -149,11 +143,11 @@ static int uring_arm(void *pointer, hd_interest *interest)
 {
     uring_backend *backend = pointer;
     if (interest->fd < 0) return -EBADF;
-    uint32_t index = take_slot(backend);
+    uint32_t index = acquire_slot(backend);
     if (index == NO_SLOT) return -ENOMEM;
     uint64_t token = (uint64_t)backend->slots[index].generation << 32 | index;
     if (!prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) {
-        give_slot(backend, index);
+        release_slot(backend, index);
         return -EAGAIN;
     }
     backend->slots[index].interest = interest;
@@ -176,13 +170,13 @@ static void remove_poll(uring_backend *backend, uint64_t token)
 
 static void uring_disarm(void *pointer, hd_interest *interest)
 {
-    give_slot(pointer, (uint32_t)interest->token);
+    release_slot(pointer, (uint32_t)interest->token);
     remove_poll(pointer, interest->token);
 }
 
 /* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
  * many, without waiting, and come again. Completions that do not fit are reaped first by the caller's next turn. */
-static void run_task_work(uring_ring *ring)
+static void finish_task_work(uring_ring *ring)
 {
     for (int rounds = 0; rounds < FLUSH_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
         uring_ring_enter(ring, RING_ENTRIES * 2, 0);
@@ -196,13 +190,13 @@ static void uring_flush(void *pointer)
     if (!backend->removals) return;
     backend->removals = 0;
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
-    run_task_work(&backend->ring);
+    finish_task_work(&backend->ring);
 }
 
 static void arm_wake(uring_backend *backend)
 {
     if (backend->wake_armed) return;
-    backend->wake_armed = prepare_poll(backend, backend->wake_fd, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
+    backend->wake_armed = prepare_poll(backend, backend->wake_fd.number, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
 }
 
 static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
@@ -215,7 +209,7 @@ static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
         uring_ring_enter(ring, 1, timeout_ns);
     else if (uring_ring_unsubmitted(ring))
         uring_ring_enter(ring, 0, 0);
-    run_task_work(ring);
+    finish_task_work(ring);
 }
 
 static void complete(uring_backend *backend, uint64_t token, int result, unsigned flags)
@@ -224,7 +218,7 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
     if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
         if (flags & IORING_CQE_F_MORE) return;
         backend->wake_armed = false;
-        hd_wakeup_clear(backend->wake_fd);
+        hd_wakeup_clear(&backend->wake_fd);
         return;
     }
     uint32_t index = (uint32_t)token;
@@ -246,7 +240,7 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
         if (more || prepare_poll(backend, interest->fd, events, IORING_POLL_ADD_MULTI, token)) return;
         revents = POLLERR; /* the ring is full: let the operation find out */
     }
-    give_slot(backend, index);
+    release_slot(backend, index);
     if (more) remove_poll(backend, token);
     hd_interest_deliver(interest, revents);
 }
@@ -266,7 +260,7 @@ static void uring_reap(void *pointer)
 
 static void uring_wake(void *pointer)
 {
-    hd_wakeup_signal(((uring_backend *)pointer)->wake_fd);
+    hd_wakeup_signal(&((uring_backend *)pointer)->wake_fd);
 }
 
 const hd_backend_ops hd_backend_uring = {

@@ -328,10 +328,10 @@ static void drop_requests(bool removed_only)
     }
 }
 
-static void sim_backend_close(void *pointer, bool in_child)
+static void sim_backend_close(void *pointer)
 {
     sim_backend *backend = pointer;
-    if (!in_child) drop_requests(false);
+    drop_requests(false);
     world.completions.count = 0;
     free(backend->slots.items);
     free(backend->generations.items);

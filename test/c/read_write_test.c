@@ -1,20 +1,20 @@
-/* os/transfer.h: a try never blocks, though every descriptor here is in blocking mode. An alarm ends the program
+/* os/read_write.h: a try never blocks, though every descriptor here is in blocking mode. An alarm ends the program
  * if one does. */
 #include "harness.h"
-#include "os/transfer.h"
+#include "os/read_write.h"
 
 static char bytes[1 << 20];
 
 static ssize_t try_read(int fd, size_t size, bool is_socket)
 {
     hd_file_kind kind = is_socket ? HD_SOCKET : HD_MAYBE_FILE;
-    return hd_transfer_try(HD_READ, fd, bytes, size, HD_NO_OFFSET, &kind);
+    return hd_rw_try(HD_READ, fd, bytes, size, HD_NO_OFFSET, &kind);
 }
 
 static ssize_t try_write(int fd, size_t size, bool is_socket)
 {
     hd_file_kind kind = is_socket ? HD_SOCKET : HD_MAYBE_FILE;
-    return hd_transfer_try(HD_WRITE, fd, bytes, size, HD_NO_OFFSET, &kind);
+    return hd_rw_try(HD_WRITE, fd, bytes, size, HD_NO_OFFSET, &kind);
 }
 
 /* Both ends of a stream: nothing there, something there, full, gone. */
@@ -74,9 +74,9 @@ TEST(files)
     CHECK(written == 1000 || written == -EINPROGRESS);
     if (written < 0) CHECK_EQ(1000, pwrite(fd, bytes, 1000, 0));
     CHECK_EQ(1000, lseek(fd, written < 0 ? 1000 : 0, SEEK_CUR)); /* a try moves the position as write does */
-    ssize_t got = hd_transfer_try(HD_READ, fd, bytes, 2000, 0, &(hd_file_kind){HD_MAYBE_FILE});
+    ssize_t got = hd_rw_try(HD_READ, fd, bytes, 2000, 0, &(hd_file_kind){HD_MAYBE_FILE});
     CHECK(got == 1000 || got == -EINPROGRESS);
-    got = hd_transfer_try(HD_READ, fd, bytes, 2000, 1000, &(hd_file_kind){HD_MAYBE_FILE});
+    got = hd_rw_try(HD_READ, fd, bytes, 2000, 1000, &(hd_file_kind){HD_MAYBE_FILE});
     CHECK(got == 0 || got == -EINPROGRESS);
     CHECK_EQ(1000, lseek(fd, 0, SEEK_CUR)); /* pread leaves it */
     fclose(file);
@@ -88,7 +88,7 @@ TEST(refusals)
     CHECK_EQ(0, pipe(fds));
     CHECK_EQ(-EBADF, try_read(fds[1], 10, false));
     CHECK_EQ(-EBADF, try_write(fds[0], 10, false));
-    CHECK_EQ(-ESPIPE, hd_transfer_try(HD_READ, fds[0], bytes, 10, 5, &(hd_file_kind){HD_MAYBE_FILE}));
+    CHECK_EQ(-ESPIPE, hd_rw_try(HD_READ, fds[0], bytes, 10, 5, &(hd_file_kind){HD_MAYBE_FILE}));
     close(fds[0]), close(fds[1]);
     CHECK_EQ(-EBADF, try_read(fds[0], 10, false));
     CHECK_EQ(-EBADF, try_read(fds[0], 10, true));

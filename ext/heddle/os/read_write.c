@@ -1,5 +1,5 @@
-/* Reads and writes that never block (transfer.h). */
-#include "transfer.h"
+/* Reads and writes that never block (read_write.h). */
+#include "read_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static bool is_raw(int fd, struct termios *settings)
     return tcgetattr(fd, settings) == 0 && !(settings->c_lflag & ICANON);
 }
 
-int64_t hd_transfer_patience(int fd)
+int64_t hd_terminal_read_timeout(int fd)
 {
     struct termios settings;
     if (!is_raw(fd, &settings) || settings.c_cc[VMIN] > 0) return HD_NO_DEADLINE;
@@ -49,7 +49,7 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     if (ready < 0) return -errno;
     /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
     if (ready == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
-        return direction == HD_READ && hd_transfer_patience(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
+        return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
     if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
     /* Writable means that a little fits: a blocking descriptor would wait for the rest. */
     if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
@@ -81,7 +81,7 @@ static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size
     return -error;
 }
 
-ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
+ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
 {
     ssize_t moved;
     do {
@@ -90,51 +90,48 @@ ssize_t hd_transfer_try(hd_direction direction, int fd, void *bytes, size_t size
     return moved;
 }
 
-static ssize_t transfer_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+static ssize_t call_kernel(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
 {
     if (offset == HD_NO_OFFSET) return direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
     return direction == HD_READ ? pread(fd, bytes, size, offset) : pwrite(fd, bytes, size, offset);
 }
 
-ssize_t hd_transfer_here(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+ssize_t hd_rw_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
 {
     ssize_t moved;
     if (size > COPY_MAX) size = COPY_MAX;
     do {
-        moved = transfer_blocking(direction, fd, bytes, size, offset);
+        moved = call_kernel(direction, fd, bytes, size, offset);
     } while (moved < 0 && errno == EINTR);
     return moved < 0 ? -errno : moved;
 }
 
 static void run(hd_job *job)
 {
-    hd_transfer_job *transfer = (hd_transfer_job *)job;
-    transfer->result =
-        hd_transfer_here(transfer->direction, transfer->fd, transfer->bytes, transfer->size, transfer->offset);
+    hd_rw_job *rw = (hd_rw_job *)job;
+    rw->result = hd_rw_blocking(rw->direction, rw->fd.number, rw->bytes, rw->size, rw->offset);
 }
 
 static void release(hd_job *job)
 {
-    close(((hd_transfer_job *)job)->fd);
+    hd_private_fd_close(&((hd_rw_job *)job)->fd);
     free(job);
 }
 
-hd_transfer_job *hd_transfer_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
+static const hd_job_type rw_type = {.run = run, .free = release};
+
+hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
-    if (size > COPY_MAX) size = COPY_MAX; /* a short transfer; the caller comes again */
-    hd_transfer_job *transfer = malloc(sizeof(*transfer) + size);
-    if (!transfer) return NULL;
-    memset(transfer, 0, sizeof(*transfer));
-    transfer->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (transfer->fd < 0) {
-        free(transfer);
+    if (size > COPY_MAX) size = COPY_MAX; /* a part; the caller comes again */
+    hd_rw_job *rw = malloc(sizeof(*rw) + size);
+    int own_fd = rw ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own_fd < 0) {
+        free(rw);
         return NULL;
     }
-    transfer->job.run = run;
-    transfer->job.free = release;
-    transfer->direction = direction;
-    transfer->offset = offset;
-    transfer->size = size;
-    if (direction == HD_WRITE) memcpy(transfer->bytes, bytes, size);
-    return transfer;
+    *rw = (hd_rw_job){.direction = direction, .offset = offset, .size = size};
+    hd_job_init(&rw->job, &rw_type, HD_POOL_FILES);
+    hd_private_fd_own(&rw->fd, own_fd);
+    if (direction == HD_WRITE) memcpy(rw->bytes, bytes, size);
+    return rw;
 }
