@@ -18,8 +18,9 @@ static hd_mutex_sleep *innermost(const hd_scheduler *scheduler)
 hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler)
 {
     hd_mutex_sleep *sleep = innermost(scheduler);
-    if (!sleep || !sleep->sleeps) return NULL;
-    sleep->sleeps = false;
+    /* (Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer to give without a timeout.) */
+    while (sleep && !sleep->sleeps) sleep = (hd_mutex_sleep *)hd_frame_next(&sleep->frame);
+    if (sleep) sleep->sleeps = false;
     return sleep;
 }
 
