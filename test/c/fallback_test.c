@@ -72,7 +72,7 @@ TEST(epoll_without_nanoseconds)
 static void probe_uring(void)
 {
     char reason[200] = "";
-    void *backend;
+    hd_backend *backend;
     CHECK(hd_backend_uring.probe(reason, sizeof(reason)) < 0);
     CHECK(strlen(reason) > strlen("io_uring_setup: "));
     CHECK(hd_backend_uring.open(&backend, false) < 0);

@@ -34,7 +34,7 @@ static void child_uses_its_own(bool same_descriptors)
     } else {
         check_quiet();
         unpark(&waiter);
-        now_on->ops->flush(reactor.backend);
+        now_on->ops->release_files(reactor.backend);
     }
     check_idle();
 }

@@ -25,7 +25,7 @@ int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned)
 void hd_reactor_close(hd_reactor *reactor)
 {
     if (!reactor->backend) return;
-    void *backend = reactor->backend;
+    hd_backend *backend = reactor->backend;
     reactor->backend = NULL;
     reactor->armed = 0;
     reactor->ops->close(backend);

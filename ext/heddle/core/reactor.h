@@ -1,7 +1,8 @@
-/* The reactor: the ready queue, the waits, the timers and the turn of the loop. START READING HERE.
+/* The reactor: what a loop has (the ready queue, the waits, the timers, a backend) and the steps of its turn. Start
+ * reading in glue/loop.c, which takes them.
  *
- * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl and
- * hd_reactor_wake runs with the GVL held; other threads of the same Ractor may then settle waits too.
+ * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl runs with the GVL
+ * held; other threads of the same Ractor may then settle waits too.
  *
  * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
  *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
@@ -21,7 +22,7 @@ enum { HD_SWITCHES_PER_POLL = 64 };
 
 typedef struct hd_reactor {
     const hd_backend_ops *ops;
-    void *backend;
+    hd_backend *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */

@@ -113,7 +113,7 @@ static VALUE let_unwind(VALUE pointer)
 static void release_file(hd_scheduler *scheduler)
 {
     if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
-        scheduler->reactor.ops->flush(scheduler->reactor.backend);
+        scheduler->reactor.ops->release_files(scheduler->reactor.backend);
 }
 
 static void interrupt_all(closing *closing)

@@ -90,7 +90,7 @@ static void disarm(parking *parking)
         held |= parking->request->interests[i].token != 0;
         hd_interest_disarm(&parking->request->interests[i]);
     }
-    if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->flush(reactor->backend);
+    if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->release_files(reactor->backend);
 }
 
 static VALUE unpark(VALUE pointer)

@@ -3,7 +3,7 @@
  *
  * A request carries a token (slot and generation), never a record's address: an interest that was disarmed has
  * freed its slot, and whatever the kernel still says about it is recognised by its generation and dropped. A
- * poll request holds a reference to its file until it is removed: see uring_flush. */
+ * poll request holds a reference to its file until it is removed: see uring_release_files. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "uring_ring.h"
 #include "wakeup.h"
 
-enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, FLUSH_ROUNDS_MAX = 64 };
+enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64 };
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
 static const uint32_t NO_SLOT = UINT32_MAX;
@@ -27,14 +27,14 @@ typedef struct {
     uint32_t next_free;
 } uring_slot;
 
-typedef struct {
+struct hd_backend {
     uring_ring ring;
     hd_private_fd wake_fd;
     bool wake_armed;
-    bool removals; /* poll requests were removed since the last flush */
+    bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
-} uring_backend;
+};
 
 static const char *reason_for(int error)
 {
@@ -59,16 +59,15 @@ static int uring_probe(char *reason, int reason_size)
     return error;
 }
 
-static void uring_close(void *pointer)
+static void uring_close(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
     uring_ring_close(&backend->ring);
     hd_private_fd_close(&backend->wake_fd);
     free(backend->slots);
     free(backend);
 }
 
-static int grow_slots(uring_backend *backend)
+static int grow_slots(hd_backend *backend)
 {
     uint32_t count = backend->slots_count ? backend->slots_count * 2 : INITIAL_SLOTS;
     uring_slot *slots = realloc(backend->slots, count * sizeof(*slots));
@@ -81,9 +80,9 @@ static int grow_slots(uring_backend *backend)
     return 0;
 }
 
-static int uring_open(void **result, bool pinned)
+static int uring_open(hd_backend **result, bool pinned)
 {
-    uring_backend *backend = calloc(1, sizeof(*backend));
+    hd_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
     backend->free_slot = NO_SLOT;
     int error = uring_ring_open(&backend->ring, RING_ENTRIES, pinned);
@@ -96,7 +95,7 @@ static int uring_open(void **result, bool pinned)
     return 0;
 }
 
-static uint32_t acquire_slot(uring_backend *backend)
+static uint32_t acquire_slot(hd_backend *backend)
 {
     if (backend->free_slot == NO_SLOT && grow_slots(backend) < 0) return NO_SLOT;
     uint32_t index = backend->free_slot;
@@ -106,7 +105,7 @@ static uint32_t acquire_slot(uring_backend *backend)
     return index;
 }
 
-static void release_slot(uring_backend *backend, uint32_t index)
+static void release_slot(hd_backend *backend, uint32_t index)
 {
     uring_slot *slot = &backend->slots[index];
     HD_ASSERT(slot->generation & 1);
@@ -116,7 +115,7 @@ static void release_slot(uring_backend *backend, uint32_t index)
     backend->free_slot = index;
 }
 
-static bool prepare_poll(uring_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
+static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
 {
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
     if (!sqe) return false;
@@ -139,9 +138,8 @@ static unsigned wake_events(short events)
     return (uint16_t)events | (events & POLLPRI ? POLLRDBAND : 0);
 }
 
-static int uring_arm(void *pointer, hd_interest *interest)
+static int uring_arm(hd_backend *backend, hd_interest *interest)
 {
-    uring_backend *backend = pointer;
     if (interest->fd < 0) return -EBADF;
     uint32_t index = acquire_slot(backend);
     if (index == NO_SLOT) return -ENOMEM;
@@ -157,7 +155,7 @@ static int uring_arm(void *pointer, hd_interest *interest)
 
 /* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
  * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
-static void remove_poll(uring_backend *backend, uint64_t token)
+static void remove_poll(hd_backend *backend, uint64_t token)
 {
     backend->removals = true;
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
@@ -168,40 +166,38 @@ static void remove_poll(uring_backend *backend, uint64_t token)
     sqe->user_data = NO_TOKEN;
 }
 
-static void uring_disarm(void *pointer, hd_interest *interest)
+static void uring_disarm(hd_backend *backend, hd_interest *interest)
 {
-    release_slot(pointer, (uint32_t)interest->token);
-    remove_poll(pointer, interest->token);
+    release_slot(backend, (uint32_t)interest->token);
+    remove_poll(backend, interest->token);
 }
 
 /* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
  * many, without waiting, and come again. Completions that do not fit are reaped first by the caller's next turn. */
 static void finish_task_work(uring_ring *ring)
 {
-    for (int rounds = 0; rounds < FLUSH_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
+    for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
         uring_ring_enter(ring, RING_ENTRIES * 2, 0);
 }
 
 /* The first enter submits the removals; the removed requests drop their files in task work. Without a removal
  * there is nothing to let go of. */
-static void uring_flush(void *pointer)
+static void uring_release_files(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
     if (!backend->removals) return;
     backend->removals = 0;
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
     finish_task_work(&backend->ring);
 }
 
-static void arm_wake(uring_backend *backend)
+static void arm_wake(hd_backend *backend)
 {
     if (backend->wake_armed) return;
     backend->wake_armed = prepare_poll(backend, backend->wake_fd.number, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
 }
 
-static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
+static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
 {
-    uring_backend *backend = pointer;
     uring_ring *ring = &backend->ring;
     if (timeout_ns != 0) arm_wake(backend);
     if (uring_ring_peek(ring) || !backend->wake_armed) timeout_ns = 0; /* never sleep deaf to a wake */
@@ -212,7 +208,7 @@ static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
     finish_task_work(ring);
 }
 
-static void complete(uring_backend *backend, uint64_t token, int result, unsigned flags)
+static void complete(hd_backend *backend, uint64_t token, int result, unsigned flags)
 {
     if (token == NO_TOKEN) return;
     if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
@@ -245,9 +241,8 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
     hd_interest_deliver(interest, revents);
 }
 
-static void uring_reap(void *pointer)
+static void uring_reap(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
     struct io_uring_cqe *cqe;
     while ((cqe = uring_ring_peek(&backend->ring))) {
         uint64_t token = cqe->user_data;
@@ -258,9 +253,9 @@ static void uring_reap(void *pointer)
     }
 }
 
-static void uring_wake(void *pointer)
+static void uring_wake(hd_backend *backend)
 {
-    hd_wakeup_signal(&((uring_backend *)pointer)->wake_fd);
+    hd_wakeup_signal(&backend->wake_fd);
 }
 
 const hd_backend_ops hd_backend_uring = {
@@ -270,7 +265,7 @@ const hd_backend_ops hd_backend_uring = {
     .close = uring_close,
     .arm = uring_arm,
     .disarm = uring_disarm,
-    .flush = uring_flush,
+    .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,
     .wake = uring_wake,
