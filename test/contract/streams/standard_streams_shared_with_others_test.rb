@@ -15,7 +15,7 @@ contract "Stdin" do
       Heddle.run(backend: #{backend.inspect}) do
         turns = 0
         running = true
-        Fiber.schedule { (turns += 1) && sleep(0.005) while running }
+        Fiber.schedule { (turns += 1) && sleep(0.001) while running }
         #{code}
         running = false
         warn("others stood still") if turns < 3

@@ -83,7 +83,7 @@ contract "MaskedThreadRaise" do
   def test_other_fibers_meanwhile
     thread, steps = masked_thread(ZeroDivisionError => :never) do |log|
       turns = 0
-      ticker = Heddle.spawn { loop { sleep(0.002) && (turns += 1) } }
+      ticker = Heddle.spawn { loop { sleep(0.001) && (turns += 1) } }
       log << :begun
       sleep(0.1)
       ticker.cancel

@@ -57,6 +57,7 @@ contract "ComputingTimeout" do
     end
   end
 
+  # Neither the timeout nor the others wait for them.
   def test_tasks_that_end_at_once
     heddle_only("has no tasks")
     reactor do
@@ -65,10 +66,10 @@ contract "ComputingTimeout" do
 
       [-> { Heddle.spawn { 1 }.value }, -> { Fiber.schedule { 1 } }].each do |start|
         assert_raises(Timeout::Error) { Timeout.timeout(0.05) { loop { start.call } } }
+        enough = ticks + 3
+        Timeout.timeout(10) { start.call until ticks >= enough }
       end
       ticker.cancel
-
-      assert_operator(ticks, :>, 2)
     end
   end
 
@@ -209,7 +210,7 @@ contract "ComputingTimeout" do
             rescue Timeout::Error
               compute(0.3)
             end
-            sleep(1)
+            sleep(20)
           rescue sent
             nil
           end
