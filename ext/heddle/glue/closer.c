@@ -4,6 +4,7 @@
 #include "caught.h"
 #include "frame.h"
 #include "park.h"
+#include "ruby_internals.h"
 #include "strike.h"
 
 /* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
@@ -12,40 +13,16 @@ enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
 
-/* Exported for the library objspace. Its callback must not allocate. */
-void rb_objspace_reachable_objects_from(VALUE object, void callback(VALUE, void *), void *data);
-
-enum { HIDDEN_MAX = 16 };
-
-/* Objects without a class that another one refers to, also from its stack. */
-typedef struct {
-    VALUE found[HIDDEN_MAX];
-    int count;
-} hidden;
-
 static const rb_data_type_t *mutex_type;
 
-static void add(VALUE object, hidden *hidden)
+static bool is_array(VALUE object)
 {
-    if (hidden->count < HIDDEN_MAX) hidden->found[hidden->count++] = object;
+    return RB_TYPE_P(object, T_ARRAY);
 }
 
-static void add_hidden_array(VALUE object, void *hidden)
+static bool is_mutex(VALUE object)
 {
-    if (hd_is_hidden(object) && RB_TYPE_P(object, T_ARRAY)) add(object, hidden);
-}
-
-static void add_hidden_mutex(VALUE object, void *hidden)
-{
-    if (!hd_is_hidden(object) || !RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return;
-    if (RTYPEDDATA_TYPE(object) == mutex_type) add(object, hidden);
-}
-
-static hidden hidden_in(VALUE object, void add(VALUE, void *))
-{
-    hidden hidden = {.count = 0};
-    rb_objspace_reachable_objects_from(object, add, &hidden);
-    return hidden;
+    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == mutex_type;
 }
 
 static int masks_error(VALUE class, VALUE timing, VALUE masked)
@@ -62,7 +39,8 @@ static int masks_error(VALUE class, VALUE timing, VALUE masked)
 static bool error_will_be_raised(void)
 {
     bool sent = false, masked = false;
-    hidden lists = hidden_in(rb_thread_current(), add_hidden_array);
+    hd_hidden_objects lists = {.wanted = is_array};
+    hd_find_hidden(rb_thread_current(), &lists);
     for (int i = 0; i < lists.count; i++) {
         for (long j = 0; j < RARRAY_LEN(lists.found[i]); j++) {
             VALUE element = RARRAY_AREF(lists.found[i], j);
@@ -80,7 +58,8 @@ static bool error_will_be_raised(void)
 void hd_closer_unblocked(VALUE closer)
 {
     if (!RTEST(rb_obj_is_fiber(closer)) || !error_will_be_raised()) return; /* then Ruby unlocks it */
-    hidden mutexes = hidden_in(closer, add_hidden_mutex);
+    hd_hidden_objects mutexes = {.wanted = is_mutex};
+    hd_find_hidden(closer, &mutexes);
     VALUE error = rb_errinfo();
     for (int i = 0, failed = 1; i < mutexes.count && failed; i++) {
         if (!RTEST(rb_mutex_locked_p(mutexes.found[i]))) continue;

@@ -1,6 +1,7 @@
 /* What the fibers of a scheduler wait for, for Heddle.dump. */
 #include <poll.h>
 
+#include "ruby_internals.h"
 #include "timeout.h"
 
 static const char *const KINDS[] = {

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 
 #include "core_ext.h"
-#include "io_internals.h"
+#include "hook_io.h"
+#include "ruby_internals.h"
 
 typedef struct {
     hd_scheduler *scheduler;

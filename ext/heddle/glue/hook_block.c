@@ -5,6 +5,7 @@
 #include "deadline.h"
 #include "hand_over.h"
 #include "mutex_sleep.h"
+#include "ruby_internals.h"
 #include "park.h"
 #include "strike.h"
 

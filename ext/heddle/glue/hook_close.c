@@ -11,7 +11,7 @@
 #include "caught.h"
 #include "core_ext.h"
 #include "flush.h"
-#include "io_internals.h"
+#include "ruby_internals.h"
 #include "inline_call.h"
 #include "park.h"
 #include "strike.h"

@@ -7,7 +7,7 @@
 #include "loop.h"
 #include "new_fiber.h"
 #include "park.h"
-#include "ruby_text.h"
+#include "ruby_internals.h"
 #include "strike.h"
 #include "thread_calls.h"
 

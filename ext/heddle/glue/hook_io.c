@@ -1,20 +1,17 @@
 /* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: the system call first, a wait only when it would
  * block. io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see
- * would_block.c): it halves the hooks of a blocking read and makes sysread and syswrite work. */
+ * ruby_internals.h): it halves the hooks of a blocking read and makes sysread and syswrite work. */
 #include <errno.h>
 #include <poll.h>
-
-#include <ruby/debug.h>
 
 #include "../os/read_write.h"
 #include "caught.h"
 #include "deadline.h"
-#include "flush.h"
-#include "io_internals.h"
+#include "hook_io.h"
+#include "ruby_internals.h"
 #include "park.h"
 #include "strike.h"
 #include "worker_call.h"
-#include "would_block.h"
 
 typedef struct {
     hd_scheduler *scheduler;
@@ -114,15 +111,6 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
     return ready;
 }
 
-/* IO#wait, #wait_readable and so on return nil at the timeout. */
-static bool called_by_wait(void)
-{
-    VALUE frames[2];
-    if (rb_profile_frames(0, 2, frames, NULL) < 2) return false;
-    VALUE name = rb_profile_frame_method_name(frames[1]); /* of the caller of the hook */
-    return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
-}
-
 /* Waits until one of the events is ready.
  *
  * @param io [IO]
@@ -146,7 +134,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     else {
         ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
-    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !called_by_wait())
+    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
         rb_raise(eTimeoutError, "Blocking operation timed out!");
     return ready ? INT2FIX(ready) : Qfalse;
 }
@@ -233,7 +221,7 @@ static void *bytes_of(transfer *call, size_t *size)
 
 static bool must_not_wait(const transfer *call)
 {
-    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_would_block_wanted());
+    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
 }
 
 static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;

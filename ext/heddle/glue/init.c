@@ -7,6 +7,7 @@
 #include "frame.h"
 #include "hand_over.h"
 #include "handle_interrupt.h"
+#include "hook_io.h"
 #include "home.h"
 #include "hook_fiber.h"
 #include "inline_call.h"
@@ -26,7 +27,7 @@
 #include "thread_calls.h"
 #include "timeout.h"
 #include "whole_file.h"
-#include "would_block.h"
+#include "would_block_errors.h"
 
 VALUE hd_mHeddle, hd_eError;
 

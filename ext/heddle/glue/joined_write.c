@@ -11,7 +11,7 @@
 #include <ruby/encoding.h>
 
 #include "core_ext.h"
-#include "io_internals.h"
+#include "ruby_internals.h"
 
 enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send that the number of system calls does not matter */
 

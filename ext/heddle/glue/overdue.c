@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "caught.h"
-#include "ruby_text.h"
+#include "ruby_internals.h"
 
 #define IDLE_NS (2 * HD_NS_PER_SECOND)
 

@@ -102,12 +102,6 @@ bool hd_scheduler_inside(const hd_scheduler *scheduler);
 /* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
 hd_map *hd_io_table(void);
 
-/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close. */
-static inline bool hd_is_hidden(VALUE object)
-{
-    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
-}
-
 /* The type of the objects; see scheduler_class.c. */
 extern const rb_data_type_t hd_scheduler_type;
 
@@ -120,7 +114,7 @@ bool hd_threads_are_pinned(void);
 
 void hd_init_scheduler(void);
 void hd_init_hooks_block(void);
-void hd_init_hooks_io(void);
+
 void hd_init_hooks_select(void);
 void hd_init_hooks_close(void);
 void hd_init_hooks_timeout(void);

@@ -4,7 +4,7 @@
 #include "caught.h"
 #include "home.h"
 #include "hook_fiber.h"
-#include "ruby_text.h"
+#include "ruby_internals.h"
 #include "strike.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------- */

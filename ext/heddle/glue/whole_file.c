@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io_internals.h"
+#include "ruby_internals.h"
 #include "known_path.h"
 #include "scheduler.h"
 
