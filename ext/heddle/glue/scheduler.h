@@ -65,7 +65,7 @@ typedef struct hd_scheduler {
     } masks;
 
     struct { /* see frame.h */
-        VALUE fiber; /* the one that has pushed last, or nil */
+        VALUE fiber; /* the one whose frames these are, or nil */
         struct hd_frame *innermost;
         size_t kept_by_fibers; /* how many fibers have their frames themselves */
     } frames;
