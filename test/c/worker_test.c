@@ -293,7 +293,7 @@ TEST(forks_at_any_moment)
 
 /* Whoever goes on in the child frees what it has, in whatever state the parent's worker has left it. */
 static test_job *left[5];
-static hd_rw_job *left_transfer;
+static hd_rw_job *left_rw;
 static int left_fd;
 
 static bool same_number(const hd_job *job, const hd_job *other)
@@ -310,12 +310,14 @@ static void release_all(void)
 {
     CHECK_EQ(-1, fcntl(left_fd, F_GETFD));
     for (int i = 0; i < 5; i++) {
+        CHECK(hd_job_finished(&left[i]->job));
         hd_job_set_wait(&left[i]->job, NULL);
         hd_job_release(&left[i]->job);
     }
     CHECK_EQ(HD_WORKERS_MAX - 1, load(&alive)); /* those that fill the pool */
     __atomic_store_n(&alive, 0, __ATOMIC_RELEASE);
-    hd_job_release(&left_transfer->job);
+    CHECK_EQ(-EINTR, left_rw->result);
+    hd_job_release(&left_rw->job);
     start_anew();
     CHECK_EQ(0, load(&alive));
 }
@@ -345,9 +347,9 @@ TEST(released_in_the_child_of_a_fork)
     await_count(&running, HD_WORKERS_MAX);
     left[NEW] = new_job(3);
     submit(left[QUEUED] = new_job(5));
-    CHECK((left_transfer = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
-    left_fd = left_transfer->fd.number;
-    CHECK_EQ(0, hd_job_submit(&left_transfer->job, &inbox, NULL));
+    CHECK((left_rw = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
+    left_fd = left_rw->fd.number;
+    CHECK_EQ(0, hd_job_submit(&left_rw->job, &inbox, NULL));
     in_child(release_all);
     CHECK_AT_LEAST(0, fcntl(left_fd, F_GETFD));
     pthread_mutex_unlock(&gate);
@@ -358,7 +360,7 @@ TEST(released_in_the_child_of_a_fork)
         finish_job(left[i]);
     }
     hd_job_release(&left[NEW]->job);
-    hd_job_release(&left_transfer->job);
+    hd_job_release(&left_rw->job);
     close_inbox();
 }
 

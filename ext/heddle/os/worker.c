@@ -268,7 +268,7 @@ void hd_job_set_wait(hd_job *job, hd_wait *wait)
 
 bool hd_job_finished(hd_job *job)
 {
-    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED;
+    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED || hd_forked_since(job->fork_generation);
 }
 
 /* Takes a job out of the queue; the first of its followers gets the place, and the others. */

@@ -83,7 +83,8 @@ void hd_job_run_inline(hd_job *job);
 /* Settles another wait when the job has run, at once if it has; NULL: none. With the GVL. */
 void hd_job_set_wait(hd_job *job, hd_wait *wait);
 
-/* Has the job run? Then its result may be read. */
+/* Has the job run? Then its result may be read. (In the child of a fork a job of the parent has ended: with what it is
+ * made with, as one that was interrupted.) */
 bool hd_job_finished(hd_job *job);
 
 /* The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the
