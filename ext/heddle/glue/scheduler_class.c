@@ -205,16 +205,14 @@ static VALUE scheduler_s_current(VALUE class)
     return own_or_nil(rb_fiber_scheduler_current());
 }
 
-/* @private
- * @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
+/* @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
 static VALUE scheduler_s_of_thread(VALUE class)
 {
     (void)class;
     return own_or_nil(rb_fiber_scheduler_get());
 }
 
-/* @private
- * @return [Heddle::Scheduler, nil] the one of this thread, if one of its fibers runs or one that such a fiber has
+/* @return [Heddle::Scheduler, nil] the one of this thread, if one of its fibers runs or one that such a fiber has
  *   resumed: what .current does not say of a blocking fiber */
 static VALUE scheduler_s_of_blocking_fiber(VALUE class)
 {
@@ -224,11 +222,12 @@ static VALUE scheduler_s_of_blocking_fiber(VALUE class)
     return own ? scheduler->self : Qnil;
 }
 
-/* @private
- * @return [Fiber, nil] the fiber that runs the loop, or has run it last */
-static VALUE scheduler_last_home(VALUE self)
+/* @return [Array<Fiber, nil>] the fibers that run the loop, or have run it last: of the scheduler that this thread has
+ *   now, and of this one */
+static VALUE scheduler_last_homes(VALUE self)
 {
-    return hd_scheduler_get(self)->home.last;
+    const hd_scheduler *now = hd_scheduler_of_thread();
+    return rb_assoc_new(now ? now->home.last : Qnil, hd_scheduler_get(self)->home.last);
 }
 
 /* Ends `run` though fibers are left. Called in one of the fibers. */
@@ -397,8 +396,9 @@ void hd_init_scheduler_class(void)
 {
     rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
     rb_define_singleton_method(hd_cScheduler, "current", scheduler_s_current, 0);
-    rb_define_singleton_method(hd_cScheduler, "of_thread", scheduler_s_of_thread, 0);
-    rb_define_singleton_method(hd_cScheduler, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
+    VALUE class_methods = rb_singleton_class(hd_cScheduler);
+    rb_define_private_method(class_methods, "of_thread", scheduler_s_of_thread, 0);
+    rb_define_private_method(class_methods, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
     rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
@@ -409,7 +409,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
-    rb_define_method(hd_cScheduler, "last_home", scheduler_last_home, 0);
+    rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);
     rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);

@@ -3,6 +3,8 @@
 require_relative "file_wait"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
     # kernel knows by heart is asked on the spot; what may have to come from a disk is asked by a thread of the pool.
@@ -15,8 +17,8 @@ module Heddle
         return yield(path) unless scheduler && path?(path)
 
         path = path.is_a?(String) ? path.dup : File.path(path)
-        known = scheduler.__send__(:known?, path)
-        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if OFFLOADED
+        known = scheduler.known?(path)
+        return known ? scheduler.quickly { yield(path) } : yield(path) if OFFLOADED
 
         known ? yield(path) : FileWait.run { block.call(path) }
       end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # What waits for a disk or for the owner of a lock, and is not offered to a scheduler by (every) Ruby: a thread of
     # the pool does it.
@@ -31,7 +33,7 @@ module Heddle
           return __heddle_flock(operation) unless waits && scheduler
 
           attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
-          taken = scheduler.__send__(:quickly, &attempt)
+          taken = scheduler.quickly(&attempt)
           taken || FileWait.run("the lock of", self, lasting: true, attempt: attempt) { __heddle_flock(operation) }
         end
       end
@@ -44,7 +46,7 @@ module Heddle
         scheduler = Scheduler.current
         return yield unless scheduler
 
-        scheduler.__send__(:offload, block, **options, name: [what, file].compact)
+        scheduler.offload(block, **options, name: [what, file].compact)
       end
     end
   end

@@ -3,6 +3,8 @@
 require_relative "file_open"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Files that are read or written as a whole.
     module WholeFile
@@ -38,7 +40,7 @@ module Heddle
         # @param length [Integer, nil] the most that is read; nil: all
         # @return [String, nil] nil where IO#read gives it: at the end of the file, if a length was given
         def read_in_pieces(file, size, length, encoding)
-          whole = Scheduler.current.__send__(:string_for, size)
+          whole = Scheduler.current.string_for(size)
           piece = +""
           until length == whole.bytesize
             count = length ? [PIECE_SIZE, length - whole.bytesize].min : PIECE_SIZE
@@ -52,7 +54,7 @@ module Heddle
         def large_size(file, length)
           return if length.is_a?(Integer) && length <= PIECE_SIZE # (the usual case)
 
-          Scheduler.current&.__send__(:large_size, file, length)
+          Scheduler.current&.large_size(file, length)
         end
       end
 
