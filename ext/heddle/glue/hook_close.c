@@ -151,24 +151,31 @@ static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
     rb_jump_tag(caught.state);
 }
 
-/* Wakes the waiters and lets them run, with an IO that is closed already, as with threads: one that tries again shall
- * find it so, and not wait on it once more. What is in the buffer is written before that. */
-static void wake_waiters(closing *closing, bool hide)
+/* What is in the buffer is written while others may wait for the IO still. False: it could not be; Ruby will say so. */
+static bool write_buffer(closing *closing)
+{
+    if (!has_to_flush(closing)) return true;
+    VALUE raised = exception_of(flush, closing);
+    if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
+    interrupt_all(closing);
+    return !has_to_flush(closing);
+}
+
+/* Lets the waiters run, with an IO that is closed already (hide), as with threads: one that tries again shall find it
+ * so, and not wait on it once more. */
+static void let_waiters_leave(closing *closing, bool hide)
+{
+    for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
+    closing->struck = exception_of(let_unwind, closing);
+    show(closing);
+    if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
+}
+
+/* The steps before the descriptor is closed. */
+static void clear_the_way(closing *closing, bool hide)
 {
     interrupt_all(closing);
-    if (closing->waiters && hide && has_to_flush(closing)) {
-        VALUE raised = exception_of(flush, closing);
-        if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
-        interrupt_all(closing);
-        hide = !has_to_flush(closing); /* if it failed, Ruby will say so */
-    }
-    if (closing->waiters) {
-        for (int i = 0; i < closing->count && hide; i++)
-            closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
-        closing->struck = exception_of(let_unwind, closing);
-        show(closing);
-        if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
-    }
+    if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
     release_file(closing->scheduler);
 }
 
@@ -295,10 +302,13 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     ruby_close call = {io, kept};
     if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
     closing closing = closing_of(io, directions);
-    wake_waiters(&closing, true);
+    /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
+    clear_the_way(&closing, true);
+    /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
     VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
+    /* 7. What has struck the closer meanwhile goes on. */
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return result;
 }
@@ -351,7 +361,7 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
     closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     add_part(&closing, io);
-    wake_waiters(&closing, false);
+    clear_the_way(&closing, false);
     hd_flush_before_ruby_does(io);
     VALUE result = rb_funcallv_kw(io, HD_KEPT("reopen"), argc, argv, RB_PASS_CALLED_KEYWORDS);
     for (int i = 0; i < closing.count; i++) {
@@ -367,7 +377,7 @@ static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
     (void)self;
     closing closing = closing_of(io, POLLIN | POLLOUT);
-    wake_waiters(&closing, true);
+    clear_the_way(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return Qnil;
 }
