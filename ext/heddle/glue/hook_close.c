@@ -271,8 +271,8 @@ static VALUE close_even_if_struck(VALUE pointer)
     VALUE result = rb_protect(close_by_ruby, pointer, &state);
     if (!state) return result;
     VALUE error = rb_errinfo();
-    bool killed = error == HD_FIBER_KILLED;
-    if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !is_open_file(((ruby_close *)pointer)->io)) rb_jump_tag(state);
+    bool killed = error == HD_FIBER_KILLED, open = is_open_file(((ruby_close *)pointer)->io);
+    if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !open) rb_jump_tag(state);
     result = rb_protect(close_by_ruby, pointer, &failed);
     if (!killed) rb_exc_raise(error);
     if (failed) rb_jump_tag(failed);
@@ -297,7 +297,8 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     wake_waiters(&closing, true);
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
-    VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
+    VALUE argument = (VALUE)&call;
+    VALUE result = others ? rb_ensure(close_io, argument, after_close, (VALUE)&closing) : close_io(argument);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return result;
 }

@@ -38,7 +38,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_hooks_timeout();
     hd_init_hooks_process();
     hd_init_hooks_resolve();
-    hd_init_name_of();
+    hd_init_name_lookup();
     hd_init_report();
     hd_init_would_block_errors();
     hd_init_interrupt_mask();

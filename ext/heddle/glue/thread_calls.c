@@ -38,11 +38,11 @@ void hd_thread_strike(VALUE thread, VALUE exception)
     rb_funcall(plain_raise, rb_intern("bind_call"), 2, thread, exception);
 }
 
-/* Takes the option cause: from the arguments, which Thread#raise knows since 4.0. */
+/* Takes the option cause: from the arguments. */
 static VALUE take_cause(int *argc, VALUE *argv)
 {
     VALUE cause = Qundef;
-    if (RUBY_API_VERSION_CODE < 40000 || !rb_keyword_given_p()) return cause;
+    if (!HD_THREAD_RAISE_TAKES_CAUSE || !rb_keyword_given_p()) return cause;
     VALUE options = rb_hash_dup(argv[*argc - 1]), key = ID2SYM(rb_intern("cause"));
     cause = rb_hash_lookup2(options, key, Qundef);
     rb_hash_delete(options, key);

@@ -88,7 +88,8 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
     if (!scheduler) return rb_funcallv(self, kept, argc, argv);
-    hd_timed_sleep sleep = {.scheduler = scheduler, .self = self, .kept = kept, .fiber = rb_fiber_current(), .condition = condition,
+    hd_timed_sleep sleep = {.scheduler = scheduler, .self = self, .kept = kept, .fiber = rb_fiber_current(),
+                            .condition = condition,
                             .mutex = NIL_P(condition) ? self : argv[0], .struck = Qnil, .later = Qnil,
                             .argc = argc, .argv = argv};
     sleep.outer = rb_attr_get(sleep.fiber, id_locks_again);

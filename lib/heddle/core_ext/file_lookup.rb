@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
   module CoreExt
@@ -16,9 +16,9 @@ module Heddle
 
         path = path.is_a?(String) ? path.dup : File.path(path)
         known = scheduler.__send__(:known?, path)
-        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if OFFLOADED
+        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if RubyFeatures::OPEN_IS_OFFLOADED
 
-        known ? yield(path) : FileWait.run { block.call(path) }
+        known ? yield(path) : PoolThread.run { block.call(path) }
       end
 
       # (Tempfile has a path and is an open file: that is asked.)
@@ -26,9 +26,6 @@ module Heddle
         object.is_a?(String) || (object.respond_to?(:to_path) && !object.respond_to?(:to_io))
       end
       private_class_method :path?
-
-      OFFLOADED = RUBY_VERSION >= "3.4"
-      private_constant :OFFLOADED
 
       # For File's methods that only look.
       module Stat
@@ -56,6 +53,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(File.singleton_class, Heddle::CoreExt::FileLookup::Stat)
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::FileLookup::Exist)
