@@ -7,7 +7,7 @@ require "support/fake_resolver"
 
 # The names of addresses, and whatever else of Ruby's sockets takes or gives a name: only the fiber that wants it
 # waits for the resolver. The resolver is a preloaded one.
-contract "ReverseLookup" do
+contract "NameLookup" do
   include TestSupport::FakeResolver
 
   time_limit 60
