@@ -1,30 +1,27 @@
 /* Heddle::Scheduler#name_of: the names of an address, for lib/heddle/core_ext/reverse_lookup.rb. */
 #include <string.h>
 
-#include "../os/reverse.h"
 #include "hook_resolve.h"
-#include "park.h"
+#include "worker_call.h"
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_reverse_job *job;
+    hd_name_lookup *job;
     VALUE host; /* for reports */
-    unsigned fork_generation;
 } reversal;
 
 static VALUE reverse(VALUE pointer)
 {
     reversal *reversal = (void *)pointer;
-    hd_reverse_job *job = reversal->job;
-    hd_park_worker(reversal->scheduler, &job->job, reversal->host);
+    hd_name_lookup *job = reversal->job;
+    hd_run_on_worker(reversal->scheduler, &job->job, reversal->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
 }
 
 static VALUE release(VALUE pointer)
 {
-    reversal *reversal = (void *)pointer;
-    if (reversal->fork_generation == hd_fork_generation) hd_worker_release(&reversal->job->job);
+    hd_job_release(&((reversal *)pointer)->job->job);
     return Qnil;
 }
 
@@ -54,9 +51,9 @@ static VALUE scheduler_name_of(VALUE self, VALUE sockaddr, VALUE flags)
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;
-    reversal reversal = {.scheduler = hd_scheduler_ready(self), .fork_generation = hd_fork_generation};
+    reversal reversal = {.scheduler = hd_scheduler_ready(self)};
     reversal.host = hd_numeric_host(&address);
-    reversal.job = hd_reverse_job_new(&address, number);
+    reversal.job = hd_name_lookup_new(&address, number);
     if (!reversal.job) rb_memerror();
     return rb_ensure(reverse, (VALUE)&reversal, release, (VALUE)&reversal);
 }
