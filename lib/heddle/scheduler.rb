@@ -147,18 +147,10 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_signal_handler?
+      return Fiber.blocking { work.call } if in_signal_handler? # (it may wait for no thread; plain Ruby does so, too)
 
       open
       BlockingPool.current.run(work, **)
-    end
-
-    # (Only the refusal to lock a Mutex tells.) There nobody can wait for a thread of the pool, and plain Ruby does it
-    # inline.
-    def in_signal_handler?
-      Thread::Mutex.new.synchronize { false }
-    rescue ThreadError
-      true
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check
