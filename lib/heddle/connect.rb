@@ -58,8 +58,8 @@ module Heddle
       #
       # @return [SocketTarget, nil] nil: it is Ruby's to connect
       def socket_target(arguments, options)
-        scheduler = Fiber.current_scheduler
-        return unless scheduler.is_a?(Scheduler) && by_name?(arguments, options)
+        scheduler = Scheduler.current
+        return unless scheduler && by_name?(arguments, options)
 
         SocketTarget.new(scheduler, arguments, options)
       end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "scheduler/blocking_pool"
 require_relative "scheduler/error_report"
 require_relative "scheduler/io_buffer_warning"
 
@@ -25,18 +24,6 @@ module Heddle
       end
     end
 
-    # @private The scheduler of which a blocking fiber runs, which Fiber.current_scheduler does not tell.
-    def self.of_blocking_fiber
-      scheduler = Fiber.scheduler
-      scheduler if scheduler.is_a?(Scheduler) && scheduler.__send__(:own_fiber?)
-    end
-
-    # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more once
-    # the process has had a second one.)
-    def self.all
-      Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
-    end
-
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it
@@ -46,11 +33,8 @@ module Heddle
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = nil
-      Scheduler.all[self] = true
+      Dump.schedulers[self] = true
     end
-
-    # @private The open scopes.
-    attr_reader :scopes
 
     # @return [Array<Heddle::Task>] the tasks that have not ended
     def tasks
@@ -89,11 +73,6 @@ module Heddle
       value
     end
 
-    # @private Is this the thread's own code, outside of the scheduler's loop and of its fibers?
-    def outside?
-      !inside? && (@main.nil? || @main.finished?)
-    end
-
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
     # may wait. (Fiber#kill would strike again at each of those waits.) Tasks are cancelled as such, for their scopes
     # are about to do the same, and a second strike would hit an ensure block. No Thread.handle_interrupt holds it back:
@@ -124,6 +103,14 @@ module Heddle
 
     private
 
+    # The open scopes.
+    attr_reader :scopes
+
+    # Is this the thread's own code, outside of the scheduler's loop and of its fibers?
+    def outside?
+      !inside? && (@main.nil? || @main.finished?)
+    end
+
     def execute_main(main, home, &)
       begin
         main.execute { Scope.open(&) }
@@ -138,9 +125,7 @@ module Heddle
     # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
     def go_on_in_child(home)
       loop do
-        own = Fiber.scheduler
-        homes = [(own.last_home if own.is_a?(Scheduler)), last_home, home]
-        homes.find { |fiber| fiber&.alive? }.transfer
+        [*last_homes, home].find { |fiber| fiber&.alive? }.transfer
       end
     end
 

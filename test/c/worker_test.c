@@ -41,54 +41,54 @@ TEST(many_jobs)
     close_inbox();
 }
 
-/* Jobs that block take a thread each, up to the limit; the rest wait their turn and are not lost. */
-TEST(the_pool_grows_to_its_limit)
+enum { TOO_MANY = HD_WORKERS_MAX + 10 };
+
+/* Jobs that all wait at the gate, which the caller opens: as many as there can be threads run. */
+static void submit_too_many(test_job **jobs)
 {
-    enum { JOBS = HD_WORKERS_MAX + 10 };
-    test_job *jobs[JOBS];
     open_inbox();
     pthread_mutex_lock(&gate);
-    for (int i = 0; i < JOBS; i++) {
+    for (int i = 0; i < TOO_MANY; i++) {
         jobs[i] = new_job(i);
         jobs[i]->gate = &gate;
         submit(jobs[i]);
     }
     await_count(&running, HD_WORKERS_MAX);
-    int threads, queued;
-    hd_worker_stats(&threads, &queued);
-    CHECK_EQ(HD_WORKERS_MAX, threads);
-    CHECK_EQ(JOBS - HD_WORKERS_MAX, queued);
+}
+
+static void finish_too_many(test_job **jobs)
+{
     pthread_mutex_unlock(&gate);
-    await_jobs(jobs, JOBS);
-    CHECK_EQ(HD_WORKERS_MAX, load(&running_most));
-    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    await_jobs(jobs, TOO_MANY);
+    for (int i = 0; i < TOO_MANY; i++)
+        if (jobs[i]) finish_job(jobs[i]);
     check_queue_empty();
     close_inbox();
 }
 
+/* Jobs that block take a thread each, up to the limit; the rest wait their turn and are not lost. */
+TEST(the_pool_grows_to_its_limit)
+{
+    test_job *jobs[TOO_MANY];
+    submit_too_many(jobs);
+    int threads, queued;
+    hd_worker_stats(&threads, &queued);
+    CHECK_EQ(HD_WORKERS_MAX, threads);
+    CHECK_EQ(TOO_MANY - HD_WORKERS_MAX, queued);
+    finish_too_many(jobs);
+    CHECK_EQ(HD_WORKERS_MAX, load(&running_most));
+}
+
 TEST(released_while_queued)
 {
-    enum { JOBS = HD_WORKERS_MAX + 10 };
-    test_job *jobs[JOBS];
-    open_inbox();
-    pthread_mutex_lock(&gate);
-    for (int i = 0; i < JOBS; i++) {
-        jobs[i] = new_job(i);
-        jobs[i]->gate = &gate;
-        submit(jobs[i]);
-    }
-    await_count(&running, HD_WORKERS_MAX);
-    for (int i = JOBS - 1; i >= HD_WORKERS_MAX; i -= 2) { /* every other one of those in the queue */
+    test_job *jobs[TOO_MANY];
+    submit_too_many(jobs);
+    for (int i = TOO_MANY - 1; i >= HD_WORKERS_MAX; i -= 2) { /* every other one of those in the queue */
         give_up(jobs[i]);
         jobs[i] = NULL;
     }
-    CHECK_EQ(JOBS - 5, load(&alive)); /* freed at once */
-    pthread_mutex_unlock(&gate);
-    await_jobs(jobs, JOBS);
-    for (int i = 0; i < JOBS; i++)
-        if (jobs[i]) finish_job(jobs[i]);
-    check_queue_empty();
-    close_inbox();
+    CHECK_EQ(TOO_MANY - 5, load(&alive)); /* freed at once */
+    finish_too_many(jobs);
 }
 
 /* The reactor, its inbox and the wait may be gone when the worker is done. */

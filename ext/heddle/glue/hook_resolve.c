@@ -7,8 +7,10 @@
 
 #include "../os/hosts_file.h"
 #include "hook_resolve.h"
+#include "deadline.h"
 #include "park.h"
-#include "timeout.h"
+#include "strike.h"
+#include "worker_call.h"
 
 /* -- what a lookup has found --------------------------------------------------------------------------------- */
 
@@ -67,9 +69,9 @@ typedef struct {
 static VALUE resolve(VALUE pointer)
 {
     resolution *resolution = (void *)pointer;
-    hd_timeouts_raise_overdue(resolution->scheduler);
+    hd_strikes_raise_overdue(resolution->scheduler);
     if (!resolved_here(resolution->job))
-        hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
+        hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (!resolution->job->error) return numeric_addresses(resolution->job);
     if (resolution->job->error == EAI_NONAME) return Qnil;
     rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
@@ -141,7 +143,7 @@ static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, cons
     hd_address_lookup *job = hd_address_lookup_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
-    if (hd_job_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
+    hd_submit_or_run(scheduler, &job->job);
     return job;
 }
 
@@ -194,7 +196,9 @@ static VALUE await(VALUE pointer)
 {
     finding *finding = (void *)pointer;
     hd_job *job = &finding->job->job;
-    int error = hd_park_connecting(finding->scheduler, finding->host, NULL, 0, &job, 1, finding->deadline_ns);
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = finding->host, .deadline_ns = finding->deadline_ns,
+                          .jobs = &job, .jobs_count = 1};
+    int error = hd_park_until_ready(finding->scheduler, &request);
     if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
     finding->waited = true;
     return Qnil;
@@ -211,7 +215,7 @@ static VALUE end_await(VALUE pointer)
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
     finding finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
-    hd_timeouts_raise_overdue(finding.scheduler);
+    hd_strikes_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
     if (!hd_job_finished(job)) {
@@ -310,7 +314,10 @@ static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups
         VALUE io = rb_io_get_io(RARRAY_AREF(sockets, i));
         interests[i] = (hd_interest){.fd = rb_io_descriptor(io), .events = POLLOUT, .io = (hd_word)io};
     }
-    int error = hd_park_connecting(scheduler, host, interests, count, jobs, jobs_count, deadline_ns);
+    hd_request request = {.kind = count ? HD_WAIT_FOR_SELECT : HD_WAIT_FOR_WORKER, .subject = host,
+                          .deadline_ns = deadline_ns, .interests = interests, .interests_count = count,
+                          .jobs = jobs, .jobs_count = jobs_count};
+    int error = hd_park_until_ready(scheduler, &request);
     if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for a connection");
     VALUE ready = rb_ary_new();
     for (size_t i = 0; i < count; i++)

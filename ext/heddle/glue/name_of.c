@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "hook_resolve.h"
-#include "park.h"
+#include "worker_call.h"
 
 typedef struct {
     hd_scheduler *scheduler;
@@ -14,7 +14,7 @@ static VALUE reverse(VALUE pointer)
 {
     reversal *reversal = (void *)pointer;
     hd_name_lookup *job = reversal->job;
-    hd_park_worker(reversal->scheduler, &job->job, reversal->host);
+    hd_run_on_worker(reversal->scheduler, &job->job, reversal->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
 }

@@ -7,8 +7,8 @@ module Heddle
       # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-c-getaddrinfo
       def getaddrinfo(*arguments, **options)
         timeout = options[:timeout]
-        scheduler = Fiber.current_scheduler
-        unless timeout.is_a?(Numeric) && timeout.positive? && scheduler.is_a?(Scheduler)
+        scheduler = Scheduler.current
+        unless scheduler && timeout.is_a?(Numeric) && timeout.positive?
           return __heddle_timed_getaddrinfo(*arguments, **options)
         end
 

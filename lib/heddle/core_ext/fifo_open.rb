@@ -12,7 +12,7 @@ module Heddle
       module Path
         # @private
         def sysopen(path, *arguments)
-          return __heddle_sysopen(path, *arguments) unless Fiber.current_scheduler
+          return __heddle_sysopen(path, *arguments) unless Scheduler.current
 
           path = FileOpen.name_of(path)
           flags = FileOpen.fifo_flags(arguments, {})
@@ -22,7 +22,7 @@ module Heddle
 
         # @private
         def foreach(path, *arguments, **options, &block)
-          return __heddle_foreach(path, *arguments, **options, &block) unless block && Fiber.current_scheduler
+          return __heddle_foreach(path, *arguments, **options, &block) unless block && Scheduler.current
 
           path = FileOpen.name_of(path)
           fifo = lambda do
@@ -38,7 +38,7 @@ module Heddle
       module Reopen
         # @private
         def reopen(path, *arguments, **options)
-          if path.is_a?(IO) || !Fiber.current_scheduler || closed?
+          if path.is_a?(IO) || !Scheduler.current || closed?
             return __heddle_path_reopen(path, *arguments) if options.empty?
 
             return __heddle_path_reopen(path, *arguments, **options)

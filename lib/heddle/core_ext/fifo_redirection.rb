@@ -3,6 +3,8 @@
 require_relative "file_open"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Where a program is started with a FIFO for its input or output (<tt>spawn("cat", in: path)</tt>), Ruby opens that
     # in the parent, and the thread waits for the other end. A thread of the pool opens it here, and Ruby gets the IO.
@@ -44,7 +46,7 @@ module Heddle
       # Yields the arguments with the FIFOs opened, if there are any.
       def self.open(arguments)
         options = arguments.last
-        return unless options.is_a?(Hash) && Fiber.current_scheduler.is_a?(Scheduler)
+        return unless options.is_a?(Hash) && Scheduler.current
 
         fifos = options.select { |key, target| key != :chdir && fifo?(target) }
         return if fifos.empty?
@@ -60,7 +62,7 @@ module Heddle
 
       def self.fifo?(target)
         path = target.is_a?(Array) ? target.first : target
-        path.is_a?(String) && Fiber.current_scheduler.__send__(:known_kind, path) == :fifo
+        path.is_a?(String) && Scheduler.current.known_kind(path) == :fifo
       end
       private_class_method :fifo?
 

@@ -3,6 +3,8 @@
 require_relative "file_wait"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
     # kernel knows by heart is asked on the spot; what may have to come from a disk is asked by a thread of the pool.
@@ -11,12 +13,12 @@ module Heddle
       #
       # @yield [Object] the path: a String, or what Ruby takes for an open file
       def self.run(path, &block)
-        scheduler = Fiber.current_scheduler
-        return yield(path) unless scheduler.is_a?(Scheduler) && path?(path)
+        scheduler = Scheduler.current
+        return yield(path) unless scheduler && path?(path)
 
         path = path.is_a?(String) ? path.dup : File.path(path)
-        known = scheduler.__send__(:known?, path)
-        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if OFFLOADED
+        known = scheduler.known?(path)
+        return known ? scheduler.quickly { yield(path) } : yield(path) if OFFLOADED
 
         known ? yield(path) : FileWait.run { block.call(path) }
       end
@@ -35,11 +37,11 @@ module Heddle
         %i[stat lstat exist? file? directory? size size? zero? ftype mtime atime ctime readable? writable?
            executable? symlink?].each do |name|
           class_eval(<<~RUBY, __FILE__, __LINE__ + 1)
-            def #{name}(path)                                              # def exist?(path)
-              return __heddle_#{name}(path) unless Fiber.current_scheduler #   return __heddle_exist?(path) unless ...
-                                                                           #
-              FileLookup.run(path) { |found| __heddle_#{name}(found) }     #   FileLookup.run(path) { |found| ... }
-            end                                                            # end
+            def #{name}(path)                                          # def exist?(path)
+              return __heddle_#{name}(path) unless Scheduler.current   #   return __heddle_exist?(path) unless ...
+                                                                       #
+              FileLookup.run(path) { |found| __heddle_#{name}(found) } #   FileLookup.run(path) { |found| ... }
+            end                                                        # end
           RUBY
         end
       end
@@ -48,7 +50,7 @@ module Heddle
       module Exist
         # @private
         def exist?(path)
-          return __heddle_exist?(path) unless Fiber.current_scheduler
+          return __heddle_exist?(path) unless Scheduler.current
 
           FileLookup.run(path) { |found| __heddle_exist?(found) }
         end

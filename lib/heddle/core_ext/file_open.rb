@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # How a file is opened. A FIFO waits for its other end: a thread of the pool opens it (Ruby 3.3 asks no scheduler
     # then). A plain file that the kernel knows already is opened on the spot (Ruby 3.4+ hands every open to a worker,
@@ -9,13 +11,13 @@ module Heddle
       # Runs the block, which opens +path+, or +fifo+ where that leads to one, or +large+ where the kernel knows that it
       # is a large file, or +other+ for a file that may take time.
       def self.open(path, arguments, options, fifo:, large: nil, other: nil, &block)
-        scheduler = Fiber.current_scheduler
-        return yield unless scheduler.is_a?(Scheduler)
+        scheduler = Scheduler.current
+        return yield unless scheduler
 
-        kind = scheduler.__send__(:known_kind, path)
+        kind = scheduler.known_kind(path)
         return fifo ? fifo.call : yield if kind == :fifo
         return large.call if kind == :large_file && large
-        return scheduler.__send__(:quickly, &block) if kind && only_reads?(arguments, options)
+        return scheduler.quickly(&block) if kind && only_reads?(arguments, options)
 
         other ? other.call : yield
       end
@@ -32,14 +34,14 @@ module Heddle
 
       # The descriptor of a FIFO that a thread of the pool has opened.
       def self.descriptor_of_fifo(path, flags)
-        scheduler = Fiber.current_scheduler
+        scheduler = Scheduler.current
         work = lambda do
-          result = scheduler.__send__(:open_descriptor, path, flags)
+          result = scheduler.open_descriptor(path, flags)
           redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
         name = "the other end of the FIFO #{path}"
-        scheduler.__send__(:offload, work, lasting: true, discard: method(:close), name: name)
+        scheduler.offload(work, lasting: true, discard: method(:close), name: name)
       end
 
       # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # What waits for a disk or for the owner of a lock, and is not offered to a scheduler by (every) Ruby: a thread of
     # the pool does it.
@@ -9,14 +11,14 @@ module Heddle
       module Sync
         # @private
         def fsync
-          return __heddle_fsync unless Fiber.current_scheduler
+          return __heddle_fsync unless Scheduler.current
 
           FileWait.run("the disk of", self) { __heddle_fsync }
         end
 
         # @private
         def fdatasync
-          return __heddle_fdatasync unless Fiber.current_scheduler
+          return __heddle_fdatasync unless Scheduler.current
 
           FileWait.run("the disk of", self) { __heddle_fdatasync }
         end
@@ -26,12 +28,12 @@ module Heddle
       module Lock
         # @private
         def flock(operation)
-          scheduler = Fiber.current_scheduler
+          scheduler = Scheduler.current
           waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN) if scheduler
-          return __heddle_flock(operation) unless waits && scheduler.is_a?(Scheduler)
+          return __heddle_flock(operation) unless waits && scheduler
 
           attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
-          taken = scheduler.__send__(:quickly, &attempt)
+          taken = scheduler.quickly(&attempt)
           taken || FileWait.run("the lock of", self, lasting: true, attempt: attempt) { __heddle_flock(operation) }
         end
       end
@@ -41,10 +43,10 @@ module Heddle
       #
       # @param options [Hash] see BlockingPool#run
       def self.run(what = "the file system", file = nil, **options, &block)
-        scheduler = Fiber.current_scheduler
-        return yield unless scheduler.is_a?(Scheduler)
+        scheduler = Scheduler.current
+        return yield unless scheduler
 
-        scheduler.__send__(:offload, block, **options, name: [what, file].compact)
+        scheduler.offload(block, **options, name: [what, file].compact)
       end
     end
   end

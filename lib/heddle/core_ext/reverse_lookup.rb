@@ -3,6 +3,8 @@
 require_relative "file_wait"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # The names of addresses. Ruby asks the system for them in a thread of its own, for which every fiber has to wait;
     # here one of the workers for names does it, and only the fiber that wants to know waits.
@@ -15,7 +17,7 @@ module Heddle
           return __heddle_getnameinfo(*flags) unless scheduler && ip?
 
           wanted = flags.to_i | (socktype == Socket::SOCK_DGRAM ? Socket::NI_DGRAM : 0)
-          scheduler.__send__(:name_of, to_sockaddr, wanted) || __heddle_getnameinfo(*flags)
+          scheduler.name_of(to_sockaddr, wanted) || __heddle_getnameinfo(*flags)
         end
       end
 
@@ -28,7 +30,7 @@ module Heddle
           case packed
           when Array then ReverseLookup.by_thread(packed) { __heddle_named_getnameinfo(address, *flags) }
           when String
-            scheduler.__send__(:name_of, packed, flags.to_i) || __heddle_named_getnameinfo(address, *flags)
+            scheduler.name_of(packed, flags.to_i) || __heddle_named_getnameinfo(address, *flags)
           else __heddle_named_getnameinfo(address, *flags)
           end
         end
@@ -77,10 +79,7 @@ module Heddle
         # @param flags [Integer, nil] of getnameinfo
         # @return [Scheduler, nil] that can wait for the name; nil: Ruby itself does it, or no resolver is needed
         def scheduler_for(flags)
-          scheduler = Fiber.current_scheduler
-          return unless scheduler.is_a?(Scheduler)
-
-          scheduler if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
+          Scheduler.current if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
         end
 
         # Runs the block, which asks for a name by itself, on a thread of the pool; on the spot where Ruby would have to
@@ -106,7 +105,7 @@ module Heddle
         def name(scheduler, entry)
           sockaddr = Socket.pack_sockaddr_in(entry[1], entry[3])
           found = begin
-            scheduler.__send__(:name_of, sockaddr, 0)
+            scheduler.name_of(sockaddr, 0)
           rescue SocketError, SystemCallError
             nil
           end

@@ -3,6 +3,8 @@
 require_relative "file_open"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Files that are read or written as a whole.
     module WholeFile
@@ -38,7 +40,7 @@ module Heddle
         # @param length [Integer, nil] the most that is read; nil: all
         # @return [String, nil] nil where IO#read gives it: at the end of the file, if a length was given
         def read_in_pieces(file, size, length, encoding)
-          whole = Fiber.current_scheduler.__send__(:string_for, size)
+          whole = Scheduler.current.string_for(size)
           piece = +""
           until length == whole.bytesize
             count = length ? [PIECE_SIZE, length - whole.bytesize].min : PIECE_SIZE
@@ -52,8 +54,7 @@ module Heddle
         def large_size(file, length)
           return if length.is_a?(Integer) && length <= PIECE_SIZE # (the usual case)
 
-          scheduler = Fiber.current_scheduler
-          scheduler.__send__(:large_size, file, length) if scheduler.is_a?(Scheduler)
+          Scheduler.current&.large_size(file, length)
         end
       end
 
@@ -62,7 +63,7 @@ module Heddle
       module ByPath
         # @private
         def read(path, *rest, **options)
-          unless Fiber.current_scheduler
+          unless Scheduler.current
             return options.empty? ? __heddle_read(path, *rest) : __heddle_read(path, *rest, **options)
           end
 
@@ -75,7 +76,7 @@ module Heddle
 
         # @private
         def binread(path, length = nil, offset = nil)
-          return __heddle_binread(path, length, offset) unless Fiber.current_scheduler
+          return __heddle_binread(path, length, offset) unless Scheduler.current
 
           path = FileOpen.name_of(path)
           fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
@@ -85,7 +86,7 @@ module Heddle
 
         # @private
         def readlines(path, *arguments, **options)
-          unless Fiber.current_scheduler
+          unless Scheduler.current
             return __heddle_readlines(path, *arguments) if options.empty?
 
             return __heddle_readlines(path, *arguments, **options)
@@ -99,7 +100,7 @@ module Heddle
 
         # @private
         def write(path, data, offset = nil, **options)
-          unless Fiber.current_scheduler
+          unless Scheduler.current
             return options.empty? ? __heddle_write(path, data, offset) : __heddle_write(path, data, offset, **options)
           end
 
@@ -108,7 +109,7 @@ module Heddle
 
         # @private
         def binwrite(path, data, offset = nil, **options)
-          return __heddle_binwrite(path, data, offset, **options) unless Fiber.current_scheduler
+          return __heddle_binwrite(path, data, offset, **options) unless Scheduler.current
 
           WholeFile.write(path, data, offset, { binmode: true, **options }) do |name|
             __heddle_binwrite(name, data, offset, **options)
@@ -120,7 +121,7 @@ module Heddle
       module Read
         # @see https://docs.ruby-lang.org/en/master/IO.html#method-i-read
         def read(length = nil, buffer = nil)
-          size = WholeFile.large_size(self, length) if Fiber.current_scheduler && !buffer
+          size = WholeFile.large_size(self, length) if Scheduler.current && !buffer
           return __heddle_read(length, buffer) unless size
 
           encoding = length ? Encoding::BINARY : external_encoding || Encoding.default_external

@@ -3,6 +3,8 @@
 require_relative "blocking_job"
 
 module Heddle
+  using Internal
+
   class Scheduler
     # Ruby threads for blocking operations that only a Ruby thread may run. One pool a process (and a Ractor); threads
     # are started when there is work and none is idle, and end when they have had none for a while.
