@@ -36,6 +36,4 @@ hd_frame *hd_frame_find(const hd_scheduler *scheduler, VALUE fiber, hd_frame_kin
 /* The next one of the same kind, further out; or NULL. */
 hd_frame *hd_frame_next(const hd_frame *frame);
 
-void hd_init_frame(void);
-
 #endif

@@ -1,6 +1,7 @@
 /* Heddle::CoreExt::NameLookup.names_of: the names of an address, for lib/heddle/core_ext/name_lookup.rb. */
 #include <string.h>
 
+#include "init.h"
 #include "hook_resolve.h"
 #include "worker_call.h"
 

@@ -15,6 +15,4 @@ void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns);
 /* What the thread was sent came too late: it must not strike whatever runs next. */
 void hd_overdue_take_back(const hd_timeout *timeout);
 
-void hd_init_overdue(void);
-
 #endif

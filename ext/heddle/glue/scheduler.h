@@ -112,15 +112,4 @@ void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 /* Do threads of this Ractor stay with their native threads? */
 bool hd_threads_are_pinned(void);
 
-void hd_init_scheduler(void);
-void hd_init_hooks_block(void);
-
-void hd_init_hooks_select(void);
-void hd_init_hooks_close(void);
-void hd_init_hooks_timeout(void);
-void hd_init_hooks_process(void);
-void hd_init_hooks_resolve(void);
-void hd_init_name_lookup(void);
-void hd_init_dump(void);
-
 #endif

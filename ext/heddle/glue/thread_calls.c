@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hand_over.h"
 #include "strike.h"
 
