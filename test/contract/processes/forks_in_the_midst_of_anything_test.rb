@@ -2,8 +2,8 @@
 
 require "timeout"
 
-require_relative "../test_helper"
-require_relative "../support/forks"
+require_relative "../../test_helper"
+require_relative "../../support/forks"
 
 # A fork while another fiber is in the midst of something, and while the forking one is.
 contract "ForkInTheMidst" do
