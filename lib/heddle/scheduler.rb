@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "ruby_features"
 require_relative "scheduler/error_report"
 require_relative "scheduler/io_buffer_warning"
 
@@ -65,8 +66,9 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      # Ruby 4.0+ does by itself, in this fiber, what was not called. (A signal's handler that comes in then may wait.)
-      return RUBY_VERSION < "4.0" ? Fiber.blocking { work.call } : nil if quick? # (a non-blocking one is asked again)
+      if inline? # Ruby does it in this fiber, by itself or here; a signal's handler that comes in then may wait
+        return RubyFeatures::UNCALLED_OPERATIONS_ARE_DONE ? nil : Fiber.blocking { work.call }
+      end
 
       value = nil
       offload(-> { -errno_of(-> { value = work.call }) }, whole: true)
@@ -145,18 +147,10 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_signal_handler?
+      return Fiber.blocking { work.call } if in_signal_handler? # (it may wait for no thread; plain Ruby does so, too)
 
       open
       BlockingPool.current.run(work, **)
-    end
-
-    # (Only the refusal to lock a Mutex tells.) There nobody can wait for a thread of the pool, and plain Ruby does it
-    # on the spot.
-    def in_signal_handler?
-      Thread::Mutex.new.synchronize { false }
-    rescue ThreadError
-      true
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check

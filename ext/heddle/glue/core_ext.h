@@ -1,4 +1,4 @@
-/* What the methods that take the place of Ruby's own share; see lib/heddle/core_ext/replace.rb. */
+/* What the methods that take the place of Ruby's own share; see lib/heddle/replace.rb. */
 #ifndef HEDDLE_CORE_EXT_H
 #define HEDDLE_CORE_EXT_H
 

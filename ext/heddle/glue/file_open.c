@@ -25,6 +25,5 @@ static VALUE initialize(int argc, VALUE *argv, VALUE file)
 void hd_init_file_open(void)
 {
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
-    VALUE file_open = rb_define_module_under(core_ext, "FileOpen");
-    rb_define_private_method(rb_define_module_under(file_open, "Initialize"), "initialize", initialize, -1);
+    rb_define_private_method(rb_define_module_under(core_ext, "FileOpen"), "initialize", initialize, -1);
 }

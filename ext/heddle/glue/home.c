@@ -115,9 +115,10 @@ static void make_loop_fiber(hd_scheduler *scheduler)
         scheduler->loop.fiber = fiber;
 }
 
-/* A signal's handler waits for this fiber: see new_fiber.h. */
+/* A signal's handler waits for this fiber: see new_fiber.h. Home may come by once more before the handler takes it. */
 static void make_ordered_fiber(hd_scheduler *scheduler)
 {
+    if (RTEST(rb_obj_is_fiber(scheduler->home.order))) return;
     VALUE options = rb_hash_new(), body = scheduler->home.order;
     rb_hash_aset(options, ID2SYM(rb_intern("storage")), scheduler->home.order_storage);
     scheduler->home.order = scheduler->home.order_storage = Qnil;

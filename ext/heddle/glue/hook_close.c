@@ -288,7 +288,7 @@ static VALUE close_even_if_struck(VALUE pointer)
 }
 
 /* Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done. As on the other Rubies, it is
- * done on the spot. (And closer.c knows by this who closes.) */
+ * done inline. (And closer.c knows by this who closes.) */
 static VALUE close_io(VALUE pointer)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
@@ -382,7 +382,7 @@ static VALUE io_wake_waiters(VALUE self, VALUE io)
     return Qnil;
 }
 
-/* Closes the descriptor on the spot. It runs inside GC finalizers too, so it never switches fibers; without it
+/* Closes the descriptor inline. It runs inside GC finalizers too, so it never switches fibers; without it
  * Ruby 4.0 would send every close of a writable descriptor to a worker.
  *
  * @param fd [Integer]

@@ -11,6 +11,7 @@
 #include "ruby_internals.h"
 #include "park.h"
 #include "strike.h"
+#include "whole_file.h"
 #include "worker_call.h"
 
 typedef struct {
@@ -25,10 +26,6 @@ typedef struct {
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
 } transfer;
-
-/* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
- * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
-enum { PIECE_SIZE = 1 << 19 };
 
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { TURN_NS = HD_NS_PER_MS };
@@ -288,8 +285,8 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
 
 static size_t piece_of(const transfer *call, size_t size)
 {
-    bool whole = size <= PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
-    return whole || must_not_wait(call) ? size : PIECE_SIZE;
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
 /* Lets the others run, also those whose time has come since the last look at the kernel. */
@@ -376,7 +373,7 @@ static VALUE transfer_all(transfer *call)
         if (call->from != HD_NO_OFFSET) call->from += moved;
         if (total == 0) least = least_after(call, moved);
         total += moved;
-        bool piece = moved == PIECE_SIZE && piece_of(call, SIZE_MAX) == PIECE_SIZE;
+        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = piece && total >= least;
         if (piece) let_others_run(call);
     } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));

@@ -1,5 +1,5 @@
 /* Names: the hook address_resolve, and Heddle::Lookup for those that wait for more than one thing. The system's
- * resolver on worker threads; on the spot for what the hosts file knows. */
+ * resolver on worker threads; inline for what the hosts file knows. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>

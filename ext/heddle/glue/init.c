@@ -12,7 +12,7 @@
 #include "hook_fiber.h"
 #include "inline_call.h"
 #include "joined_write.h"
-#include "known_path.h"
+#include "cached_path.h"
 #include "mutex_sleep.h"
 #include "new_fiber.h"
 #include "offload.h"
@@ -50,7 +50,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_hooks_timeout();
     hd_init_hooks_process();
     hd_init_hooks_resolve();
-    hd_init_name_of();
+    hd_init_name_lookup();
     hd_init_dump();
     hd_init_would_block_errors();
     hd_init_handle_interrupt();
@@ -61,7 +61,7 @@ __attribute__((visibility("default"))) void Init_heddle_native(void)
     hd_init_thread_calls();
     hd_init_mutex_sleep();
     hd_init_inline_call();
-    hd_init_known_path();
+    hd_init_cached_path();
     hd_init_offload();
     hd_init_overdue();
     hd_init_closer();

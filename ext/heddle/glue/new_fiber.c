@@ -1,11 +1,20 @@
 /* See new_fiber.h. */
 #include "new_fiber.h"
 
+#include "caught.h"
 #include "loop.h"
 #include "park.h"
 
-static VALUE cFiber, probe; /* probe: a Mutex that nobody holds */
+static VALUE cFiber;
 static ID id_new;
+static rb_ractor_local_key_t probe_key; /* of a Mutex that nobody holds; a Mutex is not for several Ractors */
+
+static VALUE probe(void)
+{
+    VALUE mutex = rb_ractor_local_storage_value(probe_key);
+    if (NIL_P(mutex)) rb_ractor_local_storage_value_set(probe_key, mutex = rb_mutex_new());
+    return mutex;
+}
 
 static VALUE lock_and_unlock(VALUE mutex)
 {
@@ -14,16 +23,20 @@ static VALUE lock_and_unlock(VALUE mutex)
 }
 
 /* (Only the refusal to lock a Mutex tells.) */
-static bool in_handler(const hd_scheduler *scheduler)
+bool hd_in_handler(void)
 {
-    if (NIL_P(scheduler->home.runner)) return false;
-    int state = 0;
-    VALUE error = rb_errinfo();
-    rb_protect(lock_and_unlock, probe, &state);
-    if (!state) return false;
-    if (!rb_obj_is_kind_of(rb_errinfo(), rb_eThreadError)) rb_jump_tag(state);
-    rb_set_errinfo(error);
-    return true;
+    if (rb_thread_current() != rb_thread_main()) return false;
+    hd_caught caught;
+    hd_catch(lock_and_unlock, probe(), &caught);
+    if (caught.state && !RTEST(rb_obj_is_kind_of(caught.exception, rb_eThreadError))) hd_go_on(&caught);
+    return caught.state;
+}
+
+/* Does a signal's handler call this? There nobody may lock a Mutex, nor so wait for another thread. */
+static VALUE in_handler_p(VALUE self)
+{
+    (void)self;
+    return HD_BOOL(hd_in_handler());
 }
 
 static VALUE go_home(VALUE pointer)
@@ -48,7 +61,7 @@ static VALUE make_at_home(hd_scheduler *scheduler, VALUE body)
 
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
 {
-    bool at_home = in_handler(scheduler) && scheduler->home.waits && NIL_P(scheduler->home.order) &&
+    bool at_home = scheduler->home.waits && NIL_P(scheduler->home.order) && hd_in_handler() &&
                    rb_fiber_current() != scheduler->home.fiber;
     VALUE made = at_home ? make_at_home(scheduler, body) : Qnil;
     return RTEST(rb_obj_is_fiber(made)) ? made : rb_funcall_with_block(cFiber, id_new, 0, NULL, body);
@@ -59,6 +72,6 @@ void hd_init_new_fiber(void)
     id_new = rb_intern("new");
     cFiber = rb_path2class("Fiber");
     rb_gc_register_mark_object(cFiber);
-    probe = rb_mutex_new();
-    rb_gc_register_mark_object(probe);
+    probe_key = rb_ractor_local_storage_value_newkey();
+    rb_define_private_method(hd_cScheduler, "in_signal_handler?", in_handler_p, 0);
 }

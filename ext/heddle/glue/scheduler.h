@@ -120,7 +120,7 @@ void hd_init_hooks_close(void);
 void hd_init_hooks_timeout(void);
 void hd_init_hooks_process(void);
 void hd_init_hooks_resolve(void);
-void hd_init_name_of(void);
+void hd_init_name_lookup(void);
 void hd_init_dump(void);
 
 #endif

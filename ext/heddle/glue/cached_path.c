@@ -1,5 +1,5 @@
-/* See known_path.h. */
-#include "known_path.h"
+/* See cached_path.h. */
+#include "cached_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static VALUE path_of(VALUE object)
     return usable ? path : Qnil;
 }
 
-/* What a path leads to, if the kernel knows that by heart: :file, :large_file, :fifo, or nil for everything else. */
-static VALUE known_kind(VALUE self, VALUE path)
+/* What a path leads to, if the kernel has that in memory: :file, :large_file, :fifo, or nil for everything else. */
+static VALUE cached_kind(VALUE self, VALUE path)
 {
     hd_strikes_raise_overdue(hd_scheduler_get(self));
     struct stat status;
@@ -51,8 +51,8 @@ static VALUE known_kind(VALUE self, VALUE path)
     return ID2SYM(rb_intern(status.st_size > HD_LARGE_FILE ? "large_file" : "file"));
 }
 
-/* Does the kernel know by heart what the path leads to, or that it leads nowhere? */
-static VALUE known_p(VALUE self, VALUE path)
+/* Has the kernel in memory what the path leads to, or that it leads nowhere? */
+static VALUE cached_p(VALUE self, VALUE path)
 {
     hd_strikes_raise_overdue(hd_scheduler_get(self));
     path = path_of(path);
@@ -62,8 +62,8 @@ static VALUE known_p(VALUE self, VALUE path)
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
 }
 
-void hd_init_known_path(void)
+void hd_init_cached_path(void)
 {
-    rb_define_private_method(hd_cScheduler, "known_kind", known_kind, 1);
-    rb_define_private_method(hd_cScheduler, "known?", known_p, 1);
+    rb_define_private_method(hd_cScheduler, "cached_kind", cached_kind, 1);
+    rb_define_private_method(hd_cScheduler, "cached?", cached_p, 1);
 }

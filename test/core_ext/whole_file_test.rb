@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 
 # A large file that the kernel has in memory is read and written in pieces: the others have their turns in between.
-contract "LargeFile" do
+contract "WholeFile" do
   def test_a_subclass_with_a_read_of_its_own
     path = File.join(tempdir, "large")
     File.binwrite(path, "x" * 3_000_000)

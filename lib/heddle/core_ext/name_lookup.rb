@@ -1,23 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
-  using Internal
-
   module CoreExt
     # The names of addresses. Ruby asks the system for them in a thread of its own, for which every fiber has to wait;
     # here one of the workers for names does it, and only the fiber that wants to know waits.
-    module ReverseLookup
+    module NameLookup
       # For Addrinfo.
       module ForAddrinfo
         # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-i-getnameinfo
         def getnameinfo(flags = nil)
-          scheduler = ReverseLookup.scheduler_for(flags)
-          return __heddle_getnameinfo(*flags) unless scheduler && ip?
+          scheduler = NameLookup.scheduler_for(flags)
+          return __heddle_named_getnameinfo(*flags) unless scheduler && ip?
 
           wanted = flags.to_i | (socktype == Socket::SOCK_DGRAM ? Socket::NI_DGRAM : 0)
-          scheduler.name_of(to_sockaddr, wanted) || __heddle_getnameinfo(*flags)
+          NameLookup.names_of(scheduler, to_sockaddr, wanted) || __heddle_named_getnameinfo(*flags)
         end
       end
 
@@ -25,25 +23,25 @@ module Heddle
       module ForSocket
         # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-getnameinfo
         def getnameinfo(address, flags = nil)
-          scheduler = ReverseLookup.scheduler_for(flags)
+          scheduler = NameLookup.scheduler_for(flags)
           packed = address.is_a?(Addrinfo) ? address.to_sockaddr : address if scheduler
           case packed
-          when Array then ReverseLookup.by_thread(packed) { __heddle_named_getnameinfo(address, *flags) }
+          when Array then NameLookup.by_thread(packed) { __heddle_named_getnameinfo(address, *flags) }
           when String
-            scheduler.name_of(packed, flags.to_i) || __heddle_named_getnameinfo(address, *flags)
+            NameLookup.names_of(scheduler, packed, flags.to_i) || __heddle_named_getnameinfo(address, *flags)
           else __heddle_named_getnameinfo(address, *flags)
           end
         end
 
         # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-getaddrinfo
         def getaddrinfo(*arguments)
-          scheduler = ReverseLookup.scheduler_for(nil)
-          unless scheduler && ReverseLookup.wanted?(arguments[6], BasicSocket)
+          scheduler = NameLookup.scheduler_for(nil)
+          unless scheduler && NameLookup.wanted?(arguments[6], BasicSocket)
             return __heddle_named_getaddrinfo(*arguments)
           end
 
           list = __heddle_named_getaddrinfo(*Array.new(6) { |i| arguments[i] }, false)
-          list.each { |entry| ReverseLookup.name(scheduler, entry) }
+          list.each { |entry| NameLookup.name(scheduler, entry) }
         end
       end
 
@@ -51,27 +49,27 @@ module Heddle
       module ForIPSocket
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-addr
         def addr(*arguments)
-          scheduler = ReverseLookup.scheduler_for(nil)
-          return __heddle_addr(*arguments) unless scheduler && ReverseLookup.wanted?(arguments.first, self)
+          scheduler = NameLookup.scheduler_for(nil)
+          return __heddle_named_addr(*arguments) unless scheduler && NameLookup.wanted?(arguments.first, self)
 
-          ReverseLookup.name(scheduler, __heddle_addr(false))
+          NameLookup.name(scheduler, __heddle_named_addr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-peeraddr
         def peeraddr(*arguments)
-          scheduler = ReverseLookup.scheduler_for(nil)
-          return __heddle_peeraddr(*arguments) unless scheduler && ReverseLookup.wanted?(arguments.first, self)
+          scheduler = NameLookup.scheduler_for(nil)
+          return __heddle_named_peeraddr(*arguments) unless scheduler && NameLookup.wanted?(arguments.first, self)
 
-          ReverseLookup.name(scheduler, __heddle_peeraddr(false))
+          NameLookup.name(scheduler, __heddle_named_peeraddr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-recvfrom
         def recvfrom(*arguments)
-          return __heddle_recvfrom(*arguments) if do_not_reverse_lookup || !ReverseLookup.scheduler_for(nil)
+          return __heddle_named_recvfrom(*arguments) if do_not_reverse_lookup || !NameLookup.scheduler_for(nil)
 
           # (One system call receives, and the same method asks for the name of the sender: it goes elsewhere whole.)
           wait_readable(timeout) or raise IO::TimeoutError, "Blocking operation timed out!"
-          ReverseLookup.by_thread(arguments, lasting: true) { __heddle_recvfrom(*arguments) }
+          NameLookup.by_thread(arguments, lasting: true) { __heddle_named_recvfrom(*arguments) }
         end
       end
 
@@ -82,11 +80,11 @@ module Heddle
           Scheduler.current if flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST))
         end
 
-        # Runs the block, which asks for a name by itself, on a thread of the pool; on the spot where Ruby would have to
+        # Runs the block, which asks for a name by itself, on a thread of the pool; inline where Ruby would have to
         # convert the arguments first (by a method of the program's).
         def by_thread(arguments, lasting: false, &)
           plain = arguments.all? { |one| one.nil? || one.is_a?(String) || one.is_a?(Integer) }
-          plain ? FileWait.run("the name of an address", lasting:, &) : yield
+          plain ? PoolThread.run("the name of an address", lasting:, &) : yield
         end
 
         # @param reverse_lookup [Object] as given
@@ -105,7 +103,7 @@ module Heddle
         def name(scheduler, entry)
           sockaddr = Socket.pack_sockaddr_in(entry[1], entry[3])
           found = begin
-            scheduler.name_of(sockaddr, 0)
+            NameLookup.names_of(scheduler, sockaddr, 0)
           rescue SocketError, SystemCallError
             nil
           end
@@ -116,8 +114,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Addrinfo, Heddle::CoreExt::ReverseLookup::ForAddrinfo)
-# (After service_names.)
-Heddle::CoreExt.replace(Socket.singleton_class, Heddle::CoreExt::ReverseLookup::ForSocket, prefix: "__heddle_named_")
-Heddle::CoreExt.replace(IPSocket, Heddle::CoreExt::ReverseLookup::ForIPSocket)

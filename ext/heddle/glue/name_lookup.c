@@ -1,4 +1,4 @@
-/* Heddle::Scheduler#name_of: the names of an address, for lib/heddle/core_ext/reverse_lookup.rb. */
+/* Heddle::CoreExt::NameLookup.names_of: the names of an address, for lib/heddle/core_ext/name_lookup.rb. */
 #include <string.h>
 
 #include "hook_resolve.h"
@@ -8,20 +8,20 @@ typedef struct {
     hd_scheduler *scheduler;
     hd_name_lookup *job;
     VALUE host; /* for reports */
-} reversal;
+} name_lookup;
 
-static VALUE reverse(VALUE pointer)
+static VALUE look_up(VALUE pointer)
 {
-    reversal *reversal = (void *)pointer;
-    hd_name_lookup *job = reversal->job;
-    hd_run_on_worker(reversal->scheduler, &job->job, reversal->host);
+    name_lookup *lookup = (void *)pointer;
+    hd_name_lookup *job = lookup->job;
+    hd_run_on_worker(lookup->scheduler, &job->job, lookup->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
 }
 
 static VALUE release(VALUE pointer)
 {
-    hd_job_release(&((reversal *)pointer)->job->job);
+    hd_job_release(&((name_lookup *)pointer)->job->job);
     return Qnil;
 }
 
@@ -46,19 +46,21 @@ static bool ip_address(VALUE sockaddr, hd_address *address)
 /* @private @param sockaddr [String] packed
  * @return [Array(String, String), nil] the names of the host and the service; nil: it is no IP address
  * @raise [Socket::ResolutionError] */
-static VALUE scheduler_name_of(VALUE self, VALUE sockaddr, VALUE flags)
+static VALUE names_of(VALUE self, VALUE scheduler, VALUE sockaddr, VALUE flags)
 {
+    (void)self;
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;
-    reversal reversal = {.scheduler = hd_scheduler_ready(self)};
-    reversal.host = hd_numeric_host(&address);
-    reversal.job = hd_name_lookup_new(&address, number);
-    if (!reversal.job) rb_memerror();
-    return rb_ensure(reverse, (VALUE)&reversal, release, (VALUE)&reversal);
+    name_lookup lookup = {.scheduler = hd_scheduler_ready(scheduler)};
+    lookup.host = hd_numeric_host(&address);
+    lookup.job = hd_name_lookup_new(&address, number);
+    if (!lookup.job) rb_memerror();
+    return rb_ensure(look_up, (VALUE)&lookup, release, (VALUE)&lookup);
 }
 
-void hd_init_name_of(void)
+void hd_init_name_lookup(void)
 {
-    rb_define_private_method(hd_cScheduler, "name_of", scheduler_name_of, 2);
+    VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
+    rb_define_singleton_method(rb_define_module_under(core_ext, "NameLookup"), "names_of", names_of, 3);
 }

@@ -7,7 +7,7 @@ require "support/fake_resolver"
 
 # The names of addresses, and whatever else of Ruby's sockets takes or gives a name: only the fiber that wants it
 # waits for the resolver. The resolver is a preloaded one.
-contract "ReverseLookup" do
+contract "NameLookup" do
   include TestSupport::FakeResolver
 
   time_limit 60
@@ -17,7 +17,7 @@ contract "ReverseLookup" do
     require "socket"
     BasicSocket.do_not_reverse_lookup = true
     KEPT = []
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def lookups = File.size?(ENV["FAKE_LOG"]).to_i # (each takes 0.2 s)
     def outcome
       yield.inspect
     rescue StandardError => e
@@ -43,10 +43,10 @@ contract "ReverseLookup" do
       BasicSocket.do_not_reverse_lookup = true
     end
     def show(name, &block)
-      running, turns, started = true, 0, now
+      running, turns, before = true, 0, lookups
       ticker = Heddle.spawn { (sleep(0.001); turns += 1) while running } if defined?(Heddle)
       said = outcome(&block)
-      slow = now - started >= 0.15
+      slow = lookups > before
       running = false
       puts "\#{name} \#{slow ? "slow" : "quick"}: \#{said.gsub(/\\d{4,5}/, "PORT")}"
       abort("\#{name}: the others stood still") if ticker && slow && turns < 3

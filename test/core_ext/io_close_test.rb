@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 
 # Closing an IO wakes the fibers that wait on it, once, with IOError, and no others.
-contract "Close" do
+contract "IOClose" do
   def setup
     super
     heddle_only("its threads start too late for this")

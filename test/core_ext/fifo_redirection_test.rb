@@ -1,19 +1,12 @@
 # frozen_string_literal: true
 
-require "pathname"
 require_relative "../test_helper"
 
-# Whatever opens a FIFO by its path waits for the other end in its own fiber only.
-contract "Fifo" do
+# A program that is started with a FIFO for its input or output holds up only the fiber that starts it.
+contract "FifoRedirection" do
   def fifo = @fifo ||= File.join(tempdir, "fifo").tap { |path| File.mkfifo(path) }
 
-  { "sysopen" => ->(path) { IO.for_fd(IO.sysopen(path)).then { |io| io.read.tap { io.close } } },
-    "foreach" => ->(path) { File.foreach(path).to_a.join },
-    "foreach_with_a_block" => ->(path) { [].tap { |list| File.foreach(path, chomp: true) { list << "#{_1}\n" } }.join },
-    "each_line" => ->(path) { [].tap { |list| Pathname(path).each_line { |line| list << line } }.join },
-    "reopen" => ->(path) { File.open(File::NULL) { |file| file.reopen(path).read } },
-    "reopen_with_a_mode" => ->(path) { File.open(File::NULL, "w") { |file| file.reopen(path, "r").read } },
-    "popen" => ->(path) { IO.popen("cat", in: path, &:read) },
+  { "popen" => ->(path) { IO.popen("cat", in: path, &:read) },
     "popen_without_a_block" => ->(path) { IO.popen(["cat"], "r", in: path).then { |io| io.read.tap { io.close } } },
     "spawn" => lambda do |path|
       reader, writer = IO.pipe
@@ -50,18 +43,6 @@ contract "Fifo" do
       texts = IO.popen("echo more >&2", err: path) { |io| [io.read, reading.value] }
 
       assert_equal(["", "more\n"], texts)
-    end
-  end
-
-  def test_what_reopen_keeps
-    path = fifo
-    reactor do
-      go { File.write(path, "text") }
-      io = keep(IO.for_fd(IO.sysopen(File::NULL)))
-
-      assert_same(io, io.reopen(path))
-      assert_equal([IO, path, "text"], [io.class, io.path, io.read])
-      assert_raises(Errno::ENOENT) { io.reopen("#{path}.not") }
     end
   end
 

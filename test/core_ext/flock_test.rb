@@ -2,8 +2,8 @@
 
 require_relative "../test_helper"
 
-# Locks and fsync hold up nobody but the fiber that waits for them.
-contract "FileWait" do
+# A lock holds up nobody but the fiber that waits for it.
+contract "Flock" do
   def locked_file
     path = File.join(tempdir, "lock")
     owner = keep(File.open(path, "w"))
@@ -69,17 +69,6 @@ contract "FileWait" do
       owner.flock(File::LOCK_UN)
 
       assert_equal(0, lock(path))
-    end
-  end
-
-  def test_fsync_and_fdatasync
-    reactor do
-      file = keep(File.open(File.join(tempdir, "file"), "w"))
-      file.write("x")
-
-      assert_equal([0, 0], [file.fsync, file.fdatasync])
-      file.close
-      assert_raises(IOError) { file.fsync }
     end
   end
 end
