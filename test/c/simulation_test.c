@@ -273,7 +273,7 @@ static void take_turn(int64_t limit_ns)
 
 static void run_one(void)
 {
-    hd_wait *wait = hd_reactor_next(&reactor);
+    hd_wait *wait = hd_next_ready(&reactor);
     if (!wait) {
         CHECK_EQ(0, queue_length);
         return;

@@ -210,7 +210,7 @@ static void *use_pool(void *pointer)
             continue;
         }
         hd_wait *woken;
-        while (!(woken = hd_reactor_next(&own->reactor))) {
+        while (!(woken = hd_next_ready(&own->reactor))) {
             hd_reactor_poll_nogvl(&own->reactor, HD_NO_DEADLINE); /* a lost wake would hang here */
             hd_reactor_reap(&own->reactor);
             hd_inbox_drain(&own->inbox);

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
 
-#include "../core/reactor.h"
+#include "../core/interest.h"
 #include "../os/backends.h"
 #include "../os/fork.h"
 #include "../os/worker.h"
