@@ -209,7 +209,7 @@ TEST(a_sleeping_owner_is_woken_once)
         CHECK_EQ(round, reactor.wakes);
         hd_wait_end(&blocked.wait);
     }
-    hd_reactor_close(&reactor, false);
+    hd_reactor_close(&reactor);
     reactor.asleep = true;
     hd_reactor_wake_if_asleep(&reactor); /* nobody there */
     reactor.asleep = false;
@@ -244,8 +244,7 @@ TEST(a_fork_forgets_without_touching)
         if (i % 3 == 0) CHECK(hd_wait_settle(&waits[i], HD_WOKEN_BY_UNBLOCK));
     }
     free(waits);
-    hd_reactor_close(&reactor, true);
-    hd_reactor_forget(&reactor);
+    hd_reactor_forget(&reactor, reactor.generation + 1);
     CHECK_EQ(0, hd_reactor_open(&reactor, &hd_backend_sim, false));
     check_idle();
     CHECK(!hd_reactor_next(&reactor));

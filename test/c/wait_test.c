@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "core/reactor.h"
+#include "fire.h"
 #include "test.h"
 
 static hd_reactor reactor;
@@ -19,7 +20,7 @@ static void open_reactor(void)
     now_ns = 1000;
     hd_clock_replace(fake_now);
     CHECK_EQ(0, hd_map_init(&ios));
-    CHECK_EQ(0, hd_reactor_init(&reactor, &ios));
+    CHECK_EQ(0, hd_reactor_init(&reactor, &ios, 0));
 }
 
 static void close_reactor(void)
@@ -66,7 +67,7 @@ TEST(found_by_its_root)
     hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, false);
     CHECK_EQ((hd_word)&resumed, resumed.root);
     hd_wait_for_root(&resumed, 8);
-    hd_reactor_forget(&reactor);
+    hd_reactor_forget(&reactor, 1);
     CHECK(!hd_map_find(&reactor.chains, 8));
     hd_wait_end(&resumed); /* the child of a fork: linked nowhere */
     close_reactor();
@@ -137,7 +138,7 @@ TEST(the_second_wake_does_nothing)
                 open_reactor();
                 begin(&wait, 2000);
                 if (causes[first] == HD_WOKEN_BY_TIMEOUT)
-                    CHECK_EQ(1, hd_timers_fire(&reactor.timers, 2000));
+                    CHECK_EQ(1, fire_due(&reactor.timers, 2000));
                 else if (causes[first] == HD_WOKEN_BY_EXCEPTION)
                     CHECK(hd_wait_settle_exception(&wait, 42));
                 else
@@ -145,7 +146,7 @@ TEST(the_second_wake_does_nothing)
                 if (when > 0) CHECK(hd_reactor_next(&reactor) == &wait);
                 if (when > 1) hd_wait_end(&wait);
                 if (causes[second] == HD_WOKEN_BY_TIMEOUT)
-                    CHECK_EQ(0, hd_timers_fire(&reactor.timers, INT64_MAX));
+                    CHECK_EQ(0, fire_due(&reactor.timers, INT64_MAX));
                 else if (causes[second] == HD_WOKEN_BY_EXCEPTION)
                     CHECK(!hd_wait_settle_exception(&wait, 43));
                 else
@@ -182,7 +183,7 @@ TEST(ended_in_every_state)
         }
         hd_wait_end(&wait);
         check_unlinked(&wait);
-        CHECK_EQ(state == 0 ? 2 : 0, hd_timers_fire(&reactor.timers, 2000));
+        CHECK_EQ(state == 0 ? 2 : 0, fire_due(&reactor.timers, 2000));
         for (int i = 0; i < 2; i++) hd_wait_end(&others[i]);
         close_reactor();
     }
@@ -195,7 +196,7 @@ TEST(the_record_is_used_again)
     for (int round = 0; round < 4; round++) {
         begin(&wait, now_ns + 10);
         if (round % 2)
-            CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns += 10));
+            CHECK_EQ(1, fire_due(&reactor.timers, now_ns += 10));
         else
             CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
         CHECK(hd_reactor_next(&reactor) == &wait);
@@ -233,7 +234,7 @@ TEST(deadlines_past_far_and_none)
     begin(&none, HD_NO_DEADLINE);
     CHECK_EQ(2, reactor.timers.count);
     CHECK_EQ(0, hd_reactor_timeout(&reactor));
-    CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns));
+    CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
     CHECK(hd_reactor_next(&reactor) == &past);
     CHECK_EQ(HD_NO_DEADLINE - 1 - now_ns, hd_reactor_timeout(&reactor));
     hd_wait_end(&past);

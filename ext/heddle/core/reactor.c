@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-int hd_reactor_init(hd_reactor *reactor, hd_map *ios)
+int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation)
 {
-    *reactor = (hd_reactor){.ios = ios};
+    *reactor = (hd_reactor){.ios = ios, .generation = generation};
     hd_list_init(&reactor->ready);
     hd_timers_init(&reactor->timers);
     hd_timers_init(&reactor->limits);
@@ -22,13 +22,13 @@ int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned)
     return error;
 }
 
-void hd_reactor_close(hd_reactor *reactor, bool in_child)
+void hd_reactor_close(hd_reactor *reactor)
 {
     if (!reactor->backend) return;
-    void *backend = reactor->backend;
+    hd_backend *backend = reactor->backend;
     reactor->backend = NULL;
     reactor->armed = 0;
-    reactor->ops->close(backend, in_child);
+    reactor->ops->close(backend);
 }
 
 void hd_reactor_free(hd_reactor *reactor)
@@ -39,16 +39,16 @@ void hd_reactor_free(hd_reactor *reactor)
     hd_map_free(&reactor->chains);
 }
 
-void hd_reactor_forget(hd_reactor *reactor)
+void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
 {
+    hd_reactor_close(reactor);
     hd_list_init(&reactor->ready);
     hd_timers_free(&reactor->timers);
     hd_timers_free(&reactor->limits);
     hd_map_forget(&reactor->waits);
     hd_map_forget(&reactor->chains);
-    reactor->armed = 0;
     reactor->asleep = false;
-    reactor->generation++;
+    reactor->generation = generation;
 }
 
 hd_wait *hd_reactor_next(hd_reactor *reactor)

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 
 #include "core_ext.h"
-#include "io_internals.h"
+#include "hook_io.h"
+#include "ruby_internals.h"
 
 typedef struct {
     hd_scheduler *scheduler;
@@ -47,7 +48,7 @@ void hd_flush(VALUE io)
 static VALUE io_flush(VALUE io)
 {
     hd_flush_before_ruby_does(io);
-    return hd_call_original(io, 0, NULL, RB_NO_KEYWORDS);
+    return rb_funcallv(io, HD_KEPT("flush"), 0, NULL);
 }
 
 void hd_init_flush(void)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "deadline.h"
 #include "park.h"
 
 typedef struct {
@@ -117,7 +118,9 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     VALUE result = look(&selection);
     /* Another fiber may take the data before we run: then wait on. */
     while (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {
-        int ready = hd_park_ios(scheduler, selection.interests, selection.count, deadline_ns);
+        hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
+                              .interests = selection.interests, .interests_count = selection.count};
+        int ready = hd_park_until_ready(scheduler, &request);
         if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot select");
         if (ready > 0) result = look(&selection);
     }

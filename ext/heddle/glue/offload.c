@@ -63,7 +63,7 @@ static VALUE outlast_kill(VALUE self)
 
 void hd_init_offload(void)
 {
-    rb_define_singleton_method(hd_cScheduler, "thread_can_start?", thread_can_start_p, 0);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "thread_can_start?", thread_can_start_p, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
     rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
     rb_define_private_method(hd_cScheduler, "outlast_kill", outlast_kill, 0);

@@ -7,7 +7,7 @@
 static VALUE io_pwrite(VALUE io, VALUE object, VALUE offset)
 {
     VALUE arguments[] = {object, offset}, scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || !hd_scheduler_of_thread()) return hd_call_original(io, 2, arguments, RB_NO_KEYWORDS);
+    if (NIL_P(scheduler) || !hd_scheduler_of_thread()) return rb_funcallv(io, HD_KEPT("pwrite"), 2, arguments);
     VALUE string = rb_obj_as_string(object);
     off_t from = NUM2OFFT(offset);
     rb_io_t *fptr;

@@ -7,6 +7,7 @@
 #include <ruby/io.h>
 #include <stdio.h>
 
+#include "core_ext.h"
 #include "hook_resolve.h"
 #include "scheduler.h"
 
@@ -41,7 +42,7 @@ static bool service_name_p(VALUE port)
 /* Ruby's own TCPSocket#initialize, but for the names of services. */
 static VALUE call_original(VALUE self, int argc, const VALUE *argv, int keywords)
 {
-    return rb_funcallv_kw(self, rb_intern("__heddle_numeric_initialize"), argc, argv, keywords);
+    return rb_funcallv_kw(self, HD_KEPT("numeric_initialize"), argc, argv, keywords);
 }
 
 /* The block that lib/heddle/connect calls. (A block is not told of keywords.) */

@@ -7,7 +7,7 @@
  * Ruby's C code is. */
 #include <ruby/encoding.h>
 
-#include "would_block.h"
+#include "would_block_errors.h"
 
 typedef struct {
     VALUE class, argument; /* what Ruby passes to `new` */
