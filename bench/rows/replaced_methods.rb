@@ -5,8 +5,9 @@ require "timeout"
 require "tmpdir"
 
 module Bench
-  # What bench/replaced_methods.rb measures: a call of each method that Heddle replaces, as source. The instance
-  # variables are those of the Place.
+  # What the methods that Heddle replaces cost a program, or a thread, that has no scheduler: in plain Ruby, when Heddle
+  # is loaded, and when the process has had a scheduler before (then the methods are in place). A call of each is here
+  # as source; the instance variables are those of the Place.
   module ReplacedMethods
     CALLS = {
       "File.stat" => "File.stat(@path)",
@@ -97,11 +98,11 @@ module Bench
     class Place
       include Timeout
 
-      def initialize(dir)
-        @dir = dir
-        @path, @other = %w[a b].map { |name| File.join(dir, name).tap { |path| File.write(path, "text") } }
+      def initialize
+        @dir = Dir.mktmpdir("place", ENV.fetch("BENCH_FOLDER"))
+        @path, @other = %w[a b].map { |name| File.join(@dir, name).tap { |path| File.write(path, "text") } }
         @file = File.open(@path)
-        @folder = Dir.new(dir)
+        @folder = Dir.new(@dir)
         @writable = File.open(@other, "r+")
         @null = File.open(File::NULL, "w")
         @sync = File.new(File::NULL, "w")
@@ -138,6 +139,29 @@ module Bench
         @udp = UDPSocket.new
         @receiver = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
         @udp_port = @receiver.local_address.ip_port
+      end
+    end
+
+    # A folder that is gone when the runner is.
+    folder = lambda do |**|
+      path = Dir.mktmpdir("heddle-bench")
+      at_exit { FileUtils.rm_rf(path) }
+      [{ "BENCH_FOLDER" => path }, {}]
+    end
+
+    Bench.group("replaced_methods", "What replaced methods cost where no scheduler runs",
+                peers: %w[plain loaded used], rounds: 60, share: true, keep: true, best: true, setup: folder) do
+      place = nil
+      CALLS.each do |name, call|
+        compiled = nil
+        Bench.row(name, name, unit: "call", operations: 100_000, seconds: 0.003,
+                              goal: { "loaded" => 1.05, "used" => 1.05 }) do |peer, n|
+          compiled ||= (place ||= Place.new).compile(call)
+          GC.disable
+          peer.run { peer.measure { compiled.call(n) } }
+          GC.enable
+          nil
+        end
       end
     end
   end
