@@ -3,8 +3,10 @@
 require_relative "heddle/version"
 require_relative "heddle/errors"
 require_relative "heddle/native"
-require_relative "heddle/completion"
 require_relative "heddle/scheduler"
+require_relative "heddle/internal"
+require_relative "heddle/completion"
+require_relative "heddle/scheduler/blocking_pool"
 require_relative "heddle/task"
 require_relative "heddle/scope"
 require_relative "heddle/core_ext"
@@ -20,6 +22,8 @@ require_relative "heddle/dump"
 #     urls.each { |url| Heddle.spawn { Net::HTTP.get(URI(url)) } }
 #   end
 module Heddle
+  using Internal
+
   class << self
     # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
     # Inside a running Heddle it only opens a scope of its own; in a blocking fiber (Fiber.blocking) and in a trap

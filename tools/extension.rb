@@ -1,14 +1,18 @@
 # frozen_string_literal: true
 
-require "digest"
 require_relative "command"
 require_relative "lock"
 
 module Tools
-  # The native extension for one Ruby's ABI. The release build stands in lib/,
-  # every variant in build/<variant>/, so that none takes another's place.
+  # The native extension for one Ruby's ABI. The release build stands in lib/, every variant in build/<variant>/, so
+  # that none takes another's place.
+  #
+  # `rake compile` makes the same files for the Ruby that runs it. It is not used here since it needs the gems
+  # rake and rake-compiler for that Ruby: this is what runs on a machine that has no gem yet and perhaps no network,
+  # for several Rubies one after the other, on whatever Ruby the machine came with.
   class Extension
     SOURCE = File.join(ROOT, "ext/heddle")
+    INJECTION = File.join(ROOT, "test/faults/inject.c") # (part of the variant "faults")
 
     # @param pedantic [Boolean] whether a warning is an error
     def initialize(info, console:, variant: "release", pedantic: ENV["HEDDLE_PEDANTIC"] == "1")
@@ -18,8 +22,8 @@ module Tools
       @console = console
       @variant = variant
       @pedantic = pedantic
-      # Objects stay here, so that the next build compiles only what changed.
-      @objects = File.join(Tools.tmp, "build", "#{info.abi}-#{info.platform}", variant)
+      # Objects stay here, so that make compiles only what changed.
+      @objects = File.join(Tools.tmp, "build", info.key, variant + ("-pedantic" if pedantic).to_s)
       @log = File.join(@objects, "build.log")
     end
 
@@ -29,13 +33,9 @@ module Tools
       File.join(ROOT, base, "heddle", @info.abi, "heddle_native.so")
     end
 
-    # A build without warnings is as good as any other.
+    # Whoever wants no warning asks make itself, which has objects of its own for that.
     def current?
-      return false unless File.exist?(target) && File.exist?(stamp)
-
-      good = ["#{digest} pedantic"]
-      good << digest unless @pedantic
-      good.include?(File.read(stamp))
+      !@pedantic && newer_than_sources?(target)
     end
 
     # @return [Boolean] whether there was something to do
@@ -54,85 +54,42 @@ module Tools
 
     private
 
-    def stamp
-      File.join(@objects, "built")
-    end
-
-    def sources
-      names = Dir.glob("**/*.{rb,c,h}", base: SOURCE).sort
-      names << "../../test/faults/inject.c" if @variant == "faults"
-      @sources ||= names.to_h { |name| [name, File.read(File.join(SOURCE, name))] }
-    end
-
-    def digest
-      @digest ||= Digest::SHA256.hexdigest([sources.to_a, settings].flatten.join("\0"))
-    end
-
-    # What make does not see: a change there means to compile everything again.
-    def settings
-      [sources.reject { |name, _| name.end_with?(".c") }.to_a, sources.keys, @info.compiler, @info.platform,
-       ENV.values_at("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS").map(&:to_s)]
+    # A folder is as new as the last file that came to it or went.
+    def newer_than_sources?(path)
+      made = File.mtime(path)
+      [SOURCE, INJECTION, *Dir.glob(File.join(SOURCE, "**/*"))].all? { |source| File.mtime(source) < made }
+    rescue Errno::ENOENT
+      false
     end
 
     def compile(show)
-      FileUtils.rm_f(stamp)
-      prepare(show)
-      make(show)
-      built = Dir.glob(File.join(@objects, "**/heddle_native.so")).max_by { |path| File.mtime(path) }
-      raise Problem, "make left no heddle_native.so" unless built
-
-      install(built)
-      Tools.write_whole(stamp, @pedantic ? "#{digest} pedantic" : digest)
+      FileUtils.mkdir_p(@objects)
+      FileUtils.rm_f(@log)
+      makefile = File.join(@objects, "Makefile")
+      run(show, @info.exe, File.join(SOURCE, "extconf.rb")) unless newer_than_sources?(makefile)
+      run(show, "make", "-j#{Tools.processors}")
+      install
     rescue Problem => e
       # All that the compiler said.
       warn File.read(@log) if File.exist?(@log)
       raise Problem.new("the extension does not compile for #{@info}: #{e.message}", remedies: missing_tools)
     end
 
-    def wanted_settings
-      Digest::SHA256.hexdigest([settings, @info.exe, @pedantic.to_s].flatten.join("\0"))
-    end
-
-    def remembered_settings
-      File.join(@objects, "settings")
-    end
-
-    # Objects of a build that was killed, or that was set up differently, are not to be trusted.
-    def prepare(show)
-      FileUtils.rm_f(@log)
-      return if File.exist?(remembered_settings) && File.read(remembered_settings) == wanted_settings
-
-      FileUtils.rm_rf(@objects)
-      FileUtils.mkdir_p(@objects)
-      script = File.join(SOURCE, "extconf.rb")
-      Command.run(@info.exe, script, log: @log, env: environment, chdir: @objects, on_line: show)
-    end
-
-    def make(show)
-      FileUtils.rm_f(remembered_settings)
-      Command.run("make", "-j#{Tools.processors}", log: @log, env: environment, chdir: @objects, on_line: show)
-      File.write(remembered_settings, wanted_settings)
-    rescue Problem
-      File.write(remembered_settings, wanted_settings) # the compiler said no: the other objects are whole
-      raise
+    def run(show, *command)
+      environment = { "HEDDLE_VARIANT" => @variant, "HEDDLE_PEDANTIC" => @pedantic ? "1" : nil }
+      Command.run(*command, log: @log, env: environment, chdir: @objects, on_line: show)
     end
 
     # By rename: whoever has the old one loaded keeps it.
-    def install(built)
+    def install
       FileUtils.mkdir_p(File.dirname(target))
-      FileUtils.cp(built, "#{target}.#{$PROCESS_ID}")
+      FileUtils.cp(File.join(@objects, "heddle_native.so"), "#{target}.#{$PROCESS_ID}")
       File.rename("#{target}.#{$PROCESS_ID}", target)
-    end
-
-    def environment
-      { "HEDDLE_VARIANT" => @variant, "HEDDLE_PEDANTIC" => @pedantic ? "1" : nil }
     end
 
     def show_warnings
       lines = File.readlines(@log)
-      return if lines.none? { |line| line.include?("warning:") }
-
-      warn lines.drop_while { |line| !line.include?("warning:") }.join
+      warn lines.drop_while { |line| !line.include?("warning:") }.join if lines.any?(/warning:/)
     end
 
     def missing_tools

@@ -40,6 +40,12 @@ module Tools
         .reject(&:unfit).sort_by { |info| info.version.scan(/\d+/).map(&:to_i) }
     end
 
+    # @param name [String] such as "3.4"
+    # @return [RubyInfo, nil] the newest of that series which bin/setup built
+    def of_series(name)
+      cached.reverse.find { |info| info.series == name }
+    end
+
     # All that the tests run on: HEDDLE_RUBIES, else HEDDLE_RUBY, else the project's and the built ones.
     def for_tests(current)
       names = ENV.fetch("HEDDLE_RUBIES", "").split

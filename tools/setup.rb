@@ -35,7 +35,7 @@ module Tools
     # Adds a Ruby of another series, beside the project's own.
     # @return [RubyInfo]
     def add(series)
-      info = built(series) || build(series)
+      info = Rubies.of_series(series) || build(series)
       equip(info)
       info
     end
@@ -71,17 +71,13 @@ module Tools
       e
     end
 
-    def built(series)
-      Rubies.cached.reverse.find { |info| info.series == series }
-    end
-
     def build(series)
       unless Apt.here?
         raise Problem, "there is no Ruby >= #{OLDEST_RUBY}, and no apt to fetch one's source with: " \
                        "install one and name it, HEDDLE_RUBY=/path/to/ruby"
       end
 
-      Lock.hold(File.join(Tools.cache, "lock"), console: console) { built(series) || build_now(series) }
+      Lock.hold(File.join(Tools.cache, "lock"), console: console) { Rubies.of_series(series) || build_now(series) }
     end
 
     def build_now(series)

@@ -2,6 +2,8 @@
 
 require_relative "setup"
 require_relative "test_job"
+require_relative "test_pool"
+require_relative "test_report"
 
 module Tools
   # bin/test
@@ -9,21 +11,26 @@ module Tools
     HELP = <<~TEXT
       bin/test                              all tests on every Ruby at hand, the C tests and RuboCop
       bin/test test/foo_test.rb -n /bar/    these files alone; what is no file or folder goes to minitest
+      bin/test --ruby 3.4                   on that Ruby alone (a series that bin/setup built, or a path)
 
       HEDDLE_RUBIES="PATH PATH"     the Rubies to test (default: the project's and those that bin/setup built)
       HEDDLE_VARIANT=assert         tests that build of the extension
-      HEDDLE_TEST_JOBS=2            how many processes at once (default: one per core)
+      HEDDLE_TEST_JOBS=2            how many cores to keep busy (default: all)
       HEDDLE_TEST_FILE_TIMEOUT=300  seconds after which a file's process is killed
     TEXT
     PACKAGES = File.join(__dir__, "test_packages.txt")
+    # What looks at the sources, or at programs that do not differ from Ruby to Ruby, is run on the first Ruby alone.
+    ONCE = %r{\Atest/(bench|demo|docs|tools)/|\Atest/(style|signals)_test\.rb\z}
 
     def initialize(arguments)
+      @ruby = option(arguments, "--ruby")
       # An existing path is a file to run; everything else is minitest's.
       @paths, @options = arguments.partition { |argument| File.exist?(argument) }
       @everything = arguments.empty? || arguments.all?(/\A(--seed(=\d+)?|-s|-v|--verbose|\d+)\z/)
       @help = arguments.intersect?(%w[-h --help])
       @limit = Integer(ENV.fetch("HEDDLE_TEST_FILE_TIMEOUT", "300"))
-      @workers = Integer(ENV.fetch("HEDDLE_TEST_JOBS", Tools.processors.to_s))
+      @cores = Integer(ENV.fetch("HEDDLE_TEST_JOBS", Tools.processors.to_s))
+      @folder = File.join(Tools.tmp, "test", $PROCESS_ID.to_s)
     end
 
     def run
@@ -31,24 +38,36 @@ module Tools
 
       files = test_files
       rubies = set_up
-      choose_seed
-      totals = rubies.map { |info| run_ruby(info, files) }
-      totals << run_checks if @everything
-      close(totals)
+      seed = choose_seed
+      jobs = rubies.flat_map { |info| file_jobs(info, info == rubies.first ? files : files.grep_v(ONCE)) }
+      jobs += checks if @everything
+      puts rubies.map(&:to_s), "seed #{seed}, #{jobs.size} processes"
+      report = TestReport.new(jobs.size, seed)
+      TestPool.new(jobs, @cores).run { |job, result| report.add(job, result) }
+      return 1 unless report.close
+
+      FileUtils.rm_rf(@folder)
+      0
     end
 
     private
 
+    # Takes an option and its value out of the arguments.
+    def option(arguments, name)
+      place = arguments.index(name) or return
+      arguments.slice!(place, 2).fetch(1) { raise Problem, "#{name} what? See bin/test --help" }
+    end
+
     # @return [Array<RubyInfo>] all Rubies to test on, each with its gems and the extension
     def set_up
-      setup = Setup.new
-      current = setup.run
-      install_packages(setup.console)
-      Rubies.for_tests(current).each do |info|
-        Setup.new(request: info.exe, console: setup.console).run
-        GemFolder.new(info, console: setup.console).install_for_tests.each { |line| setup.console.say(line) }
+      console = Console.new
+      rubies = @ruby ? [Rubies.of_series(@ruby) || Rubies.named(@ruby)] : Rubies.for_tests(Setup.new.run)
+      install_packages(console)
+      rubies.each do |info|
+        Setup.new(request: info.exe, console: console).run
+        GemFolder.new(info, console: console).install_for_tests.each { |line| console.say(line) }
         variant = ENV.fetch("HEDDLE_VARIANT", "")
-        Extension.new(info, console: setup.console, variant: variant).build unless variant.empty?
+        Extension.new(info, console: console, variant: variant).build unless variant.empty?
       end
     end
 
@@ -60,11 +79,12 @@ module Tools
       e.report.each { |line| console.say(line) }
     end
 
+    # One for all, so that a failure can be had again.
+    # @return [String]
     def choose_seed
-      return if @options.any?(/\A(--seed|-s)/)
-
-      @options += ["--seed", rand(0xffff).to_s]
-      puts "seed: --seed #{@options.last}"
+      given = @options.join(" ")[/(?:--seed|-s)[= ]?(\d+)/, 1]
+      @options += ["--seed", rand(0xffff).to_s] unless given
+      given || @options.last
     end
 
     def test_files
@@ -77,99 +97,27 @@ module Tools
       files.map { |path| path.delete_prefix("#{ROOT}/") }.uniq.sort
     end
 
-    def run_ruby(info, files)
-      puts "\nRuby #{info.version} (#{info.exe}), #{files.size} files"
-      started = now
-      jobs = files.map { |file| file_job(info, file) }
-      counts = run_jobs(jobs)
-      line = %i[runs assertions failures errors skips].map { |key| "#{counts[key]} #{key}" }.join(", ")
-      puts "Ruby #{info.version}, #{(now - started).round} s:", line
-      empty = counts[:runs].zero?
-      puts "no test matches" if empty
-      counts.merge(errors: counts[:errors] + (empty ? 1 : 0), runs: counts[:runs] + (empty ? 1 : 0))
-    end
-
-    def file_job(info, file)
-      folder = fresh_folder(info.key)
-      counts = File.join(folder, "#{file.gsub("/", "-")}.json")
-      command = [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb", counts, file, *@options]
+    def file_jobs(info, files)
       filtered = @options.any?(/\A(-n|--name|-i|--include|-e|-x|--exclude)/)
-      TestJob.new(file, command, folder: folder, env: environment(info), counts: counts,
-                                 may_be_empty: filtered, limit: @limit)
+      command = [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb"]
+      files.map do |file|
+        TestJob.new(file, ->(counts) { [*command, counts, file, *@options] }, ruby: info, folder: @folder,
+                                                                              env: environment(info), limit: @limit,
+                                                                              counted: true, may_be_empty: filtered)
+      end
     end
 
-    def environment(info = nil)
+    def environment(info)
       options = ENV.fetch("HEDDLE_USER_RUBYOPT", "")
       { "RUBYOPT" => options.empty? ? nil : options, "HEDDLE_USER_RUBYOPT" => nil,
         "HEDDLE_RUBY" => info ? info.exe : ENV.fetch("HEDDLE_RUBY", nil) }
     end
 
-    # Not once per Ruby: the C tests, and the checkers of the sources.
-    def run_checks
-      folder = fresh_folder("checks")
-      ruby = File.join(ROOT, "bin/ruby")
-      rubocop = [ruby, "-e", 'load Gem.bin_path("rubocop", "rubocop")', "--", "--format", "simple", "--no-color",
-                 "--cache-root", File.join(Tools.tmp, "rubocop")]
-      jobs = [TestJob.new("RuboCop", rubocop, folder: folder, env: environment, limit: @limit)]
-      script = File.join(ROOT, "test/c/run")
-      if File.executable?(script)
-        command = File.open(script, &:gets).include?("ruby") ? [ruby, script] : [script]
-        jobs << TestJob.new("test/c/run", command, folder: folder, env: environment, limit: 2 * @limit)
+    # The C tests, and the checker of the sources.
+    def checks
+      { "bin/rake rubocop" => %w[bin/rake rubocop], "test/c/run" => %w[bin/ruby test/c/run] }.map do |name, command|
+        TestJob.new(name, ->(_) { command }, folder: @folder, env: environment(nil), limit: 2 * @limit)
       end
-      puts "\nC tests and checkers"
-      run_jobs(jobs)
-    end
-
-    def fresh_folder(name)
-      @folders ||= Hash.new do |folders, key|
-        path = File.join(Tools.tmp, "test", $PROCESS_ID.to_s, key)
-        FileUtils.mkdir_p(path)
-        folders[key] = path
-      end
-      @folders[name]
-    end
-
-    # Runs the jobs on a few workers. @return [Hash] the sum of their counts
-    def run_jobs(jobs)
-      queue = Queue.new
-      jobs.each { |job| queue << job }
-      queue.close
-      results = Queue.new
-      workers = Array.new([@workers, jobs.size].min) { Thread.new { work(queue, results) } }
-      sum = jobs.map { results.pop.tap { |job, result| tell(job, result, jobs.size == 1) }.last.counts }
-        .reduce { |a, b| a.merge(b) { |_, x, y| x + y } }
-      workers.each(&:join)
-      sum
-    ensure
-      workers&.each(&:kill)
-      jobs.each(&:kill)
-    end
-
-    def work(queue, results)
-      while (job = queue.pop)
-        results << [job, job.run]
-      end
-    end
-
-    def tell(job, result, alone)
-      counts = result.counts
-      puts format("%-4s  %-44s %5d runs  %6.1f s%s%s", result.ok? ? "ok" : "FAIL", job.name, counts[:runs],
-                  result.seconds, counts[:skips].zero? ? "" : "  #{counts[:skips]} skipped",
-                  result.trouble ? "  #{result.trouble}" : "")
-      puts result.output.gsub(/^/, "      ") unless result.ok? && !alone
-      $stdout.flush
-    end
-
-    def close(totals)
-      sum = totals.reduce { |a, b| a.merge(b) { |_, x, y| x + y } }
-      failed = sum[:failures] + sum[:errors]
-      puts "", "#{sum[:runs] - failed - sum[:skips]} passed, #{failed} failed, #{sum[:skips]} skipped"
-      FileUtils.rm_rf(File.join(Tools.tmp, "test", $PROCESS_ID.to_s)) if failed.zero?
-      failed.zero? ? 0 : 1
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -5,14 +5,10 @@ require "json"
 require_relative "command"
 
 module Tools
-  # One process of the test run: a test file, the C tests or a checker.
+  # One process of the test run: a test file on one Ruby, the C tests or a checker.
   class TestJob
-    # How it ended. +trouble+ is nil, or what to say beside the counts.
-    Result = Struct.new(:counts, :trouble, :output, :seconds, keyword_init: true) do
-      def passed
-        counts.fetch(:runs) - counts.fetch(:failures) - counts.fetch(:errors) - counts.fetch(:skips)
-      end
-
+    # How it ended. +failed_tests+ are for minitest's -n; +trouble+ is nil, or what to say beside the counts.
+    Result = Struct.new(:counts, :failed_tests, :trouble, :output, :seconds, keyword_init: true) do
       def failed
         counts.fetch(:failures) + counts.fetch(:errors)
       end
@@ -24,26 +20,40 @@ module Tools
 
     NOTHING = { runs: 0, assertions: 0, failures: 0, errors: 0, skips: 0 }.freeze
 
-    attr_reader :name
+    # A test file that takes long says so: "# bin/test: takes 30 s, 0.5 of a core".
+    DECLARATION = %r{^# bin/test: takes (\d+) s, ([\d.]+) of a core$}
+    # Of the others: most of them wait most of the time.
+    SECONDS = 3
+    CORES = 0.3
 
-    # @param counts path of the file with a test process's counts; nil for a program that only passes or fails
+    attr_reader :name, :ruby, :seconds, :cores
+
+    # @param command [Proc] is given the path where a test process leaves its counts, and returns the command
+    # @param ruby [RubyInfo, nil] nil when it does not matter
+    # @param counted [Boolean] whether there will be counts; else it is a program that only passes or fails
     # @param may_be_empty [Boolean] whether running no test is all right
-    def initialize(name, command, folder:, env: {}, counts: nil, may_be_empty: false, limit: 300)
+    def initialize(name, command, folder:, env:, limit:, ruby: nil, counted: false, may_be_empty: false)
       @name = name
-      @command = command
+      @ruby = ruby
+      path = File.join(folder, "#{ruby&.key}-#{name.gsub(/[^\w.-]+/, "-")}")
+      @output = "#{path}.out"
+      @counts = "#{path}.json" if counted
+      @command = command.call(@counts)
       @env = env
-      @counts = counts
       @may_be_empty = may_be_empty
       @limit = limit
-      @output = File.join(folder, "#{name.gsub(/[^\w.-]+/, "-")}.out")
+      seconds, cores = declared
+      @seconds = Float(seconds)
+      @cores = Float(cores)
     end
 
     # @return [Result]
     def run
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      status = run_process
-      counts, trouble = judge(status)
-      Result.new(counts: counts, trouble: trouble, output: File.read(@output).scrub,
+      FileUtils.mkdir_p(File.dirname(@output))
+      counts, trouble = judge(run_process)
+      failed = @counts ? counts.delete(:failed_tests) || [running_test].compact : []
+      Result.new(counts: counts, trouble: trouble, output: File.read(@output).scrub, failed_tests: failed,
                  seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
     end
 
@@ -57,6 +67,13 @@ module Tools
     end
 
     private
+
+    def declared
+      text = File.read(File.expand_path(@name, ROOT), 400) if @name.end_with?("_test.rb")
+      return DECLARATION.match(text)&.captures || [SECONDS, CORES] if text
+
+      [60, 1]
+    end
 
     # To a file, not a pipe: a process left behind would keep a pipe open.
     # @return [Process::Status, nil] nil when the time was up
@@ -75,7 +92,7 @@ module Tools
       return judge_program(status) unless @counts
 
       counts = JSON.parse(File.read(@counts)).transform_keys(&:to_sym)
-      return @may_be_empty ? [counts, nil] : broken("ran no test") if counts[:runs].zero?
+      return @may_be_empty ? [counts, nil] : broken("ran no test", counts) if counts[:runs].zero?
 
       said_ok = counts[:failures].zero? && counts[:errors].zero?
       return broken("ended badly after its tests (#{status})", counts) if said_ok && !status.success?
@@ -101,9 +118,14 @@ module Tools
     end
 
     def last_test
-      ", in #{File.read("#{@counts}.current")}"
-    rescue SystemCallError, TypeError
-      ""
+      ", in #{running_test}" if running_test
+    end
+
+    # The test that was under way when its process ended.
+    def running_test
+      File.read("#{@counts}.current")
+    rescue SystemCallError
+      nil
     end
   end
 end

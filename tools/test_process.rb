@@ -20,7 +20,9 @@ class CountsReporter < Minitest::StatisticsReporter
 
   def report
     super
-    counts = { runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips }
+    failed = results.reject(&:skipped?).map { |result| "#{result.klass}##{result.name}" }
+    counts = { runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips,
+               failed_tests: failed }
     File.write(@path, JSON.generate(counts))
   end
 end

@@ -38,6 +38,8 @@ if variant == "faults"
   $VPATH << File.dirname(injection)
   $LDFLAGS << names.map { |name| " -Wl,--wrap=#{name}" }.join
 end
+# Every object depends on the headers, and on the flags that are set here.
+$headers.concat(["extconf.rb", *Dir["{#{layers.join(",")}}/*.h", base: __dir__]].map { |name| "$(srcdir)/#{name}" })
 $INCFLAGS << " -I$(srcdir)"
 $CFLAGS << " -std=gnu11 -fvisibility=hidden -D_GNU_SOURCE"
 $warnflags = "-Wall -Wextra -Wno-unused-parameter" if $warnflags.nil?

@@ -3,8 +3,10 @@
 require_relative "ruby_features"
 
 module Heddle
+  using Internal
+
   # How a file is opened by its path. A FIFO waits for its other end: a thread of the pool opens it. A plain file that
-  # the kernel knows already is opened on the spot (Ruby 3.4+ hands every open to a worker).
+  # the kernel knows already is opened inline (Ruby 3.4+ hands every open to a worker).
   module Opening
     EMPTYING = File::WRONLY | File::CREAT | File::TRUNC
     private_constant :EMPTYING
@@ -14,7 +16,7 @@ module Heddle
       def path_of(object) = !object.is_a?(String) && object.respond_to?(:to_path) ? File.path(object) : object
 
       # What the path leads to, as far as the kernel knows: :fifo, :file, :large_file, or nil.
-      def kind_of(path) = Scheduler.current&.__send__(:known_kind, path)
+      def kind_of(path) = Scheduler.current&.cached_kind(path)
 
       # Runs the block, which opens a file of this kind as Ruby does.
       #
@@ -22,7 +24,7 @@ module Heddle
       # @param flags [Integer, nil] the option of this name
       def by_ruby(kind, mode, flags = nil, &)
         known = kind && kind != :fifo && !flags
-        known && only_reads?(mode) ? Scheduler.current.__send__(:quickly, &) : yield
+        known && only_reads?(mode) ? Scheduler.current.inline(&) : yield
       end
 
       # The flags for open(2), or nil if the mode says anything out of the way.
@@ -42,12 +44,12 @@ module Heddle
       def descriptor_of_fifo(path, flags)
         scheduler = Scheduler.current
         work = lambda do
-          result = scheduler.__send__(:open_descriptor, path, flags)
+          result = scheduler.open_descriptor(path, flags)
           redo if result == -Errno::EINTR::Errno && !Thread.pending_interrupt?
           result.negative? ? raise(SystemCallError.new(path, -result, "rb_sysopen")) : result
         end
         name = "the other end of the FIFO #{path}"
-        scheduler.__send__(:offload, work, lasting: true, discard: method(:close), name: name)
+        scheduler.offload(work, lasting: true, discard: method(:close), name: name)
       end
 
       # The descriptor has become nobody's.

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   # For what may wait and is not offered to a scheduler by (every) Ruby: a thread of the pool does it.
   module PoolThread
-    # Runs the block on a thread of the pool; on the spot where no Heddle scheduler runs. The block must not call
+    # Runs the block on a thread of the pool; inline where no Heddle scheduler runs. The block must not call
     # anything of the program's: conversions of arguments, methods that may be overridden.
     #
     # @param options [Hash] see BlockingPool#run
@@ -11,7 +13,7 @@ module Heddle
       scheduler = Fiber.current_scheduler
       return yield unless scheduler.is_a?(Scheduler)
 
-      scheduler.__send__(:offload, block, **options, name: [what, object].compact)
+      scheduler.offload(block, **options, name: [what, object].compact)
     end
   end
   private_constant :PoolThread

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 58 s, 0.5 of a core
+
 require "open3"
 require "rbconfig"
 ROOT = File.expand_path("../..", __dir__)

@@ -143,7 +143,7 @@ module TestSupport
     def assert_others_run(at_least: 3)
       turns = 0
       running = true
-      ticker = go { (turns += 1) && sleep(0.005) while running }
+      ticker = go { (turns += 1) && sleep(0.001) while running }
       turns_before = turns
       value = yield
       progress = turns - turns_before

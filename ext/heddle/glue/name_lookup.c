@@ -1,30 +1,28 @@
 /* Heddle::CoreExt::NameLookup.names_of: the names of an address, for lib/heddle/core_ext/name_lookup.rb. */
 #include <string.h>
 
-#include "../os/reverse.h"
+#include "init.h"
 #include "hook_resolve.h"
-#include "park.h"
+#include "worker_call.h"
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_reverse_job *job;
+    hd_name_lookup *job;
     VALUE host; /* for reports */
-    unsigned fork_generation;
 } name_lookup;
 
 static VALUE look_up(VALUE pointer)
 {
     name_lookup *lookup = (void *)pointer;
-    hd_reverse_job *job = lookup->job;
-    hd_park_worker(lookup->scheduler, &job->job, lookup->host);
+    hd_name_lookup *job = lookup->job;
+    hd_run_on_worker(lookup->scheduler, &job->job, lookup->host);
     if (job->error) rb_exc_raise(hd_resolution_error(job->error, job->error_number, "getnameinfo"));
     return rb_assoc_new(rb_str_new_cstr(job->host), rb_str_new_cstr(job->service));
 }
 
 static VALUE release(VALUE pointer)
 {
-    name_lookup *lookup = (void *)pointer;
-    if (lookup->fork_generation == hd_fork_generation) hd_worker_release(&lookup->job->job);
+    hd_job_release(&((name_lookup *)pointer)->job->job);
     return Qnil;
 }
 
@@ -55,9 +53,9 @@ static VALUE names_of(VALUE self, VALUE scheduler, VALUE sockaddr, VALUE flags)
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;
-    name_lookup lookup = {.scheduler = hd_scheduler_ready(scheduler), .fork_generation = hd_fork_generation};
+    name_lookup lookup = {.scheduler = hd_scheduler_ready(scheduler)};
     lookup.host = hd_numeric_host(&address);
-    lookup.job = hd_reverse_job_new(&address, number);
+    lookup.job = hd_name_lookup_new(&address, number);
     if (!lookup.job) rb_memerror();
     return rb_ensure(look_up, (VALUE)&lookup, release, (VALUE)&lookup);
 }

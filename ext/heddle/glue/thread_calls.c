@@ -5,40 +5,19 @@
 #include <string.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hand_over.h"
-#include "park.h"
+#include "strike.h"
 
-static VALUE plain_raise; /* Ruby's own Thread#raise */
 static VALUE cConditionVariable;
-static ID id_scheduler, id_main, id_fiber;
-
-void hd_thread_runs(hd_scheduler *scheduler, bool runs)
-{
-    VALUE thread = scheduler->thread;
-    if (NIL_P(thread) || OBJ_FROZEN(thread)) return;
-    if (runs)
-        rb_ivar_set(thread, id_scheduler, scheduler->self);
-    else if (rb_attr_get(thread, id_scheduler) == scheduler->self)
-        rb_ivar_set(thread, id_scheduler, Qnil);
-}
-
-static hd_scheduler *scheduler_of(VALUE thread)
-{
-    VALUE self = rb_attr_get(thread, id_scheduler);
-    return NIL_P(self) ? NULL : hd_scheduler_get(self);
-}
+static ID id_main, id_fiber;
 
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception)
 {
     return !NIL_P(scheduler->sent) && RTEST(rb_funcall(scheduler->sent, rb_intern("key?"), 1, exception));
 }
 
-void hd_thread_strike(VALUE thread, VALUE exception)
-{
-    rb_funcall(plain_raise, rb_intern("bind_call"), 2, thread, exception);
-}
-
-/* Takes the option cause: from the arguments. */
+/* Takes the option cause: from the arguments, which Thread#raise knows since 4.0. */
 static VALUE take_cause(int *argc, VALUE *argv)
 {
     VALUE cause = Qundef;
@@ -61,7 +40,7 @@ static void note_sent(hd_scheduler *scheduler, VALUE exception)
 static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
 {
     enum { ARGUMENTS_MAX = 4 };
-    hd_scheduler *scheduler = scheduler_of(thread);
+    hd_scheduler *scheduler = hd_scheduler_in(thread);
     ID kept = HD_KEPT("raise");
     if (!scheduler || argc > ARGUMENTS_MAX) return rb_funcallv_kw(thread, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE given[ARGUMENTS_MAX + 1] = {Qnil}, sent[2];
@@ -87,11 +66,11 @@ static bool sleeps(const hd_wait *wait)
 /* Ends the sleep of the main block, which is the thread's own, so to speak. The tasks sleep on. */
 static void wake_main(VALUE thread)
 {
-    const hd_scheduler *scheduler = scheduler_of(thread);
+    const hd_scheduler *scheduler = hd_scheduler_in(thread);
     VALUE main = scheduler ? rb_attr_get(scheduler->self, id_main) : Qnil;
     VALUE fiber = NIL_P(main) ? Qnil : rb_attr_get(main, id_fiber);
     hd_wait *wait = NIL_P(fiber) ? NULL : hd_wait_of_chain((hd_scheduler *)scheduler, fiber);
-    if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
+    if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK);
 }
 
 /* In place of Thread#wakeup. */
@@ -120,11 +99,8 @@ static VALUE stop(VALUE thread_class)
 
 void hd_init_thread_calls(void)
 {
-    id_scheduler = rb_intern("__heddle_scheduler__");
     id_main = rb_intern("@main");
     id_fiber = rb_intern("@fiber");
-    plain_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
-    rb_gc_register_mark_object(plain_raise);
     cConditionVariable = rb_path2class("Thread::ConditionVariable");
     rb_gc_register_mark_object(cConditionVariable);
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io_internals.h"
-#include "quick.h"
+#include "init.h"
+#include "ruby_internals.h"
+#include "cached_path.h"
+#include "scheduler.h"
 
 enum { IN_BUFFER_MAX = 1 << 16 }; /* what Ruby may have read ahead */
 

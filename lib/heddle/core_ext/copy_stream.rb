@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
     # nor a cancel reaches it. With one of these the fiber copies by itself.
     module CopyStream
-      # Bytes of a file that are copied to another in one go: by a worker, or on the spot.
+      # Bytes of a file that are copied to another in one go: by a worker, or inline.
       PART = RubyFeatures::OPEN_IS_OFFLOADED ? 64 << 20 : 1 << 20
       private_constant :PART
 
@@ -42,7 +44,7 @@ module Heddle
         # @return [Integer] bytes copied
         def run
           until @rest&.zero?
-            count = @scheduler.__send__(:send_file, @source, @destination, @offset, @rest) || read_and_write
+            count = @scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write
             if count == -Errno::EAGAIN::Errno
               wait_writable
             elsif count.negative?

@@ -3,9 +3,11 @@
 require_relative "../pool_thread"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
-    # kernel knows by heart is asked on the spot; what may have to come from a disk is asked by a thread of the pool.
+    # kernel has in memory is asked inline; what may have to come from a disk is asked by a thread of the pool.
     module FileLookup
       # Runs the block, which looks +path+ up, where it holds up nobody.
       #
@@ -15,8 +17,8 @@ module Heddle
         return yield(path) unless scheduler && path?(path)
 
         path = path.is_a?(String) ? path.dup : File.path(path)
-        known = scheduler.__send__(:known?, path)
-        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if RubyFeatures::OPEN_IS_OFFLOADED
+        known = scheduler.cached?(path)
+        return known ? scheduler.inline { yield(path) } : yield(path) if RubyFeatures::OPEN_IS_OFFLOADED
 
         known ? yield(path) : PoolThread.run { block.call(path) }
       end

@@ -3,6 +3,8 @@
 require_relative "../pool_thread"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # A thread of the pool waits for the owner of the lock.
     module Flock
@@ -13,7 +15,7 @@ module Heddle
         return __heddle_flock(operation) unless waits && scheduler.is_a?(Scheduler)
 
         attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
-        taken = scheduler.__send__(:quickly, &attempt)
+        taken = scheduler.inline(&attempt)
         taken || PoolThread.run("the lock of", self, lasting: true, attempt: attempt) { __heddle_flock(operation) }
       end
     end

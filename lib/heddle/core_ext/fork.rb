@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
     module Fork

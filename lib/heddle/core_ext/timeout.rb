@@ -3,6 +3,8 @@
 require "timeout"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Timeout.timeout makes objects beforehand, for the exception that most blocks never see: with Heddle it costs a
     # fifth, and no object. Ruby's own strikes the thread: in a blocking fiber of Heddle's that would end them all.

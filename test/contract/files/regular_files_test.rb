@@ -1,0 +1,206 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# Regular files: every kind of access gives what plain Ruby gives.
+contract "RegularFile" do
+  def data
+    @data ||= Random.new(11).bytes(300_000).freeze
+  end
+
+  def path
+    @path ||= File.join(tempdir, "file").tap { |name| File.binwrite(name, data) }
+  end
+
+  def test_read_whole_files
+    reactor do
+      assert_equal(data, File.binread(path))
+      assert_equal(data[100, 50], File.binread(path, 50, 100))
+      File.write(path, "a\nb\nc")
+
+      assert_equal(%W[a\n b\n c], File.readlines(path))
+      assert_equal(%w[a b c], File.foreach(path, chomp: true).to_a)
+      assert_equal("a\nb\nc", File.read(path))
+    end
+  end
+
+  def test_write_whole_files
+    reactor do
+      assert_equal(data.bytesize, File.binwrite(path, data))
+      assert_equal(data, File.binread(path))
+      File.write(path, "tail", mode: "a")
+
+      assert_equal("#{data}tail".b, File.binread(path))
+    end
+  end
+
+  def test_read_in_pieces_until_the_end
+    reactor do
+      File.open(path, "rb") do |file|
+        assert_equal(data[0, 1000], file.read(1000))
+        assert_equal(data[1000, 1000], file.readpartial(1000))
+        assert_equal(data[2000..], file.read)
+        assert_nil(file.read(1))
+        assert_raises(EOFError) { file.readpartial(1) }
+        assert_predicate(file, :eof?)
+      end
+    end
+  end
+
+  def test_sysread_syswrite_and_sysseek
+    reactor do
+      File.open(path, "r+b") do |file|
+        assert_equal(data[0, 1000], file.sysread(1000))
+        assert_equal(2000, file.sysseek(2000))
+        assert_equal(4, file.syswrite("abcd"))
+        assert_equal(2000, file.sysseek(-4, IO::SEEK_CUR))
+        assert_equal("abcd", file.sysread(4))
+        file.sysseek(0, IO::SEEK_END)
+
+        assert_raises(EOFError) { file.sysread(1) }
+      end
+    end
+  end
+
+  def test_seek_pos_and_rewind
+    reactor do
+      File.open(path, "rb") do |file|
+        file.seek(-10, IO::SEEK_END)
+
+        assert_equal(data[-10..], file.read)
+        file.rewind
+
+        assert_equal(data[0, 10], file.read(10))
+        assert_equal(10, file.pos)
+        file.pos = 500
+
+        assert_equal(data[500, 5], file.read(5))
+      end
+    end
+  end
+
+  def test_pread_and_pwrite
+    reactor do
+      File.open(path, "r+b") do |file|
+        assert_equal(data[1000, 500], file.pread(500, 1000))
+        assert_equal(0, file.pos)
+        assert_equal(4, file.pwrite("abcd", 1002))
+        assert_equal("#{data[1000, 2]}abcd", file.pread(6, 1000))
+        buffer = +""
+        file.pread(10, 0, buffer)
+
+        assert_equal(data[0, 10], buffer.b)
+        assert_equal("", file.pread(0, 0))
+        assert_raises(EOFError) { file.pread(1, data.bytesize + 10) }
+        assert_equal(data.bytesize - 100, file.pread(data.bytesize, 100).bytesize)
+      end
+    end
+  end
+
+  def test_pread_of_a_socket_is_refused
+    reactor do
+      one, other = socket_pair
+      other.write("text")
+
+      assert_raises(Errno::ESPIPE) { one.pread(1, 0) }
+      assert_raises(Errno::ESPIPE) { one.pwrite("x", 0) }
+      assert_equal("text", one.readpartial(10))
+      assert_equal(:wait_readable, other.read_nonblock(1, exception: false))
+    end
+  end
+
+  def test_pread_of_a_pipe_is_refused
+    reactor do
+      reader, = pipe
+
+      assert_raises(Errno::ESPIPE) { reader.pread(1, 0) }
+    end
+  end
+
+  def test_append_and_mixed_access
+    reactor do
+      File.open(path, "a+b") do |file|
+        file.write("tail")
+
+        assert_equal(data[0, 4], file.pread(4, 0))
+        file.flush
+
+        assert_equal(data.bytesize + 4, file.size)
+      end
+    end
+  end
+
+  def test_buffered_writes_reach_the_file
+    reactor do
+      File.open(path, "wb") do |file|
+        1000.times { |i| file.puts(i) }
+        file.fsync
+        file.fdatasync
+
+        assert_equal(1000, File.readlines(path).size)
+        file.print("more")
+      end
+
+      assert_equal("more", File.readlines(path).last)
+    end
+  end
+
+  def test_nonblock_on_a_file
+    reactor do
+      File.open(path, "rb") { |file| assert_equal(data[0, 10], file.read_nonblock(10)) }
+    end
+  end
+
+  def test_wait_on_a_file
+    reactor do
+      File.open(path, "r+b") do |file|
+        assert_same(file, file.wait_readable)
+        assert_same(file, file.wait_readable(0))
+        assert_same(file, file.wait_writable)
+      end
+    end
+  end
+
+  def test_many_files_at_once
+    folder = tempdir
+    reactor do
+      jobs = Array.new(50) do |i|
+        go do
+          name = File.join(folder, i.to_s)
+          File.write(name, "content #{i}\n" * 1000)
+          File.read(name)
+        end
+      end
+
+      jobs.each_with_index { |job, i| assert_equal("content #{i}\n" * 1000, job.value) }
+    end
+  end
+
+  def test_errors
+    reactor do
+      assert_raises(Errno::ENOENT) { File.read("#{path}.not") }
+      assert_raises(Errno::EISDIR) { File.read(File.dirname(path)) }
+      File.open(path, "rb") { |file| assert_raises(IOError) { file.write("x") } }
+      File.open(path, "wb") { |file| assert_raises(IOError) { file.read } }
+    end
+  end
+
+  def test_a_full_device
+    skip("no /dev/full") unless File.exist?("/dev/full")
+    reactor do
+      file = keep(File.open("/dev/full", "w"))
+      file.sync = true
+
+      assert_raises(Errno::ENOSPC) { file.write("x") }
+    end
+  end
+
+  def test_devices
+    reactor do
+      assert_equal(0, File.read(File::NULL).bytesize)
+      assert_equal("\0" * 100, File.open("/dev/zero") { |file| file.read(100) })
+      assert_equal(16, File.open("/dev/urandom") { |file| file.read(16) }.bytesize)
+      assert_match(/\Aruby|\A/, File.read("/proc/self/comm"))
+    end
+  end
+end

@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+# bin/test: takes 60 s, 0.5 of a core
+
+require_relative "../../test_helper"
+require "support/trap_cases"
+
+# What signal handlers do, in the main thread, while all its fibers wait, while one computes, and in a blocking fiber.
+# A handler may do what a task may. Each case is a process of its own.
+contract "Trap" do
+  time_limit 120
+
+  def setup
+    super
+    heddle_only("scripts")
+  end
+
+  def test_while_all_wait = assert_cases(:waiting, TestSupport::TrapCases::ALL)
+
+  def test_while_a_task_computes = assert_cases(:computing, TestSupport::TrapCases::ALL.except("throw :outside"))
+
+  def test_in_a_blocking_fiber = assert_cases(:blocking, TestSupport::TrapCases::IN_A_BLOCKING_FIBER)
+
+  # (A fiber that is made in a handler never sees a signal.)
+  def test_one_after_the_other_while_all_wait
+    ["Heddle.spawn { puts(1) }", "Fiber.schedule { puts(1) }", "sleep(0.01) && puts(1)"].each do |action|
+      said = assert_script(<<~RUBY)
+        trap(:USR1) { #{action} }
+        Thread.new { 3.times { sleep(0.1) && Process.kill(:USR1, Process.pid) } && sleep(0.1) && exit!(true) }
+        $stdout.sync = true
+        Heddle.run(backend: #{backend.inspect}) { Heddle.spawn { sleep } && sleep }
+      RUBY
+
+      assert_equal("1\n" * 3, said, action)
+    end
+  end
+
+  # Ruby looks for signals at the end of a system call, too.
+  def test_while_a_task_looks_files_up
+    skip("Ruby 3.4 calls the operation in a blocking fiber") if RUBY_VERSION.start_with?("3.4")
+
+    said = assert_script(<<~RUBY)
+      queue = Thread::Queue.new
+      ended = 0
+      trap(:USR1) do
+        Heddle.spawn { sleep(0.001) && queue << 1 }
+        queue.pop
+        ended += 1
+      end
+      Thread.new { sleep(12) && exit!(false) }
+      Heddle.run(backend: #{backend.inspect}) do
+        sender = Thread.new { 60.times { Process.kill(:USR1, Process.pid) && sleep(0.005) } }
+        (99.times { File.stat("/") } && sleep(0)) while sender.alive?
+      end
+      puts(ended > 10)
+    RUBY
+
+    assert_equal("true\n", said)
+  end
+
+  # A handler runs where a fiber has just come back from a wait: it computes, it does not wait.
+  def test_a_timeout_in_a_handler_that_computes
+    said = assert_script(<<~RUBY)
+      late = 0
+      handled = 0
+      trap(:USR1) do
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        Timeout.timeout(0.03) { nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < started + 3 }
+      rescue Timeout::Error
+        handled += 1
+        late += 1 if Process.clock_gettime(Process::CLOCK_MONOTONIC) > started + 2.5
+      end
+      sender = fork { 8.times { sleep(0.25) && Process.kill(:USR1, Process.ppid) } }
+      Heddle.run(backend: #{backend.inspect}) do
+        Array.new(4) { Heddle.spawn { sleep(0) while handled < 5 && late.zero? } }.each(&:wait)
+        trap(:USR1, "IGNORE")
+      end
+      Process.wait(sender)
+      puts(late)
+    RUBY
+
+    assert_equal("0\n", said)
+  end
+
+  # A signal may come at any moment: while a fiber ends, while another handler waits, while the loop polls.
+  def test_many
+    said = assert_script(<<~RUBY, timeout: 60)
+      child = nil
+      over = false
+      began = ended = 0
+      ask, asked = IO.pipe
+      answer, answered = IO.pipe
+      trap(:USR2) { over = true }
+      trap(:USR1) do
+        began += 1
+        case began % 4
+        when 0 then Heddle.spawn { sleep(0.001); ended += 1 }
+        when 1 then asked.write("?") && answer.read(1) && (ended += 1)
+        when 2 then sleep(0.002) && (ended += 1)
+        when 3 then Fiber.schedule { ended += 1 }
+        end
+      end
+      Thread.new { answered.write("!") while ask.read(1) } # (a task that a handler interrupts could not answer it)
+      Heddle.run(backend: #{backend.inspect}) do
+        child = spawn(RbConfig.ruby, "--disable-gems", "-e", <<~CHILD)
+          300.times { sleep 0.001; Process.kill(:USR1, \#{$$}) }
+          Process.kill(:USR2, \#{$$})
+        CHILD
+        until over
+          Array.new(20) do |i|
+            Heddle.spawn { i.even? ? sleep(0.001) : 99.times { |n| n.to_s } }
+          end.each { |task| sleep(0.001) until task.finished? }
+        end
+        sleep(0.05)
+        asked.close
+      end
+      Process.wait(child)
+      puts(began > 50, ended == began)
+    RUBY
+
+    assert_equal("true\ntrue\n", said)
+  end
+
+  private
+
+  def assert_cases(state, cases)
+    queue = Thread::Queue.new(cases.keys).close
+    outcomes = Array.new(3) { Thread.new { outcomes_of(state, queue) } }.flat_map(&:value).to_h
+
+    wrong = cases.reject { |action, expected| outcomes[action] == expected }
+
+    assert_equal(wrong, outcomes.slice(*wrong.keys))
+  end
+
+  def outcomes_of(state, queue)
+    outcomes = []
+    while (action = queue.pop)
+      script = TestSupport::TrapCases.script(action, state)
+      outcome = run_ruby(script, env: { "HEDDLE_BACKEND" => backend }, timeout: 20)
+      outcomes << [action, "#{outcome.out.chomp}#{outcome.err[0, 300]}"]
+    end
+    outcomes
+  end
+end

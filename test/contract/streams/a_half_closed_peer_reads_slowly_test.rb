@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# A peer that has said all (it has half-closed) and reads slowly: those who write to it wait, and do not spin.
+contract "HalfClosedPeer" do
+  waits = {
+    "write" => ->(socket) { socket.write("x") },
+    "wait_writable" => ->(socket) { socket.wait_writable },
+    "select" => ->(socket) { IO.select(nil, [socket]) },
+    "urgent_data" => ->(socket) { IO.select(nil, nil, [socket], 0.2) }
+  }
+  waits.each do |name, wait|
+    %w[tcp unix].each do |kind|
+      define_method("test_#{name}_on_#{kind}") do
+        reactor do
+          ours, theirs = stream_pair(kind)
+          filled = fill(ours)
+          theirs.shutdown(:WR)
+          waiting = go { wait.call(ours) }
+
+          assert_waits_without_spinning
+
+          drain(theirs, filled)
+          waiting.value
+        end
+      end
+    end
+  end
+
+  private
+
+  def assert_waits_without_spinning
+    others = 0
+    before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+    10.times { sleep(0.01) && others += 1 }
+    used = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+
+    assert_operator(used, :<, 0.05, "it spins")
+    assert_equal(10, others)
+  end
+end

@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+# bin/test: takes 14 s, 0.1 of a core
+
+require "pty"
+require_relative "../../test_helper"
+
+# Descriptors in blocking mode, as a shell hands them on, must not hold up the other fibers.
+contract "BlockingMode" do
+  TestSupport::Streams::PLAIN.each do |kind|
+    {
+      "readpartial" => ->(io) { io.readpartial(10) },
+      "sysread" => ->(io) { io.sysread(10) },
+      "gets" => ->(io) { io.gets },
+      "read" => ->(io) { io.read(5) },
+      "getc" => ->(io) { io.getc },
+      "wait_readable" => ->(io) { io.wait_readable && io.readpartial(10) },
+      "select" => ->(io) { IO.select([io]) && io.readpartial(10) }
+    }.each do |name, operation|
+      define_method("test_#{name}_on_a_blocking_#{kind}") do
+        reactor do
+          reader, writer = stream_pair(kind)
+          blocking_mode(reader)
+          value = assert_others_run do
+            go { sleep(0.12) && writer.write("abcd\n") }
+            operation.call(reader)
+          end
+
+          assert_equal(name == "getc" ? "a" : "abcd\n", value)
+        end
+      end
+    end
+
+    {
+      "write" => ->(io, data) { io.write(data) },
+      "syswrite" => ->(io, data) { data = data[io.syswrite(data)..] until data.empty? },
+      "flush" => ->(io, data) { (io.sync = false) || (io.write(data) && io.flush) }
+    }.each do |name, operation|
+      define_method("test_#{name}_on_a_blocking_#{kind}") do
+        reactor do
+          reader, writer = stream_pair(kind)
+          blocking_mode(writer)
+          data = Random.new(1).bytes(1_500_000)
+          received = nil
+          assert_others_run do
+            receiving = go { sleep(0.12) && (received = reader.read(data.bytesize)) }
+            operation.call(writer, data)
+            receiving.value
+          end
+
+          assert_equal(data, received)
+        end
+      end
+    end
+  end
+
+  # What is in the buffer when the pipe is full.
+  {
+    "flush" => ->(io) { io.flush },
+    "close" => ->(io) { io.close },
+    "close_write" => ->(io) { io.close_write },
+    "reopen" => ->(io) { io.reopen(File::NULL) },
+    "puts" => ->(io) { io.puts("y" * 5000) || io.flush }
+  }.each do |name, operation|
+    define_method("test_#{name}_of_a_buffer_before_a_full_blocking_pipe") do
+      reactor do
+        reader, writer = pipe
+        fill(writer)
+        blocking_mode(writer)
+        writer.sync = false
+        writer.write("z" * 5000)
+        received = nil
+        assert_others_run do
+          receiving = go { sleep(0.12) && (received = reader.readpartial(80_000) + reader.readpartial(80_000)) }
+          operation.call(writer)
+          receiving.value
+        end
+
+        assert_equal(5000, received.count("z"))
+      end
+    end
+  end
+
+  # The mode is shared with whoever else has the descriptor (the shell): it stays as it was.
+  def test_reading_leaves_the_mode_alone
+    reactor do
+      reader, writer = pipe
+      blocking_mode(reader)
+      job = go { reader.readpartial(10) }
+      settle
+      writer.write("x")
+      job.value
+
+      assert_equal(0, reader.fcntl(Fcntl::F_GETFL) & File::NONBLOCK)
+    end
+  end
+
+  def test_a_terminal
+    reactor do
+      master, slave = PTY.open.each { |io| keep(io) }
+      line = assert_others_run do
+        go { sleep(0.12) && master.puts("typed") }
+        slave.gets
+      end
+
+      assert_equal("typed\n", line)
+      assert_equal("typed\r\n", master.gets)
+      reading = go { master.readpartial(100) }
+      settle
+      slave.write("shown")
+
+      assert_equal("shown", reading.value)
+    end
+  end
+
+  def test_a_hung_up_terminal
+    reactor do
+      master, slave = PTY.open.each { |io| keep(io) }
+      job = go { master.readpartial(100) }
+      settle
+      slave.close
+
+      assert_instance_of(Errno::EIO, job.failure)
+    end
+  end
+
+  def test_a_fifo_open_for_both
+    reactor do
+      path = File.join(tempdir, "fifo")
+      File.mkfifo(path)
+      reader = keep(File.open(path, "r+"))
+      line = assert_others_run do
+        go { sleep(0.12) && File.write(path, "line\n") }
+        reader.gets
+      end
+
+      assert_equal("line\n", line)
+    end
+  end
+
+  def test_reading_a_fifo_to_its_end
+    reactor do
+      path = File.join(tempdir, "fifo")
+      File.mkfifo(path)
+      reader = keep(File.open(path, File::RDONLY | File::NONBLOCK))
+      writer = keep(File.open(path, "w"))
+      blocking_mode(reader)
+      text = assert_others_run do
+        go { sleep(0.12) && writer.write("text") && writer.close }
+        reader.read
+      end
+
+      assert_equal("text", text)
+    end
+  end
+end

@@ -1,0 +1,313 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+require "stringio"
+require "timeout"
+
+# Heddle.dump tells what every task does, and a deadlock is an exception.
+contract "Dump" do
+  def setup
+    super
+    heddle_only("they have Thread#backtrace")
+  end
+
+  # The dump of one task that waits as the block does.
+  def dump_of(**)
+    Heddle.run(backend: backend) do
+      task = Heddle.spawn(name: "one") { yield }
+      sleep(0.01)
+      text = dump
+      task.cancel
+      text[/^task "one":.*?(?=\n\n|\z)/m]
+    end
+  end
+
+  def dump
+    StringIO.new.tap { |io| Heddle.dump(io) }.string
+  end
+
+  def test_reading_from_a_socket
+    reader, writer = socket_pair
+
+    assert_match(/waits to read from UNIXSocket unnamed -> unnamed \(descriptor #{reader.fileno}\), since 0\.\d+ s$/,
+                 dump_of { reader.read(1) })
+    writer.close
+  end
+
+  def test_the_peer_and_the_time_left
+    server = tcp_server
+    client = keep(TCPSocket.new("127.0.0.1", server.addr[1]))
+    client.timeout = 20
+
+    ports = [client.local_address.ip_port, server.addr[1]]
+
+    assert_match(/TCPSocket 127\.0\.0\.1:#{ports[0]} -> 127\.0\.0\.1:#{ports[1]} .*, 1\d\.\d+ s left$/,
+                 dump_of { client.read(1) })
+  end
+
+  def test_the_time_left_of_the_innermost_timeout
+    reader, = pipe
+    text = dump_of { Timeout.timeout(200) { Timeout.timeout(20) { reader.read(1) } } }
+
+    assert_match(/since 0\.\d+ s; in Timeout.timeout, 1\d\.\d+ s left$/, text)
+  end
+
+  def test_files_that_others_hold
+    path = File.join(tempdir, "file")
+    [keep(File.open(path, "w")), keep(File.open(path, "w"))].first.flock(File::LOCK_EX)
+
+    assert_match(/waits for the lock of #<File:#{path}> on a thread of the pool/,
+                 dump_of { @kept.last.flock(File::LOCK_EX) })
+    fifo = File.join(tempdir, "fifo")
+    File.mkfifo(fifo)
+
+    assert_match(/waits for the other end of the FIFO #{fifo} on a thread/, dump_of { File.open(fifo) })
+  end
+
+  def test_writing_and_selecting
+    reader, writer = pipe
+    text = dump_of { writer.write("x" * 1_000_000) }
+
+    assert_match(/waits to write to IO pipe:\[\d+\] \(descriptor #{writer.fileno}\)/, text)
+    assert_match(/in IO.select of 1: to read from IO/, dump_of { IO.select([pipe.first]) })
+    reader.close
+  end
+
+  def test_queues_locks_threads_and_sleep
+    lock = Thread::Mutex.new
+    thread = Thread.new { sleep }
+
+    assert_match(/waits for an item of #<Thread::Queue:\S+> \(1 waiting\)/, dump_of { Thread::Queue.new.pop })
+    assert_match(/waits in sleep, since \S+ s, 4\.\d+ s left/, dump_of { sleep(5) })
+    assert_match(/waits for the end of #<Thread:/, dump_of { thread.join })
+    lock.lock
+
+    assert_match(/waits for the lock of #<Thread::Mutex:/, dump_of { lock.lock })
+  ensure
+    thread.kill.join
+  end
+
+  def test_processes
+    pid = spawn("sleep 5")
+
+    assert_match(/waits for the end of process #{pid}/, dump_of { Process.wait(pid) })
+    assert_match(/waits for the end of a child \(-1\)|ready to run/, dump_of { Process.wait }) # it looks now and then
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
+  def test_the_backtrace_leads_to_the_line
+    assert_match(/^      #{__FILE__}:#{__LINE__}:in /, dump_of { sleep })
+  end
+
+  def test_a_task_that_stands_in_a_fiber_it_resumed
+    reader, = pipe
+    text = dump_of { Enumerator.new { |yielder| yielder << reader.gets }.next }
+
+    assert_match(/waits to read from IO/, text)
+    assert_match(/-- resumed by:\n.*next/, text)
+  end
+
+  def test_all_kinds_of_fibers
+    Heddle.run(backend: backend) do
+      sleep(0.001)
+      Heddle.spawn(name: "waiting") { sleep }
+      Heddle.spawn { sleep }
+      Fiber.schedule { sleep(0.05) }
+      inner = Heddle.spawn { Heddle.run { Heddle.spawn(name: "nested") { sleep } } }
+      text = dump
+
+      assert_match(/^6 tasks and fibers, 0 ready/, text)
+      assert_match(/^task "main": running$/, text)
+      assert_match(/^task "waiting": waits in sleep/, text)
+      assert_match(/^task without a name: waits in sleep/, text)
+      assert_match(/^task without a name: waits for the tasks of its scope/, text)
+      assert_match(/^task "nested": waits in sleep/, text)
+      assert_match(/^fiber #<Fiber:.*: waits in sleep/, text)
+      inner.cancel
+      raise Interrupt
+    end
+  rescue Interrupt
+    nil
+  end
+
+  def test_from_another_thread
+    Heddle.run(backend: backend) do
+      Heddle.spawn(name: "waiting") { sleep(0.05) }
+
+      text = Thread.new { dump }.value
+
+      assert_match(/^task "main": waits for the end of #<Thread:/, text)
+      assert_match(/^task "waiting": waits in sleep/, text)
+    end
+  end
+
+  def test_of_a_thread_that_computes
+    stop = false
+    thread = Thread.new { Heddle.run(backend: backend) { Thread.pass until stop } }
+    sleep(0.01) until thread.status == "run" && dump.include?("running")
+
+    assert_match(/^task "main": running\n      #{__FILE__}/, dump)
+  ensure
+    stop = true
+    thread.join
+  end
+
+  def test_without_a_scheduler
+    out = assert_script("Heddle.dump($stdout)")
+
+    assert_match(/\AHeddle \S+: no scheduler runs in this process \(pid \d+\)\n\z/, out)
+  end
+
+  def test_on_a_signal
+    environment = { "HEDDLE_DUMP" => "USR1", "HEDDLE_BACKEND" => backend }
+    outcome = run_ruby(<<~RUBY, env: environment)
+      reader, = IO.pipe
+      Heddle.run do
+        Heddle.spawn(name: "reads") { reader.gets }
+        Process.kill(:USR1, $$)
+        sleep 0.1
+        exit 3
+      end
+    RUBY
+
+    assert_equal(3, outcome.status.exitstatus)
+    assert_match(/^task "reads": waits to read from IO pipe:/, outcome.err)
+  end
+
+  def test_a_signal_that_does_not_exist
+    %w[XYZ usr1 KILL SEGV].each do |name|
+      outcome = run_ruby("puts Heddle.run { sleep(0.001) && :ran }", env: { "HEDDLE_DUMP" => name })
+
+      assert_equal(["ran\n", 0, 1], [outcome.out, outcome.status.exitstatus, outcome.err.lines.size], name)
+      assert_match(/\Aheddle: HEDDLE_DUMP=#{name} has no effect: /, outcome.err)
+    end
+  end
+
+  # In a process of its own: here the watchdog's thread could wake anybody.
+  def alone(code)
+    assert_script(code, env: { "HEDDLE_BACKEND" => backend })
+  end
+
+  def test_two_tasks_that_wait_for_each_other
+    out = alone(<<~RUBY)
+      begin
+        Heddle.run do
+          one = Mutex.new
+          two = Mutex.new
+          Heddle.spawn(name: "left") { one.synchronize { sleep(0.01) && two.synchronize { nil } } }
+          Heddle.spawn(name: "right") do
+            two.synchronize { sleep(0.01) && one.synchronize { nil } }
+          ensure
+            puts "cleaned"
+          end
+        end
+      rescue Heddle::Error => e
+        puts e.class, e.message
+      end
+    RUBY
+
+    assert_match(/\Acleaned\nHeddle::Deadlock\nevery fiber waits for another one/, out)
+    assert_match(/^task "left": waits for the lock of/, out)
+    assert_match(/^task "main": waits for the tasks of its scope/, out)
+  end
+
+  def test_a_deadlock_under_a_plain_scheduler
+    out = alone(<<~RUBY)
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        Fiber.set_scheduler(Heddle::Scheduler.new)
+        queue = Queue.new
+        Fiber.schedule { queue.pop }
+      end
+      begin
+        thread.join
+      rescue Heddle::Deadlock => e
+        puts e.message
+      end
+    RUBY
+
+    assert_match(/^fiber #<Fiber:.*: waits for an item of/, out)
+  end
+
+  # Threads of the pool that have nothing to do are no hope, and do not put the report off.
+  def test_a_deadlock_at_a_condition_variable
+    out = alone(<<~RUBY)
+      mutex = Mutex.new
+      condition = ConditionVariable.new
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      begin
+        Heddle.run do
+          File.open(IO::NULL) { |file| file.flock(File::LOCK_EX) }
+          Dir.children("/")
+          mutex.synchronize { condition.wait(mutex) }
+        end
+      rescue Heddle::Deadlock => e
+        puts e.message, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < 8
+      end
+    RUBY
+
+    assert_match(/^task "main": waits for a signal of #<Thread::ConditionVariable/, out)
+    assert_match(/^true$/, out)
+  end
+
+  def test_the_end_of_the_last_other_thread_is_noticed
+    out = alone(<<~RUBY)
+      thread = Thread.new { sleep(0.3) }
+      begin
+        Heddle.run { Queue.new.pop }
+      rescue Heddle::Deadlock
+        puts thread.alive?
+      end
+    RUBY
+
+    assert_equal("false\n", out)
+  end
+
+  # What could still wake the fibers: another thread, a timer, a signal's handler (as in Ruby, a sleep counts for it).
+  def test_no_deadlock_while_something_may_wake_them
+    reactor do
+      queue = Thread::Queue.new
+      thread = Thread.new { sleep(0.3) && queue.push(:thread) }
+
+      assert_equal(:thread, queue.pop)
+      thread.join
+      Heddle.spawn { sleep(0.3) && queue.push(:timer) }
+
+      assert_equal(:timer, queue.pop)
+      reader, writer = pipe
+      Heddle.spawn { queue.push(reader.gets) }
+      process = spawn("sleep 0.3; echo child", out: writer)
+
+      assert_equal("child\n", queue.pop)
+      Process.wait(process)
+    end
+  end
+
+  def test_no_deadlock_while_one_sleeps
+    assert_raises(Timeout::Error) do
+      Timeout.timeout(0.4) do
+        Heddle.run(backend: backend) do
+          Heddle.spawn { Thread::Queue.new.pop }
+          sleep
+        end
+      end
+    end
+  end
+
+  # In a process of its own: ObjectSpace does not go back to what it shows with a single Ractor.
+  def test_after_another_ractor
+    said = assert_script(<<~RUBY, options: ["-W:no-experimental"])
+      Ractor.new { 1 }.then { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      Heddle.run(backend: #{backend.inspect}) do
+        task = Heddle.spawn(name: "sleeper") { sleep }
+        sleep(0.01)
+        Thread.new { Heddle.dump($stdout) }.join
+        task.cancel
+      end
+    RUBY
+
+    assert_match(/^task "sleeper": waits in sleep/, said)
+  end
+end

@@ -1,0 +1,294 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# Heddle.spawn and the task it returns.
+contract "Spawn" do
+  def setup
+    super
+    heddle_only("Heddle.spawn")
+  end
+
+  def run(*, &block)
+    return super unless block
+
+    Heddle.run(backend: backend, &block)
+  end
+
+  def test_value_and_wait
+    run do
+      task = Heddle.spawn { sleep(0.01) && :value }
+
+      assert_instance_of(Heddle::Task, task)
+      assert_predicate(task, :alive?)
+      refute_predicate(task, :finished?)
+      assert_equal(:value, task.value)
+      assert_same(task, task.wait)
+      assert_predicate(task, :finished?)
+      refute_predicate(task, :alive?)
+      assert_equal(:value, task.value)
+    end
+  end
+
+  def test_the_block_starts_at_once
+    run do
+      order = []
+      Heddle.spawn { (order << 1) && sleep(0) }
+      order << 2
+
+      assert_equal([1, 2], order)
+    end
+  end
+
+  def test_wait_with_a_timeout
+    run do
+      task = Heddle.spawn { sleep(0.2) }
+
+      assert_nil(task.wait(0.02))
+      assert_nil(task.wait(0))
+      assert_same(task, task.wait(20))
+    end
+  end
+
+  def test_many_wait_for_one
+    run do
+      task = Heddle.spawn { sleep(0.02) && :value }
+      waiters = Array.new(10) { Heddle.spawn { task.value } }
+
+      assert_equal([:value], waiters.map(&:value).uniq)
+    end
+  end
+
+  def test_a_thread_waits_for_a_task
+    run do
+      task = Heddle.spawn { sleep(0.05) && :value }
+      thread = Thread.new { task.value }
+
+      assert_equal(:value, thread.value)
+    end
+  end
+
+  def test_names
+    run do
+      assert_equal("worker", Heddle.spawn(name: "worker") { nil }.name)
+      assert_nil(Heddle.spawn { nil }.name)
+      assert_match(/worker/, Heddle.spawn(name: "worker") { nil }.inspect)
+    end
+  end
+
+  def test_nil_and_false_are_values
+    run do
+      assert_nil(Heddle.spawn { nil }.value)
+      refute(Heddle.spawn { sleep(0) && false }.value)
+    end
+  end
+
+  def test_cancel
+    run do
+      seen = nil
+      task = Heddle.spawn do
+        sleep
+      rescue Exception => e
+        seen = e
+        raise
+      end
+      task.cancel
+      task.wait
+
+      assert_predicate(task, :finished?)
+      assert_instance_of(Heddle::Cancelled, seen)
+      refute_kind_of(StandardError, seen)
+      assert_raises(Heddle::Cancelled) { task.value }
+    end
+  end
+
+  def test_cancel_runs_ensure_and_lets_it_wait
+    run do
+      events = []
+      task = Heddle.spawn do
+        Thread::Queue.new.pop
+      ensure
+        sleep(0.01)
+        events << :ensured
+      end
+      task.cancel
+      task.wait
+
+      assert_equal([:ensured], events)
+    end
+  end
+
+  def test_cancel_of_a_task_that_has_ended
+    run do
+      task = Heddle.spawn { :value }
+      task.cancel
+
+      assert_equal(:value, task.value)
+    end
+  end
+
+  def test_cancel_twice
+    run do
+      events = []
+      task = Heddle.spawn do
+        sleep
+      ensure
+        sleep(0.02)
+        events << :ensured
+      end
+      2.times { task.cancel }
+      task.wait
+
+      assert_equal([:ensured], events)
+    end
+  end
+
+  def test_cancel_from_another_thread
+    run do
+      task = Heddle.spawn { sleep }
+      Thread.new { task.cancel }.join
+      task.wait
+
+      assert_raises(Heddle::Cancelled) { task.value }
+    end
+  end
+
+  def test_cancel_of_itself
+    run do
+      after = false
+      task = nil
+      task = Heddle.spawn { sleep(0) && task.cancel && sleep(0) && (after = true) }
+      task.wait
+
+      refute(after)
+    end
+  end
+
+  def test_a_cancelled_task_leaves_its_siblings
+    run do
+      sibling = Heddle.spawn { sleep(0.02) && :fine }
+      Heddle.spawn { sleep }.cancel
+
+      assert_equal(:fine, sibling.value)
+    end
+  end
+
+  def test_a_failing_task_cancels_its_siblings_and_is_raised
+    events = []
+    error = assert_raises(ZeroDivisionError) do
+      run do
+        Heddle.spawn do
+          sleep(20)
+        ensure
+          events << :sibling
+        end
+        Heddle.spawn { sleep(0.01) && raise(ZeroDivisionError, "first") }
+        sleep(20)
+      ensure
+        events << :main
+      end
+    end
+
+    assert_equal("first", error.message)
+    assert_equal(%i[main sibling], events.sort)
+  end
+
+  def test_a_failing_task_while_the_block_has_ended
+    error = assert_raises(ZeroDivisionError) do
+      run do
+        Heddle.spawn { sleep(20) }
+        Heddle.spawn { sleep(0.01) && raise(ZeroDivisionError, "late") }
+      end
+    end
+
+    assert_equal("late", error.message)
+  end
+
+  def test_the_first_failure_is_raised
+    error = assert_raises(StandardError) do
+      run do
+        Heddle.spawn { sleep(0.01) && raise("first") }
+        Heddle.spawn do
+          sleep(20)
+        ensure
+          raise "second"
+        end
+      end
+    end
+
+    assert_equal("first", error.message)
+  end
+
+  def test_a_failure_before_the_first_wait
+    error = assert_raises(RuntimeError) { run { Heddle.spawn { raise "at once" } && sleep(20) } }
+
+    assert_equal("at once", error.message)
+  end
+
+  # The one who asks for the value gets the error; so does run.
+  def test_value_of_a_failed_task
+    seen = nil
+    assert_raises(ZeroDivisionError) do
+      run do
+        task = Heddle.spawn { sleep(0.01) && raise(ZeroDivisionError) }
+        begin
+          task.value
+        rescue Exception => e
+          seen = e
+          raise
+        end
+      end
+    end
+
+    assert_includes([ZeroDivisionError, Heddle::Cancelled], seen.class)
+  end
+
+  def test_without_a_scheduler
+    error = assert_raises(Heddle::Error) { Heddle.spawn { nil } }
+
+    assert_kind_of(StandardError, error)
+    assert_match(/Heddle\.run/, error.message)
+    spawning = lambda do
+      Heddle.spawn { nil }
+    rescue Heddle::Error => e
+      e.message
+    end
+
+    run { assert_match(/Heddle\.run/, Thread.new(&spawning).value) }
+  end
+
+  def test_needs_a_block
+    run { assert_raises(ArgumentError) { Heddle.spawn } }
+  end
+
+  def test_spawn_in_a_plain_fiber
+    run do
+      queue = Thread::Queue.new
+      Fiber.schedule { Heddle.spawn { sleep(0) && queue.push(:ran) } }
+
+      assert_equal(:ran, queue.pop)
+    end
+  end
+
+  def test_many_tasks
+    total = run { Array.new(5000) { |i| Heddle.spawn { sleep(0) && i } }.sum(&:value) }
+
+    assert_equal(4999 * 2500, total)
+  end
+
+  def test_a_killed_task
+    run do
+      fiber = nil
+      task = Heddle.spawn { (fiber = Fiber.current) && sleep }
+      fiber.kill
+
+      assert_same(task, task.wait(10))
+    end
+  end
+
+  def test_the_error_of_a_task_keeps_its_backtrace
+    error = assert_raises(RuntimeError) { run { Heddle.spawn { sleep(0) && raise("here") } && sleep(5) } }
+
+    assert_includes(error.backtrace.join("\n"), __FILE__)
+  end
+end

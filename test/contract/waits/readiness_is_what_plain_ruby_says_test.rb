@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+require "support/io_states"
+
+# What IO.select and IO#wait say of all kinds of IO in all states is what plain Ruby says. select(2) and poll(2) differ
+# at a hang-up and at an error.
+contract "Readiness" do
+  sets = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]]
+  # (a timeout of 0 is a look, the other one a wait)
+  ways = [0, 0.003].flat_map do |timeout|
+    selects = sets.map do |three|
+      ["IO.select of #{three}", timeout, ->(io, limit) { IO.select(*three.map { |n| [io] * n }, limit)&.map(&:size) }]
+    end
+    waits = (1..7).map { |events| ["wait(#{events})", timeout, ->(io, limit) { io.wait(events, limit) }] }
+    methods = %i[wait_readable wait_writable wait_priority].map do |name|
+      [name, timeout, ->(io, limit) { io.public_send(name, limit) }]
+    end
+    selects + waits + methods
+  end
+  known = {} # by plain Ruby
+
+  TestSupport::IOStates.all.each do |state, make|
+    define_method("test_#{state.gsub(/\W+/, "_")}") do
+      known[state] ||= answers(make, ways)
+
+      reactor { assert_equal(known[state], answers(make, ways)) }
+    end
+  end
+
+  def answers(make, ways)
+    made = make.call(tempdir)
+    io = made.first
+    ways.to_h { |name, timeout, way| [[name, timeout], answer(io) { way.call(io, timeout) }] }
+  ensure
+    made&.each(&:close)
+  end
+
+  def answer(io)
+    given = yield
+    given.equal?(io) ? :io : given
+  rescue IOError => e
+    e.message
+  end
+
+  # Hazard: an error or a hang-up that nobody asked for is told at once, again and again.
+  { "that_nobody_reads" => "pipe, no reader", "that_has_ended" => "pipe, end" }.each do |name, state|
+    define_method("test_a_pipe_#{name}_is_waited_for_in_peace") do
+      reactor do
+        made = TestSupport::IOStates.all.fetch(state).call(tempdir).each { |io| keep(io) }
+        spent = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
+        assert_nil(IO.select(nil, nil, [made.first], 0.4))
+        spent = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - spent
+
+        assert_operator(spent, :<, 0.2)
+      end
+    end
+  end
+
+  # It hangs up for good, and becomes writable later.
+  def test_an_event_after_a_hang_up
+    reactor do
+      one, other = socket_pair
+      filled = fill(one)
+      one.shutdown(:RDWR)
+      spent = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      job = go { IO.select(nil, [one], nil, 20) }
+      urgent = go { IO.select(nil, nil, [one], 0.4) }
+      sleep(0.1)
+
+      refute_predicate(job, :finished?)
+      assert_equal(one, one.wait_readable(5))
+      drain(other, filled)
+
+      assert_equal([[], [one], []], job.value)
+      assert_nil(urgent.value)
+      spent = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - spent
+
+      assert_operator(spent, :<, 0.25)
+    end
+  end
+
+  def test_the_descriptor_is_used_again_after_a_select_at_a_hang_up
+    reactor do
+      20.times do
+        reader, writer = IO.pipe
+        writer.close
+        job = go { IO.select(nil, nil, [reader]) }
+        settle
+        sleep(0.001)
+        reader.close
+
+        assert_instance_of(IOError, job.failure)
+        fresh, fresh_writer = IO.pipe
+        waiting = go { fresh.gets }
+        settle
+        fresh_writer.puts("line")
+
+        assert_equal("line\n", waiting.value)
+        [fresh, fresh_writer].each(&:close)
+      end
+    end
+  end
+
+  def test_a_file_is_waited_for_until_it_is_closed
+    reactor do
+      [->(file) { file.wait_priority }, ->(file) { IO.select(nil, nil, [file]) }].each do |wait|
+        file = keep(File.open(__FILE__))
+        job = go { wait.call(file) }
+        settle
+        sleep(0.01)
+
+        refute_predicate(job, :finished?)
+        file.close
+
+        assert_instance_of(IOError, job.failure)
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "shellwords"
+require_relative "rubies"
+
+module Tools
+  # What bin/test prints: a line for each process as it ends, and at the end the sums, and for each failure the command
+  # that runs that test alone.
+  class TestReport
+    # What a command needs to find the failure again.
+    SETTINGS = %w[HEDDLE_VARIANT HEDDLE_TEST_BACKENDS HEDDLE_TEST_ENTRY HEDDLE_BACKEND RUBYOPT].freeze
+
+    # @param size [Integer] how many jobs there are
+    def initialize(size, seed)
+      @size = size
+      @seed = seed
+      @done = 0
+      @sums = Hash.new { |sums, title| sums[title] = Hash.new(0) }
+      @again = []
+    end
+
+    def add(job, result)
+      @done += 1
+      tell(job, result)
+      result.counts.each { |key, number| @sums[job.ruby&.to_s || "checks"][key] += number }
+      tests = result.failed_tests.empty? ? [nil] : result.failed_tests
+      @again.concat(tests.map { |test| again(job, test) }) unless result.ok?
+    end
+
+    # @return [Boolean] whether nothing failed
+    def close
+      @sums.each { |title, sums| puts "", "#{title}: #{sums.map { |key, number| "#{number} #{key}" }.join(", ")}" }
+      runs, failures, errors, skips = %i[runs failures errors skips].map { |key| @sums.values.sum { |sums| sums[key] } }
+      puts "", "To run a failed test alone:", *@again.map { |line| "  #{line}" } if @again.any?
+      failed = failures + errors
+      puts "", "#{runs - failed - skips} passed, #{failed} failed, #{skips} skipped"
+      puts "no test matches" if runs.zero?
+      failed.zero? && runs.positive?
+    end
+
+    private
+
+    def tell(job, result)
+      counts = result.counts
+      words = [job.ruby&.version, job.name].compact.join("  ")
+      puts format("%*d/%d  %-4s  %-76s %4d runs %6.1f s%s%s", @size.to_s.size, @done, @size,
+                  result.ok? ? "ok" : "FAIL", words, counts[:runs], result.seconds,
+                  counts[:skips].zero? ? "" : "  #{counts[:skips]} skipped",
+                  result.trouble ? "  #{result.trouble}" : "")
+      puts result.output.gsub(/^/, "      ") unless result.ok? && @size > 1
+      $stdout.flush
+    end
+
+    # @return [String] a command for the shell
+    def again(job, test)
+      settings = SETTINGS.filter_map { |name| "#{name}=#{Shellwords.escape(ENV[name])}" if ENV[name] }
+      return [*settings, job.name].join(" ") unless job.ruby
+
+      name = job.ruby == Rubies.of_series(job.ruby.series) ? job.ruby.series : job.ruby.exe
+      words = ["bin/test", job.name, *(["-n", test] if test), "--seed", @seed, "--ruby", name]
+      [*settings, Shellwords.join(words)].join(" ")
+    end
+  end
+end
