@@ -22,7 +22,7 @@ module Heddle
         @facts = {
           heddle: VERSION, ruby: RubyFacts.to_h, backend: backend, backends: backends, wanted: wanted,
           failure: @failure, kernel: KernelFacts.to_h, hooks: RubyFacts.hooks(@loaded ? Scheduler : nil),
-          limits: limits.merge(open_files_raised_to: OpenFiles.limit)
+          patches: patches, limits: limits.merge(open_files_raised_to: OpenFiles.limit)
         }
         @facts[:advice] = Advice.new(@facts).to_a
       end
@@ -39,13 +39,20 @@ module Heddle
         require "heddle"
         @loaded = true
         nil
-      rescue LoadError, SyntaxError => e
+      rescue LoadError, SyntaxError, ArgumentError => e # (the last one: HEDDLE_WITHOUT)
         e.message.lines.first.chomp
       end
 
       def wanted
         name = ENV.fetch("HEDDLE_BACKEND", "")
         name unless name.empty?
+      end
+
+      # The names, by the state of the patch.
+      def patches
+        return {} unless @loaded
+
+        Heddle.patches.group_by(&:state).transform_values { |patches| patches.map(&:name) }
       end
 
       def backends
