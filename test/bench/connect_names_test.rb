@@ -7,8 +7,6 @@ require "json"
 class ConnectNamesBenchTest < HeddleTest
   BENCH = File.expand_path("../../bench/connect_names.rb", __dir__)
 
-  time_limit 120
-
   def test_both_ways_of_two_implementations
     outcome = run_command(RbConfig.ruby, BENCH, "--json", "--rounds", "2", "--operations", "5", "--no-install",
                           "--peers", "heddle,threads", timeout: 110)

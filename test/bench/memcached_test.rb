@@ -8,8 +8,6 @@ require "json"
 class MemcachedBenchTest < HeddleTest
   BENCH = File.expand_path("../../bench/memcached.rb", __dir__)
   VARIANTS = %w[none socket hybrid calls operations].freeze
-  time_limit 120
-
   def setup
     missing = TestSupport::Servers::Memcached.missing
     skip(missing) if missing
