@@ -3,8 +3,10 @@
 require_relative "heddle/version"
 require_relative "heddle/errors"
 require_relative "heddle/native"
-require_relative "heddle/completion"
 require_relative "heddle/scheduler"
+require_relative "heddle/internal"
+require_relative "heddle/completion"
+require_relative "heddle/scheduler/blocking_pool"
 require_relative "heddle/task"
 require_relative "heddle/scope"
 require_relative "heddle/core_ext"
@@ -20,6 +22,8 @@ require_relative "heddle/dump"
 #     urls.each { |url| Heddle.spawn { Net::HTTP.get(URI(url)) } }
 #   end
 module Heddle
+  using Internal
+
   class << self
     # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
     # Inside a running Heddle it only opens a scope of its own; in a blocking fiber (Fiber.blocking) and in a trap
@@ -34,12 +38,11 @@ module Heddle
     def run(backend: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
-      case Fiber.scheduler
-      when nil then Scheduler.run(backend:, &block)
-      when Scheduler then run_nested(backend, &block)
-      else raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
-                        "run Heddle in a thread of its own, or before that scheduler is set"
-      end
+      return run_nested(backend, &block) if Scheduler.of_thread
+      return Scheduler.run(backend:, &block) unless Fiber.scheduler
+
+      raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
+                   "run Heddle in a thread of its own, or before that scheduler is set"
     end
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.

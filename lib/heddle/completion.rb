@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   # A queue that is closed when something has ended, and never filled: what others wait on. Heddle.dump names it.
   class Completion < Thread::Queue
     # @param parts [Array<Object>] what it is that ends: words, and objects to be shown as inspect does
@@ -20,7 +22,7 @@ module Heddle
 
       begin
         (@blocking_fibers ||= []) << Fiber.current
-        scheduler.__send__(:wait_until_closed, self, timeout)
+        scheduler.wait_until_closed(self, timeout)
       ensure
         @blocking_fibers&.delete(Fiber.current)
       end

@@ -1,20 +1,23 @@
 # frozen_string_literal: true
 
-require_relative "demo/json_report"
 require_relative "demo/runner"
-require_relative "demo/settings"
-require_relative "demo/text_report"
+require_relative "demo/report"
 
 module Heddle
   # What Heddle is for, measured on this machine: many unchanged Net::HTTP requests to a slow server, made one after
   # another, with a thread each, and with a fiber each. `heddle demo` runs it. Start reading at demo/runner.rb, then
   # demo/styles.rb.
   module Demo
-    # @param settings [Settings]
-    # @param progress_out [IO]
-    # @return [Result]
-    def self.run(settings, progress_out: $stderr)
-      Runner.new(settings, progress_out:).run
+    # What the demo is to do.
+    # requests:: how many to make in each measurement
+    # delays:: after how many milliseconds the server answers, a list
+    # processes:: how many client processes share the requests in one more measurement, 1 for none
+    # url:: a server of the user's in place of the demo's own, or nil; the delays do not apply then
+    Settings = Data.define(:requests, :delays, :processes, :url) do
+      def initialize(requests: 1000, delays: [0, 10, 50, 100, 500], processes: 1, url: nil) = super
+
+      # @return [Array<Integer, nil>] the delay of each column of the table
+      def columns = url ? [nil] : delays
     end
   end
 end

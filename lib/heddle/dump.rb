@@ -3,14 +3,23 @@
 require_relative "dump/description"
 
 module Heddle
+  using Internal
+
   # What every fiber of every scheduler in this process is doing, as text: see Heddle.dump.
   class Dump
     # @return [String] the text for all schedulers of this process that run (of this Ractor)
     def self.text
-      schedulers = Scheduler.all.keys.reject(&:closed?).select(&:thread)
+      schedulers = self.schedulers.keys.reject(&:closed?).select(&:thread)
       return "Heddle #{VERSION}: no scheduler runs in this process (pid #{Process.pid})\n" if schedulers.empty?
 
       schedulers.map { |scheduler| new(scheduler).text }.join("\n")
+    end
+
+    # The schedulers of this Ractor. (ObjectSpace.each_object shows none of them any more once the process has had a
+    # second one.)
+    # @return [ObjectSpace::WeakMap]
+    def self.schedulers
+      Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
     end
 
     # Makes a signal print the text on stderr; a handler that was there before is called, too. A name that is no signal,
@@ -36,9 +45,9 @@ module Heddle
     # @param scheduler [Heddle::Scheduler]
     def initialize(scheduler)
       @scheduler = scheduler
-      @waits = scheduler.__send__(:waits)
-      @timeouts = scheduler.__send__(:timeouts)
-      @counts = scheduler.__send__(:counts)
+      @waits = scheduler.waits
+      @timeouts = scheduler.timeouts
+      @counts = scheduler.counts
       @by_root = @waits.group_by { |wait| wait[:root] }
     end
 

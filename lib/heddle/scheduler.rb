@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "scheduler/blocking_pool"
+require_relative "ruby_features"
 require_relative "scheduler/error_report"
 require_relative "scheduler/io_buffer_warning"
 
@@ -25,18 +25,6 @@ module Heddle
       end
     end
 
-    # @private The scheduler of which a blocking fiber runs, which Fiber.current_scheduler does not tell.
-    def self.of_blocking_fiber
-      scheduler = Fiber.scheduler
-      scheduler if scheduler.is_a?(Scheduler) && scheduler.__send__(:own_fiber?)
-    end
-
-    # @private The schedulers of this Ractor, for the dump. (ObjectSpace.each_object shows none of them any more once
-    # the process has had a second one.)
-    def self.all
-      Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
-    end
-
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it
@@ -46,11 +34,8 @@ module Heddle
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = nil
-      Scheduler.all[self] = true
+      Dump.schedulers[self] = true
     end
-
-    # @private The open scopes.
-    attr_reader :scopes
 
     # @return [Array<Heddle::Task>] the tasks that have not ended
     def tasks
@@ -81,17 +66,13 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      # Ruby 4.0+ does by itself, in this fiber, what was not called. (A signal's handler that comes in then may wait.)
-      return RUBY_VERSION < "4.0" ? Fiber.blocking { work.call } : nil if quick? # (a non-blocking one is asked again)
+      if inline? # Ruby does it in this fiber, by itself or here; a signal's handler that comes in then may wait
+        return RubyFeatures::UNCALLED_OPERATIONS_ARE_DONE ? nil : Fiber.blocking { work.call }
+      end
 
       value = nil
       offload(-> { -errno_of(-> { value = work.call }) }, whole: true)
       value
-    end
-
-    # @private Is this the thread's own code, outside of the scheduler's loop and of its fibers?
-    def outside?
-      !inside? && (@main.nil? || @main.finished?)
     end
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
@@ -124,6 +105,14 @@ module Heddle
 
     private
 
+    # The open scopes.
+    attr_reader :scopes
+
+    # Is this the thread's own code, outside of the scheduler's loop and of its fibers?
+    def outside?
+      !inside? && (@main.nil? || @main.finished?)
+    end
+
     def execute_main(main, home, &)
       begin
         main.execute { Scope.open(&) }
@@ -138,9 +127,7 @@ module Heddle
     # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
     def go_on_in_child(home)
       loop do
-        own = Fiber.scheduler
-        homes = [(own.last_home if own.is_a?(Scheduler)), last_home, home]
-        homes.find { |fiber| fiber&.alive? }.transfer
+        [*last_homes, home].find { |fiber| fiber&.alive? }.transfer
       end
     end
 
@@ -160,18 +147,10 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_signal_handler?
+      return Fiber.blocking { work.call } if in_signal_handler? # (it may wait for no thread; plain Ruby does so, too)
 
       open
       BlockingPool.current.run(work, **)
-    end
-
-    # (Only the refusal to lock a Mutex tells.) There nobody can wait for a thread of the pool, and plain Ruby does it
-    # on the spot.
-    def in_signal_handler?
-      Thread::Mutex.new.synchronize { false }
-    rescue ThreadError
-      true
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check

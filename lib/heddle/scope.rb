@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   # The lifetime of a group of tasks: Heddle.run opens one, waits for all its tasks, and cancels them when one fails.
   class Scope
     # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
@@ -29,7 +31,7 @@ module Heddle
       @tasks = {}.compare_by_identity
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
-      @root = @scheduler.__send__(:root)
+      @root = @scheduler.root
       @open = true
       @failing = false
       @failed_task = @failure = @interruption = @cancelled = @all_ended = nil
@@ -105,7 +107,7 @@ module Heddle
       @failure = task.error
       cancel_tasks
       @interruption ||= Cancelled.new("a task of the scope failed")
-      @scheduler.__send__(:interrupt_chain, @owner, @root, @interruption)
+      @scheduler.interrupt_chain(@owner, @root, @interruption)
     end
 
     def join

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   # One concurrent piece of work: a fiber, its outcome, and those who wait for it. Made by Heddle.spawn.
   #
   # Waiting and cancelling work from any fiber and from any thread.
@@ -42,7 +44,7 @@ module Heddle
     def wait(timeout = nil)
       return self if @finished
 
-      waiters = @waiters || @scheduler.__send__(:waiters_of, self, Completion.new(inspect))
+      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
       waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end
@@ -109,7 +111,7 @@ module Heddle
       e.spent! if e.is_a?(Cancelled) && !e.frozen?
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
-      @scheduler.__send__(:end_task, self, returned)
+      @scheduler.end_task(self, returned)
     end
 
     # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more.

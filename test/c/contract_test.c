@@ -317,7 +317,7 @@ CONTRACT(an_event_comes_before_its_deadline_or_after)
     CHECK_EQ(HD_WOKEN_BY_TIMEOUT, waiter.wait.wake);
     CHECK_EQ(0, waiter.interest.revents);
     world->write(fds[1], 1);
-    if (world->real) hd_reactor_poll_now(&reactor); /* too late: not another wake */
+    if (world->real) poll_now(); /* too late: not another wake */
     CHECK_EQ(HD_WOKEN_BY_TIMEOUT, waiter.wait.wake);
     CHECK_EQ(0, run_ready());
     unpark(&waiter);
@@ -345,7 +345,7 @@ CONTRACT(a_wake_ends_the_next_poll)
     }
     CHECK_AT_LEAST(polls, world->real ? 4 : 40);
     now_on->ops->wake(reactor.backend); /* a poll that only looks takes nothing from the next sleep's wake */
-    hd_reactor_poll_now(&reactor);
+    poll_now();
     now_on->ops->wake(reactor.backend);
     hd_reactor_poll_nogvl(&reactor, 20 * HD_NS_PER_SECOND);
     hd_reactor_reap(&reactor);
@@ -365,7 +365,7 @@ CONTRACT(a_wake_among_events)
         now_on->ops->wake(reactor.backend);
         if (round % 3) await_waiter(&waiter);
         unpark(&waiter);
-        if (round % 5 == 0) hd_reactor_poll_now(&reactor);
+        if (round % 5 == 0) poll_now();
     }
     for (int i = 0; i < 3; i++) turn(0);
     now_on->ops->wake(reactor.backend);
@@ -376,8 +376,8 @@ CONTRACT(a_wake_among_events)
     world->close(fds[0]), world->close(fds[1]);
 }
 
-/* After disarm and flush a close is a close: the peer sees the end of the stream at once. */
-CONTRACT(flush_lets_the_file_go)
+/* After disarm and release_files a close is a close: the peer sees the end of the stream at once. */
+CONTRACT(files_are_released)
 {
     for (int submitted = 0; submitted < 2; submitted++) {
         for (int waiters = 1; waiters <= 300; waiters += 299) {
@@ -387,7 +387,7 @@ CONTRACT(flush_lets_the_file_go)
             for (int i = 0; i < waiters; i++) park(&many[i], fds[0], POLLIN);
             if (submitted) turn(0);
             for (int i = 0; i < waiters; i++) unpark(&many[i]);
-            now_on->ops->flush(reactor.backend);
+            now_on->ops->release_files(reactor.backend);
             world->close(fds[0]);
             CHECK_EQ(0, world->read(fds[1]));
             world->close(fds[1]);
@@ -435,7 +435,7 @@ CONTRACT(closed_with_waiters)
     CHECK_EQ(0, world->pair(fds));
     for (int i = 0; i < 10; i++) park(&waiters[i], fds[i % 2], POLLIN);
     turn(0);
-    hd_reactor_close(&reactor, false);
+    hd_reactor_close(&reactor);
     for (int i = 0; i < 10; i++) unpark(&waiters[i]);
     world->close(fds[0]), world->close(fds[1]);
     reactor.armed = 0; /* nothing is armed in a backend that is gone */
@@ -452,7 +452,7 @@ CONTRACT(opened_again_after_close)
         world->write(fds[1], 1);
         CHECK_EQ(POLLIN, await_event(&waiter));
         CHECK_EQ(1, world->read(fds[0]));
-        hd_reactor_close(&reactor, false);
+        hd_reactor_close(&reactor);
         CHECK_EQ(0, hd_reactor_open(&reactor, now_on->ops, now_on->pinned));
     }
     world->close(fds[0]), world->close(fds[1]);
@@ -479,7 +479,7 @@ int main(int argc, char **argv)
     RUN(an_event_comes_before_its_deadline_or_after);
     RUN(a_wake_ends_the_next_poll);
     RUN(a_wake_among_events);
-    RUN(flush_lets_the_file_go);
+    RUN(files_are_released);
     RUN(a_regular_file);
     RUN(numbers_that_are_not_open);
     RUN(closed_with_waiters);

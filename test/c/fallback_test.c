@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "harness.h"
-#include "os/transfer.h"
+#include "os/read_write.h"
 
 /* False where the kernel takes no filters. */
 static bool refuse(int system_call, int error)
@@ -72,7 +72,7 @@ TEST(epoll_without_nanoseconds)
 static void probe_uring(void)
 {
     char reason[200] = "";
-    void *backend;
+    hd_backend *backend;
     CHECK(hd_backend_uring.probe(reason, sizeof(reason)) < 0);
     CHECK(strlen(reason) > strlen("io_uring_setup: "));
     CHECK(hd_backend_uring.open(&backend, false) < 0);
@@ -96,14 +96,14 @@ static void try_pipe(void)
     alarm(10);
     CHECK_EQ(0, pipe(fds));
     hd_file_kind kind = HD_MAYBE_FILE;
-    CHECK_EQ(-EAGAIN, hd_transfer_try(HD_READ, fds[0], bytes, 10, HD_NO_OFFSET, &kind));
+    CHECK_EQ(-EAGAIN, hd_rw_try(HD_READ, fds[0], bytes, 10, HD_NO_OFFSET, &kind));
     ssize_t moved;
-    while ((moved = hd_transfer_try(HD_WRITE, fds[1], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
+    while ((moved = hd_rw_try(HD_WRITE, fds[1], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
     CHECK_EQ(-EAGAIN, moved);
-    while ((moved = hd_transfer_try(HD_READ, fds[0], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
+    while ((moved = hd_rw_try(HD_READ, fds[0], bytes, sizeof(bytes), HD_NO_OFFSET, &kind)) > 0) continue;
     CHECK_EQ(-EAGAIN, moved);
     int file = open("/proc/self/exe", O_RDONLY);
-    CHECK_EQ(-EINPROGRESS, hd_transfer_try(HD_READ, file, bytes, 10, HD_NO_OFFSET, &kind));
+    CHECK_EQ(-EINPROGRESS, hd_rw_try(HD_READ, file, bytes, 10, HD_NO_OFFSET, &kind));
 }
 
 static void try_pipe_without_writes(void)

@@ -75,7 +75,7 @@ static void replace_pair(int at)
 {
     for (int i = 0; i < WAITERS; i++)
         if (waiters[i] && waiters[i]->fd_index / 2 == at / 2) end_wait(i);
-    if (chance(70)) now_on->ops->flush(reactor.backend);
+    if (chance(70)) now_on->ops->release_files(reactor.backend);
     world->close(fds[at]);
     world->close(fds[at + 1]);
     new_pair(at);
@@ -137,7 +137,7 @@ CONTRACT(random_operations)
     check_nobody_is_left();
     for (int i = 0; i < WAITERS; i++)
         if (waiters[i]) end_wait(i);
-    now_on->ops->flush(reactor.backend);
+    now_on->ops->release_files(reactor.backend);
     for (int i = 0; i < FDS; i++) world->close(fds[i]);
 }
 

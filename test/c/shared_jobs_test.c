@@ -8,18 +8,18 @@ static bool same_number(const hd_job *job, const hd_job *other)
     return ((const test_job *)job)->number == ((const test_job *)other)->number;
 }
 
-static void share_result(hd_job *job, const hd_job *other)
+static void copy_result(hd_job *job, const hd_job *other)
 {
     ((test_job *)job)->result = ((const test_job *)other)->result;
 }
+
+static const hd_job_type lookup_type = {run_job, free_job, same_number, copy_result};
 
 static test_job *look_up(int number, pthread_mutex_t *wait_for)
 {
     test_job *test = new_job(number);
     test->gate = wait_for;
-    test->job.pool = HD_POOL_LOOKUPS;
-    test->job.same = same_number;
-    test->job.share = share_result;
+    hd_job_init(&test->job, &lookup_type, HD_POOL_LOOKUPS);
     submit(test);
     return test;
 }
@@ -120,11 +120,11 @@ TEST(a_wait_that_comes_later)
 {
     open_inbox();
     test_job *job = look_up(5, NULL);
-    hd_worker_watch(&job->job, NULL); /* nobody waits when it ends */
-    while (!hd_worker_finished(&job->job)) usleep(100);
+    hd_job_set_wait(&job->job, NULL); /* nobody waits when it ends */
+    while (!hd_job_finished(&job->job)) usleep(100);
     if (chance(50)) hd_inbox_drain(&inbox);
     CHECK_EQ(0, run_ready());
-    hd_worker_watch(&job->job, &job->waiter.wait);
+    hd_job_set_wait(&job->job, &job->waiter.wait);
     await_result(job);
     close_inbox();
 }

@@ -178,8 +178,8 @@ static void write_somewhere(void *unused)
     note_events();
 }
 
-/* As the glue closes an IO: raise in all who wait on it, take their interests off, flush, close; then the number
- * is used again at once. */
+/* As the glue closes an IO: raise in all who wait on it, take their interests off, release files, close; then the
+ * number is used again at once. */
 static void close_pair(int at)
 {
     for (int side = at; side < at + 2; side++) {
@@ -196,7 +196,7 @@ static void close_pair(int at)
         }
         CHECK(!hd_map_find(&ios, (hd_word)fds[side]));
     }
-    reactor.ops->flush(reactor.backend);
+    reactor.ops->release_files(reactor.backend);
     sim_close(fds[at]);
     CHECK_EQ(0, sim_read(fds[at + 1]) > 0 ? sim_read(fds[at + 1]) : 0); /* the end of the stream, at once */
     sim_close(fds[at + 1]);
@@ -273,7 +273,7 @@ static void take_turn(int64_t limit_ns)
 
 static void run_one(void)
 {
-    hd_wait *wait = hd_reactor_next(&reactor);
+    hd_wait *wait = hd_next_ready(&reactor);
     if (!wait) {
         CHECK_EQ(0, queue_length);
         return;
@@ -384,7 +384,7 @@ static uint64_t run_once(uint64_t seed)
     for (int i = 0; i < STEPS; i++) step();
     finish_all();
     check_idle();
-    reactor.ops->flush(reactor.backend);
+    reactor.ops->release_files(reactor.backend);
     for (int i = 0; i < FDS; i++) sim_close(fds[i]);
     note(reactor.polls);
     note((uint64_t)sim_now());

@@ -172,7 +172,7 @@ static void *use_from_here(void *unused)
     park(&waiter, fds[0], POLLIN);
     turn(0);
     unpark(&waiter);
-    now_on->ops->flush(reactor.backend);
+    now_on->ops->release_files(reactor.backend);
     close(fds[0]);
     CHECK_EQ(0, real_read(fds[1]));
     close(fds[1]);
@@ -251,18 +251,18 @@ THREADS_CONTRACT(a_wake_from_a_signal_handler)
 
 TEST(wakeups_never_block)
 {
-    int fd = hd_wakeup_open();
-    CHECK_AT_LEAST(0, fd);
-    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
-    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    hd_wakeup_clear(fd); /* nothing there */
+    hd_private_fd fd = {0};
+    CHECK_EQ(0, hd_wakeup_open(&fd));
+    CHECK(fcntl(fd.number, F_GETFL) & O_NONBLOCK);
+    CHECK(fcntl(fd.number, F_GETFD) & FD_CLOEXEC);
+    hd_wakeup_clear(&fd); /* nothing there */
     uint64_t full = UINT64_MAX - 1;
-    CHECK_EQ(sizeof(full), write(fd, &full, sizeof(full)));
-    hd_wakeup_signal(fd); /* the counter is full */
-    CHECK_EQ(POLLIN, real_ready(fd) & POLLIN);
-    hd_wakeup_clear(fd);
-    CHECK_EQ(0, real_ready(fd) & POLLIN);
-    close(fd);
+    CHECK_EQ(sizeof(full), write(fd.number, &full, sizeof(full)));
+    hd_wakeup_signal(&fd); /* the counter is full */
+    CHECK_EQ(POLLIN, real_ready(fd.number) & POLLIN);
+    hd_wakeup_clear(&fd);
+    CHECK_EQ(0, real_ready(fd.number) & POLLIN);
+    hd_private_fd_close(&fd);
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,8 @@
  * in no structure, in whatever state it is. */
 #include <poll.h>
 
-#include "core/reactor.h"
+#include "core/interest.h"
+#include "fire.h"
 #include "test.h"
 
 static hd_reactor reactor;
@@ -19,7 +20,7 @@ static void open_reactor(void)
     now_ns = 1000;
     hd_clock_replace(fake_now);
     CHECK_EQ(0, hd_map_init(&ios));
-    CHECK_EQ(0, hd_reactor_init(&reactor, &ios));
+    CHECK_EQ(0, hd_reactor_init(&reactor, &ios, 0));
 }
 
 static void close_reactor(void)
@@ -66,7 +67,7 @@ TEST(found_by_its_root)
     hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, false);
     CHECK_EQ((hd_word)&resumed, resumed.root);
     hd_wait_for_root(&resumed, 8);
-    hd_reactor_forget(&reactor);
+    hd_reactor_forget(&reactor, 1);
     CHECK(!hd_map_find(&reactor.chains, 8));
     hd_wait_end(&resumed); /* the child of a fork: linked nowhere */
     close_reactor();
@@ -83,15 +84,15 @@ TEST(one_life)
     CHECK_EQ((hd_word)&wait, hd_wait_fiber(&wait));
     CHECK(hd_map_find(&reactor.waits, (hd_word)&wait) == &wait.fiber_node);
     CHECK_EQ(2000, hd_timers_next(&reactor.timers));
-    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_next_ready(&reactor));
     CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
     CHECK_EQ(HD_WAIT_READY, wait.state);
     CHECK_EQ(0, reactor.timers.count);
     CHECK(hd_map_node_linked(&wait.fiber_node)); /* the GC still finds it */
-    CHECK(hd_reactor_next(&reactor) == &wait);
+    CHECK(hd_next_ready(&reactor) == &wait);
     CHECK_EQ(HD_WAIT_DONE, wait.state);
     CHECK_EQ(HD_WOKEN_BY_UNBLOCK, wait.wake);
-    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_next_ready(&reactor));
     hd_wait_end(&wait);
     check_unlinked(&wait);
     close_reactor();
@@ -112,7 +113,7 @@ TEST(an_unblock_takes_the_place_of_an_exception_or_a_timeout)
                 CHECK(hd_wait_settle_exception(&wait, 42));
             else
                 CHECK(hd_wait_settle(&wait, causes[first]));
-            if (has_run) CHECK(hd_reactor_next(&reactor) == &wait);
+            if (has_run) CHECK(hd_next_ready(&reactor) == &wait);
             CHECK_EQ(gives_way, hd_wait_take_over(&wait, &displaced));
             CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, displaced);
             CHECK_EQ(gives_way ? HD_WOKEN_BY_UNBLOCK : causes[first], wait.wake);
@@ -137,15 +138,15 @@ TEST(the_second_wake_does_nothing)
                 open_reactor();
                 begin(&wait, 2000);
                 if (causes[first] == HD_WOKEN_BY_TIMEOUT)
-                    CHECK_EQ(1, hd_timers_fire(&reactor.timers, 2000));
+                    CHECK_EQ(1, fire_due(&reactor.timers, 2000));
                 else if (causes[first] == HD_WOKEN_BY_EXCEPTION)
                     CHECK(hd_wait_settle_exception(&wait, 42));
                 else
                     CHECK(hd_wait_settle(&wait, causes[first]));
-                if (when > 0) CHECK(hd_reactor_next(&reactor) == &wait);
+                if (when > 0) CHECK(hd_next_ready(&reactor) == &wait);
                 if (when > 1) hd_wait_end(&wait);
                 if (causes[second] == HD_WOKEN_BY_TIMEOUT)
-                    CHECK_EQ(0, hd_timers_fire(&reactor.timers, INT64_MAX));
+                    CHECK_EQ(0, fire_due(&reactor.timers, INT64_MAX));
                 else if (causes[second] == HD_WOKEN_BY_EXCEPTION)
                     CHECK(!hd_wait_settle_exception(&wait, 43));
                 else
@@ -175,14 +176,14 @@ TEST(ended_in_every_state)
             for (int i = 0; i < 2; i++) CHECK(hd_wait_settle(&others[i], HD_WOKEN_BY_EVENT));
             CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_EVENT));
         }
-        if (state > 1) CHECK(hd_reactor_next(&reactor) == &others[0]);
+        if (state > 1) CHECK(hd_next_ready(&reactor) == &others[0]);
         if (state > 2) {
-            CHECK(hd_reactor_next(&reactor) == &others[1]);
-            CHECK(hd_reactor_next(&reactor) == &wait);
+            CHECK(hd_next_ready(&reactor) == &others[1]);
+            CHECK(hd_next_ready(&reactor) == &wait);
         }
         hd_wait_end(&wait);
         check_unlinked(&wait);
-        CHECK_EQ(state == 0 ? 2 : 0, hd_timers_fire(&reactor.timers, 2000));
+        CHECK_EQ(state == 0 ? 2 : 0, fire_due(&reactor.timers, 2000));
         for (int i = 0; i < 2; i++) hd_wait_end(&others[i]);
         close_reactor();
     }
@@ -195,10 +196,10 @@ TEST(the_record_is_used_again)
     for (int round = 0; round < 4; round++) {
         begin(&wait, now_ns + 10);
         if (round % 2)
-            CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns += 10));
+            CHECK_EQ(1, fire_due(&reactor.timers, now_ns += 10));
         else
             CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
-        CHECK(hd_reactor_next(&reactor) == &wait);
+        CHECK(hd_next_ready(&reactor) == &wait);
         CHECK_EQ(round % 2 ? HD_WOKEN_BY_TIMEOUT : HD_WOKEN_BY_UNBLOCK, wait.wake);
         hd_wait_end(&wait);
     }
@@ -217,8 +218,8 @@ TEST(first_come_first_served_but_the_front)
     hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], true);
     hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], true);
     const int order[] = {4, 3, 1, 2, 0};
-    for (int i = 0; i < 5; i++) CHECK(hd_reactor_next(&reactor) == &waits[order[i]]);
-    CHECK(!hd_reactor_next(&reactor));
+    for (int i = 0; i < 5; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
+    CHECK(!hd_next_ready(&reactor));
     CHECK(!hd_wait_settle(&waits[3], HD_WOKEN_BY_TIMEOUT));
     for (int i = 0; i < 5; i++) hd_wait_end(&waits[i]);
     close_reactor();
@@ -233,8 +234,8 @@ TEST(deadlines_past_far_and_none)
     begin(&none, HD_NO_DEADLINE);
     CHECK_EQ(2, reactor.timers.count);
     CHECK_EQ(0, hd_reactor_timeout(&reactor));
-    CHECK_EQ(1, hd_timers_fire(&reactor.timers, now_ns));
-    CHECK(hd_reactor_next(&reactor) == &past);
+    CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
+    CHECK(hd_next_ready(&reactor) == &past);
     CHECK_EQ(HD_NO_DEADLINE - 1 - now_ns, hd_reactor_timeout(&reactor));
     hd_wait_end(&past);
     hd_wait_end(&far);
@@ -248,7 +249,7 @@ TEST(misuse_is_caught)
     hd_wait wait, twin;
     open_reactor();
     begin(&wait, HD_NO_DEADLINE);
-    CHECK_ABORTS(hd_wait_take(&wait)); /* not ready */
+    CHECK_ABORTS((hd_wait_settle(&wait, HD_WOKEN_BY_EVENT), wait.state = HD_WAIT_PARKED, hd_next_ready(&reactor)));
     CHECK_EQ(0, hd_wait_begin(&twin, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&wait, HD_NO_DEADLINE));
     CHECK_ABORTS(hd_wait_end(&wait)); /* the other one of its fiber is above it */
     hd_wait_end(&twin);

@@ -4,9 +4,9 @@
 #include <dirent.h>
 
 #include "jobs.h"
-#include "os/resolve.h"
-#include "os/reverse.h"
-#include "os/transfer.h"
+#include "os/fork.h"
+#include "os/lookup.h"
+#include "os/read_write.h"
 
 static void check_queue_empty(void)
 {
@@ -150,9 +150,9 @@ TEST(finished_after_the_inbox_was_closed)
     submit(job);
     await_count(&running, 1);
     hd_inbox_close(&inbox);
-    hd_reactor_close(&reactor, false);
+    hd_reactor_close(&reactor);
     pthread_mutex_unlock(&gate);
-    while (!hd_worker_finished(&job->job)) usleep(100);
+    while (!hd_job_finished(&job->job)) usleep(100);
     CHECK_EQ(0, inbox.pending);
     give_up(job);
     close_inbox();
@@ -198,19 +198,19 @@ static void *use_pool(void *pointer)
     enum { JOBS = 400 };
     owner *own = pointer;
     CHECK_EQ(0, hd_map_init(&own->ios));
-    CHECK_EQ(0, hd_reactor_init(&own->reactor, &own->ios));
+    CHECK_EQ(0, hd_reactor_init(&own->reactor, &own->ios, 0));
     CHECK_EQ(0, hd_reactor_open(&own->reactor, &hd_backend_epoll, false));
     hd_inbox_init(&own->inbox, &own->reactor);
     for (int i = 0; i < JOBS; i++) {
         test_job *job = new_job(i);
         CHECK_EQ(0, hd_wait_begin(&job->waiter.wait, &own->reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
-        CHECK_EQ(0, hd_worker_submit(&job->job, &own->inbox, &job->waiter.wait));
+        CHECK_EQ(0, hd_job_submit(&job->job, &own->inbox, &job->waiter.wait));
         if ((own->random = own->random * 6364136223846793005u + 1) >> 62 == 0) {
             give_up(job);
             continue;
         }
         hd_wait *woken;
-        while (!(woken = hd_reactor_next(&own->reactor))) {
+        while (!(woken = hd_next_ready(&own->reactor))) {
             hd_reactor_poll_nogvl(&own->reactor, HD_NO_DEADLINE); /* a lost wake would hang here */
             hd_reactor_reap(&own->reactor);
             hd_inbox_drain(&own->inbox);
@@ -219,7 +219,7 @@ static void *use_pool(void *pointer)
         job->waiter.woken = 1;
         finish_job(job);
     }
-    hd_reactor_close(&own->reactor, false);
+    hd_reactor_close(&own->reactor);
     hd_reactor_free(&own->reactor);
     hd_map_free(&own->ios);
     return NULL;
@@ -240,23 +240,21 @@ TEST(several_threads_share_the_pool)
 }
 
 /* The child has no workers and none of the parent's jobs, and starts its own pool; the parent notices nothing. */
-static int in_child(void)
+static void start_anew(void)
 {
     int threads, queued;
     hd_worker_stats(&threads, &queued);
-    if (threads != 0 || queued != 0) return 2;
-    hd_reactor_close(&reactor, true);
-    hd_reactor_forget(&reactor);
-    if (hd_reactor_open(&reactor, &hd_backend_epoll, false)) return 3;
+    CHECK_EQ(0, threads);
+    CHECK_EQ(0, queued);
+    hd_reactor_forget(&reactor, hd_fork_generation);
+    CHECK_EQ(0, hd_reactor_open(&reactor, &hd_backend_epoll, false));
     hd_inbox_init(&inbox, &reactor);
     for (int i = 0; i < 20; i++) {
         test_job *job = new_job(i);
         submit(job);
         await_jobs(&job, 1);
-        if (job->result != 2 * i) return 4;
         finish_job(job);
     }
-    return 0;
 }
 
 TEST(a_fork_while_jobs_run)
@@ -271,14 +269,7 @@ TEST(a_fork_while_jobs_run)
         submit(jobs[i]);
     }
     await_count(&running, HD_WORKERS_MAX);
-    for (int i = 0; i < 3; i++) {
-        fflush(NULL);
-        pid_t child = fork();
-        if (child == 0) _exit(in_child());
-        int status;
-        CHECK_EQ(child, waitpid(child, &status, 0));
-        CHECK_EQ(0, status);
-    }
+    for (int i = 0; i < 3; i++) in_child(start_anew);
     pthread_mutex_unlock(&gate);
     await_jobs(jobs, JOBS);
     for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
@@ -293,15 +284,101 @@ TEST(forks_at_any_moment)
     open_inbox();
     for (int i = 0; i < JOBS; i++) {
         submit(jobs[i] = new_job(i));
-        if (i % 20) continue;
-        pid_t child = fork();
-        if (child == 0) _exit(in_child());
-        int status;
-        CHECK_EQ(child, waitpid(child, &status, 0));
-        CHECK_EQ(0, status);
+        if (i % 20 == 0) in_child(start_anew);
     }
     await_jobs(jobs, JOBS);
     for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    close_inbox();
+}
+
+/* Whoever goes on in the child frees what it has, in whatever state the parent's worker has left it. */
+static test_job *left[5];
+static hd_rw_job *left_rw;
+static int left_fd;
+
+static bool same_number(const hd_job *job, const hd_job *other)
+{
+    return ((const test_job *)job)->number == ((const test_job *)other)->number;
+}
+
+static void copy_result(hd_job *job, const hd_job *other)
+{
+    ((test_job *)job)->result = ((const test_job *)other)->result;
+}
+
+static void release_all(void)
+{
+    CHECK_EQ(-1, fcntl(left_fd, F_GETFD));
+    for (int i = 0; i < 5; i++) {
+        CHECK(hd_job_finished(&left[i]->job));
+        hd_job_set_wait(&left[i]->job, NULL);
+        hd_job_release(&left[i]->job);
+    }
+    CHECK_EQ(HD_WORKERS_MAX - 1, load(&alive)); /* those that fill the pool */
+    __atomic_store_n(&alive, 0, __ATOMIC_RELEASE);
+    CHECK_EQ(-EINTR, left_rw->result);
+    hd_job_release(&left_rw->job);
+    start_anew();
+    CHECK_EQ(0, load(&alive));
+}
+
+TEST(released_in_the_child_of_a_fork)
+{
+    enum { NEW, RUNNING, FOLLOWING, QUEUED, FINISHED };
+    static const hd_job_type shared_type = {run_job, free_job, same_number, copy_result};
+    test_job *filling[HD_WORKERS_MAX - 1];
+    open_inbox();
+    left[FINISHED] = new_job(1);
+    submit(left[FINISHED]);
+    await_count(&inbox.pending, 1);
+    pthread_mutex_lock(&gate);
+    for (int i = RUNNING; i <= FOLLOWING; i++) {
+        left[i] = new_job(2);
+        left[i]->gate = &gate;
+        hd_job_init(&left[i]->job, &shared_type, HD_POOL_FILES);
+        submit(left[i]);
+        await_count(&running, 1);
+    }
+    for (int i = 0; i < HD_WORKERS_MAX - 1; i++) {
+        filling[i] = new_job(i);
+        filling[i]->gate = &gate;
+        submit(filling[i]);
+    }
+    await_count(&running, HD_WORKERS_MAX);
+    left[NEW] = new_job(3);
+    submit(left[QUEUED] = new_job(5));
+    CHECK((left_rw = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
+    left_fd = left_rw->fd.number;
+    CHECK_EQ(0, hd_job_submit(&left_rw->job, &inbox, NULL));
+    in_child(release_all);
+    CHECK_AT_LEAST(0, fcntl(left_fd, F_GETFD));
+    pthread_mutex_unlock(&gate);
+    await_jobs(filling, HD_WORKERS_MAX - 1);
+    for (int i = 0; i < HD_WORKERS_MAX - 1; i++) finish_job(filling[i]);
+    for (int i = RUNNING; i <= FINISHED; i++) {
+        await_jobs(&left[i], 1);
+        finish_job(left[i]);
+    }
+    hd_job_release(&left[NEW]->job);
+    hd_job_release(&left_rw->job);
+    close_inbox();
+}
+
+static void fork_in_job(hd_job *job)
+{
+    in_child(start_anew);
+    run_job(job);
+}
+
+TEST(a_job_that_forks)
+{
+    static const hd_job_type forking_type = {.run = fork_in_job, .free = free_job};
+    open_inbox();
+    test_job *job = new_job(7);
+    job->job.type = &forking_type;
+    submit(job);
+    await_jobs(&job, 1);
+    finish_job(job);
     close_inbox();
 }
 
@@ -313,11 +390,13 @@ static void look_at_signals(hd_job *job)
     ((test_job *)job)->result = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) ? 0 : 1;
 }
 
+static const hd_job_type signal_type = {.run = look_at_signals, .free = free_job};
+
 TEST(workers_take_no_signals)
 {
     open_inbox();
     test_job *job = new_job(0);
-    job->job.run = look_at_signals;
+    job->job.type = &signal_type;
     submit(job);
     await_jobs(&job, 1);
     finish_job(job);
@@ -333,20 +412,20 @@ TEST(names_are_resolved)
     open_inbox();
     for (int i = 0; i < 3; i++) {
         waiter waiter = {0};
-        hd_resolve_job *resolve = hd_resolve_job_new(names[i], "80", AF_UNSPEC);
+        hd_address_lookup *resolve = hd_address_lookup_new(names[i], "80", AF_UNSPEC);
         CHECK(resolve);
         CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
-        CHECK_EQ(0, hd_worker_submit(&resolve->job, &inbox, &waiter.wait));
+        CHECK_EQ(0, hd_job_submit(&resolve->job, &inbox, &waiter.wait));
         while (!waiter.woken) turn_with_inbox();
         if (resolve->error)
             printf("note: %s: %s\n", names[i], gai_strerror(resolve->error));
         else
             CHECK(resolve->addresses && resolve->count > 0);
         hd_wait_end(&waiter.wait);
-        hd_worker_release(&resolve->job);
+        hd_job_release(&resolve->job);
     }
-    hd_resolve_job *unused = hd_resolve_job_new("127.0.0.1", NULL, AF_INET);
-    unused->job.free(&unused->job);
+    hd_address_lookup *unused = hd_address_lookup_new("127.0.0.1", NULL, AF_INET);
+    hd_job_release(&unused->job);
     close_setting();
 }
 
@@ -355,19 +434,19 @@ TEST(released_as_soon_as_it_is_finished)
 {
     open_inbox();
     for (int i = 0; i < 200; i++) {
-        hd_resolve_job *one = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
-        hd_resolve_job *same = hd_resolve_job_new("127.0.0.1", "80", AF_UNSPEC);
+        hd_address_lookup *one = hd_address_lookup_new("127.0.0.1", "80", AF_UNSPEC);
+        hd_address_lookup *same = hd_address_lookup_new("127.0.0.1", "80", AF_UNSPEC);
         CHECK(one && same);
-        CHECK_EQ(0, hd_worker_submit(&one->job, &inbox, NULL));
-        CHECK_EQ(0, hd_worker_submit(&same->job, &inbox, NULL));
-        while (!hd_worker_finished(&one->job)) sched_yield();
+        CHECK_EQ(0, hd_job_submit(&one->job, &inbox, NULL));
+        CHECK_EQ(0, hd_job_submit(&same->job, &inbox, NULL));
+        while (!hd_job_finished(&one->job)) sched_yield();
         CHECK_EQ(0, one->error);
         CHECK_EQ(1, (int)one->count);
-        hd_worker_release(&one->job);
-        while (!hd_worker_finished(&same->job)) sched_yield();
+        hd_job_release(&one->job);
+        while (!hd_job_finished(&same->job)) sched_yield();
         CHECK_EQ(0, same->error);
         CHECK_EQ(80, ntohs(same->addresses[0].address.ipv4.sin_port));
-        hd_worker_release(&same->job);
+        hd_job_release(&same->job);
     }
     close_inbox();
 }
@@ -378,17 +457,17 @@ TEST(addresses_are_named)
     hd_address address = {.length = sizeof(struct sockaddr_in)};
     address.address.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(80)};
     address.address.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    hd_reverse_job *reverse[2];
+    hd_name_lookup *reverse[2];
     for (int i = 0; i < 2; i++) {
-        CHECK((reverse[i] = hd_reverse_job_new(&address, NI_NUMERICSERV)));
-        CHECK_EQ(0, hd_worker_submit(&reverse[i]->job, &inbox, NULL));
+        CHECK((reverse[i] = hd_name_lookup_new(&address, NI_NUMERICSERV)));
+        CHECK_EQ(0, hd_job_submit(&reverse[i]->job, &inbox, NULL));
     }
     for (int i = 0; i < 2; i++) {
-        while (!hd_worker_finished(&reverse[i]->job)) sched_yield();
+        while (!hd_job_finished(&reverse[i]->job)) sched_yield();
         CHECK_EQ(0, reverse[i]->error);
         CHECK(reverse[i]->host[0]);
         CHECK_EQ(0, strcmp(reverse[i]->service, "80"));
-        hd_worker_release(&reverse[i]->job);
+        hd_job_release(&reverse[i]->job);
     }
     close_inbox();
 }
@@ -398,17 +477,17 @@ TEST(a_file_is_read_on_a_worker)
     open_inbox();
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     waiter waiter = {0};
-    hd_transfer_job *transfer = hd_transfer_job_new(HD_READ, fd, NULL, 100000, 0);
+    hd_rw_job *transfer = hd_rw_job_new(HD_READ, fd, NULL, 100000, 0);
     CHECK(transfer);
     close(fd); /* the job has a duplicate */
     CHECK_EQ(0, hd_wait_begin(&waiter.wait, &reactor, HD_WAIT_FOR_WORKER, 8, HD_NO_DEADLINE));
-    CHECK_EQ(0, hd_worker_submit(&transfer->job, &inbox, &waiter.wait));
+    CHECK_EQ(0, hd_job_submit(&transfer->job, &inbox, &waiter.wait));
     while (!waiter.woken) turn_with_inbox();
     CHECK_EQ(100000, transfer->result);
     CHECK_EQ(0, memcmp(transfer->bytes, "\177ELF", 4));
     hd_wait_end(&waiter.wait);
-    hd_worker_release(&transfer->job);
-    CHECK(!hd_transfer_job_new(HD_READ, -1, NULL, 10, 0));
+    hd_job_release(&transfer->job);
+    CHECK(!hd_rw_job_new(HD_READ, -1, NULL, 10, 0));
     close_setting();
 }
 
@@ -458,6 +537,8 @@ int main(int argc, char **argv)
     RUN(several_threads_share_the_pool);
     RUN(a_fork_while_jobs_run);
     RUN(forks_at_any_moment);
+    RUN(released_in_the_child_of_a_fork);
+    RUN(a_job_that_forks);
     RUN(workers_take_no_signals);
     RUN(names_are_resolved);
     RUN(released_as_soon_as_it_is_finished);

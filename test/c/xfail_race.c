@@ -2,7 +2,7 @@
  * Runs under: thread. Caught by: data race */
 #include <pthread.h>
 
-#include "core/reactor.h"
+#include "core/wait.h"
 #include <stdlib.h>
 
 static hd_reactor reactor;
@@ -18,7 +18,7 @@ int main(void)
 {
     hd_map ios;
     hd_map_init(&ios);
-    hd_reactor_init(&reactor, &ios);
+    hd_reactor_init(&reactor, &ios, 0);
     for (int i = 0; i < 2; i++)
         hd_wait_begin(&waits[i], &reactor, HD_WAIT_FOR_BLOCK, (hd_word)i, HD_NO_DEADLINE);
     pthread_t thread;

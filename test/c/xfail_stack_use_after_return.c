@@ -1,6 +1,7 @@
 /* Proof that the address sanitizer watches stacks: a function leaves its wait parked behind.
  * Caught by: stack-use-after-return */
-#include "core/reactor.h"
+#include "core/wait.h"
+#include "fire.h"
 #include <stdlib.h>
 
 __attribute__((noinline)) static void park_and_leave(hd_reactor *reactor)
@@ -14,7 +15,7 @@ int main(void)
     hd_reactor reactor;
     hd_map ios;
     hd_map_init(&ios);
-    hd_reactor_init(&reactor, &ios);
+    hd_reactor_init(&reactor, &ios, 0);
     park_and_leave(&reactor);
-    return (int)hd_timers_fire(&reactor.timers, 2) - 1;
+    return (int)fire_due(&reactor.timers, 2) - 1;
 }

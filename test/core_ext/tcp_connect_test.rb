@@ -284,16 +284,6 @@ contract "TCPConnect" do
     RUBY
   end
 
-  def test_a_timeout_of_addrinfo
-    script(<<~RUBY)
-      next if RUBY_VERSION < "4.0" # plain Ruby does not heed it
-      error, seconds = elapsed { failure { Addrinfo.getaddrinfo("dead", 80, nil, :STREAM, timeout: 0.1) } }
-      check(error.is_a?(IO::TimeoutError) && error.message == "user specified timeout for dead port 80", error.inspect)
-      check(seconds < 2.5, "took \#{seconds}")
-      check(Addrinfo.getaddrinfo("one4", 80, nil, :STREAM, timeout: 5).size == 1, "not resolved")
-    RUBY
-  end
-
   def test_in_a_ractor
     script(<<~RUBY)
       port = server("127.0.0.1", "::1")

@@ -7,22 +7,23 @@
  *    0, -EPERM (this descriptor cannot be polled: a regular file on epoll) or another -errno.
  *  - disarm takes it back: after it returns the backend never touches the record again, though the kernel may
  *    still hold a token for it (slot and generation, never the record's address).
- *  - flush makes the kernel let go of every file that was only disarmed so far (before a close).
+ *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL: it makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = look only, HD_NO_DEADLINE = for ever. Never wakes early
- *    for a timeout (rounding up). arm, disarm and flush are never called while it runs.
+ *    for a timeout (rounding up). arm, disarm and release_files are never called while it runs.
  *  - reap, with the GVL, calls hd_interest_deliver for everything that poll_nogvl found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or the next
  *    one, returns at once.
- *  - close gives back every resource. in_child: called in the child of a fork; it must not disturb the parent's
- *    kernel objects (which it shares): descriptors are closed, nothing else. */
+ *  - close gives back every resource. The child of a fork calls it, too: there it must not disturb the parent's
+ *    kernel objects. */
 #ifndef HEDDLE_BACKEND_H
 #define HEDDLE_BACKEND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wait.h"
+typedef struct hd_interest hd_interest; /* interest.h */
+typedef struct hd_backend hd_backend;   /* each one defines its own */
 
 typedef struct {
     const char *name;
@@ -30,17 +31,14 @@ typedef struct {
      * object. */
     int (*probe)(char *reason, int reason_size);
     /* pinned: this Ruby thread never moves to another native thread. */
-    int (*open)(void **backend, bool pinned);
-    void (*close)(void *backend, bool in_child);
-    int (*arm)(void *backend, hd_interest *interest);
-    void (*disarm)(void *backend, hd_interest *interest);
-    void (*flush)(void *backend);
-    void (*poll_nogvl)(void *backend, int64_t timeout_ns);
-    void (*reap)(void *backend);
-    void (*wake)(void *backend);
+    int (*open)(hd_backend **backend, bool pinned);
+    void (*close)(hd_backend *backend);
+    int (*arm)(hd_backend *backend, hd_interest *interest);
+    void (*disarm)(hd_backend *backend, hd_interest *interest);
+    void (*release_files)(hd_backend *backend);
+    void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns);
+    void (*reap)(hd_backend *backend);
+    void (*wake)(hd_backend *backend);
 } hd_backend_ops;
-
-/* The backend has seen events on the interest (it no longer holds it when it calls this). */
-void hd_interest_deliver(hd_interest *interest, short revents);
 
 #endif

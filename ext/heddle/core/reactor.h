@@ -1,19 +1,22 @@
-/* The reactor: the ready queue, the waits, the timers and the turn of the loop. START READING HERE.
+/* The reactor: what a loop has (the ready queue, the waits, the timers, a backend) and the steps of its turn. Start
+ * reading in glue/loop.c, which takes them.
  *
- * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl and
- * hd_reactor_wake runs with the GVL held; other threads of the same Ractor may then settle waits too.
+ * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl runs with the GVL
+ * held; other threads of the same Ractor may then settle waits too.
  *
  * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
  *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
  *           hd_reactor_reap()                       completions and due timers fill the ready queue
- *           hd_reactor_next() ... switch to it      the glue runs the fibers
+ *           hd_next_ready() ... switch to it        the glue runs the fibers
  * Reap first, run later: no fiber runs from within a completion. */
 #ifndef HEDDLE_REACTOR_H
 #define HEDDLE_REACTOR_H
 
 #include "backend.h"
 #include "clock.h"
-#include "wait.h"
+#include "list.h"
+#include "map.h"
+#include "timers.h"
 
 /* With fibers ready all the time the kernel is still looked at after this many switches, or this long. */
 enum { HD_SWITCHES_PER_POLL = 64 };
@@ -21,7 +24,7 @@ enum { HD_SWITCHES_PER_POLL = 64 };
 
 typedef struct hd_reactor {
     const hd_backend_ops *ops;
-    void *backend;
+    hd_backend *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
@@ -32,7 +35,7 @@ typedef struct hd_reactor {
     int64_t polled_ns; /* time of the last look at the kernel */
     unsigned switches; /* since that look */
     size_t armed;      /* interests that the backend holds */
-    unsigned generation; /* counts hd_reactor_forget */
+    unsigned generation; /* of forks: its waits are void under another one */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
     bool slept;        /* it kept us for a while */
     bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
@@ -42,16 +45,14 @@ typedef struct hd_reactor {
 /* A poll that took longer than this has waited for something. */
 #define HD_NS_SLEPT INT64_C(20000)
 
-int hd_reactor_init(hd_reactor *reactor, hd_map *ios);
+int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation);
 int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned);
-void hd_reactor_close(hd_reactor *reactor, bool in_child);
+void hd_reactor_close(hd_reactor *reactor);
 void hd_reactor_free(hd_reactor *reactor);
 
-/* After a fork, in the child: forget every wait (their fibers never run here) without touching one. */
-void hd_reactor_forget(hd_reactor *reactor);
-
-/* The next ready wait, taken out of the queue, or NULL. */
-hd_wait *hd_reactor_next(hd_reactor *reactor);
+/* In the child of a fork: closes the backend and forgets every wait (their fibers never run here) without touching
+ * one. */
+void hd_reactor_forget(hd_reactor *reactor, unsigned generation);
 
 /* Is it time to look at the kernel though fibers are ready? Counts one switch. */
 bool hd_reactor_poll_due(hd_reactor *reactor);
@@ -65,16 +66,7 @@ void hd_reactor_reap(hd_reactor *reactor);
 /* Fires the timers and the limits that are due, the earlier one first. */
 void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns);
 
-/* A look at the kernel that does not wait; with the GVL held. */
-void hd_reactor_poll_now(hd_reactor *reactor);
-
 /* Wakes the owner if it sleeps in the kernel. From another thread, with the GVL. */
 void hd_reactor_wake_if_asleep(hd_reactor *reactor);
-
-/* Arms an interest of this wait in fd, on behalf of the IO object io. 0 or -errno as backend arm. */
-int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events);
-
-/* Takes the interest back, delivered or not. */
-void hd_interest_disarm(hd_interest *interest);
 
 #endif

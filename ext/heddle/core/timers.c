@@ -106,10 +106,3 @@ void hd_timers_fire_first(hd_timers *timers)
     hd_timers_remove(timers, timer);
     timer->fire(timer);
 }
-
-size_t hd_timers_fire(hd_timers *timers, int64_t now_ns)
-{
-    size_t fired = 0;
-    for (; timers->count && timers->heap[0]->deadline_ns <= now_ns; fired++) hd_timers_fire_first(timers);
-    return fired;
-}

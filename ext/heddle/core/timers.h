@@ -39,7 +39,4 @@ int64_t hd_timers_next(const hd_timers *timers);
 /* Fires the timer with the earliest deadline, which there must be. */
 void hd_timers_fire_first(hd_timers *timers);
 
-/* Fires every timer whose deadline is not after now_ns (never early); returns how many. */
-size_t hd_timers_fire(hd_timers *timers, int64_t now_ns);
-
 #endif

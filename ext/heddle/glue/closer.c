@@ -1,8 +1,12 @@
 /* See closer.h. */
 #include "closer.h"
 
+#include "init.h"
+#include "caught.h"
+#include "frame.h"
 #include "park.h"
-#include "quick.h"
+#include "ruby_internals.h"
+#include "strike.h"
 
 /* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
  * (or fail, without memory) until it gives up. */
@@ -10,40 +14,16 @@ enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
 
-/* Exported for the library objspace. Its callback must not allocate. */
-void rb_objspace_reachable_objects_from(VALUE object, void callback(VALUE, void *), void *data);
-
-enum { HIDDEN_MAX = 16 };
-
-/* Objects without a class that another one refers to, also from its stack. */
-typedef struct {
-    VALUE found[HIDDEN_MAX];
-    int count;
-} hidden;
-
 static const rb_data_type_t *mutex_type;
 
-static void add(VALUE object, hidden *hidden)
+static bool is_array(VALUE object)
 {
-    if (hidden->count < HIDDEN_MAX) hidden->found[hidden->count++] = object;
+    return RB_TYPE_P(object, T_ARRAY);
 }
 
-static void add_hidden_array(VALUE object, void *hidden)
+static bool is_mutex(VALUE object)
 {
-    if (hd_is_hidden(object) && RB_TYPE_P(object, T_ARRAY)) add(object, hidden);
-}
-
-static void add_hidden_mutex(VALUE object, void *hidden)
-{
-    if (!hd_is_hidden(object) || !RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return;
-    if (RTYPEDDATA_TYPE(object) == mutex_type) add(object, hidden);
-}
-
-static hidden hidden_in(VALUE object, void add(VALUE, void *))
-{
-    hidden hidden = {.count = 0};
-    rb_objspace_reachable_objects_from(object, add, &hidden);
-    return hidden;
+    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == mutex_type;
 }
 
 static int masks_error(VALUE class, VALUE timing, VALUE masked)
@@ -60,7 +40,8 @@ static int masks_error(VALUE class, VALUE timing, VALUE masked)
 static bool error_will_be_raised(void)
 {
     bool sent = false, masked = false;
-    hidden lists = hidden_in(rb_thread_current(), add_hidden_array);
+    hd_hidden_objects lists = {.wanted = is_array};
+    hd_find_hidden(rb_thread_current(), &lists);
     for (int i = 0; i < lists.count; i++) {
         for (long j = 0; j < RARRAY_LEN(lists.found[i]); j++) {
             VALUE element = RARRAY_AREF(lists.found[i], j);
@@ -78,7 +59,8 @@ static bool error_will_be_raised(void)
 void hd_closer_unblocked(VALUE closer)
 {
     if (!RTEST(rb_obj_is_fiber(closer)) || !error_will_be_raised()) return; /* then Ruby unlocks it */
-    hidden mutexes = hidden_in(closer, add_hidden_mutex);
+    hd_hidden_objects mutexes = {.wanted = is_mutex};
+    hd_find_hidden(closer, &mutexes);
     VALUE error = rb_errinfo();
     for (int i = 0, failed = 1; i < mutexes.count && failed; i++) {
         if (!RTEST(rb_mutex_locked_p(mutexes.found[i]))) continue;
@@ -104,7 +86,7 @@ void hd_init_closer(void) {}
 
 bool hd_closer_waits(const hd_scheduler *scheduler)
 {
-    return hd_quick(scheduler);
+    return hd_frame_find(scheduler, rb_fiber_current(), HD_FRAME_CLOSE);
 }
 
 typedef struct {
@@ -116,28 +98,28 @@ typedef struct {
 static VALUE park(VALUE pointer)
 {
     closer_wait *wait = (void *)pointer;
-    int64_t deadline_ns = wait->kind == HD_WAIT_FOR_SLEEP ? hd_clock_now() + LOOK_AGAIN_NS : HD_NO_DEADLINE;
-    hd_park(wait->scheduler, wait->kind, wait->subject, deadline_ns);
+    hd_request request = {.kind = wait->kind, .subject = wait->subject, .deadline_ns = HD_NO_DEADLINE};
+    if (wait->kind == HD_WAIT_FOR_SLEEP) request.deadline_ns = hd_clock_now() + LOOK_AGAIN_NS;
+    hd_park(wait->scheduler, &request);
     return Qnil;
 }
 
 void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
 {
     closer_wait wait = {scheduler, kind, subject};
-    VALUE error = rb_errinfo(), put_off = Qnil;
-    int state = 1, killed = 0;
-    for (int turns = 0; state && turns < STRIKES_MAX; turns++) {
-        rb_protect(park, (VALUE)&wait, &state);
-        if (!state) break;
-        if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) {
-            if (NIL_P(put_off)) put_off = rb_errinfo();
-            rb_set_errinfo(error);
+    VALUE first = Qnil;
+    hd_caught caught = {.state = 1, .exception = Qnil};
+    int killed = 0;
+    for (int turns = 0; caught.state && turns < STRIKES_MAX; turns++) {
+        hd_catch(park, (VALUE)&wait, &caught);
+        if (!NIL_P(caught.exception)) {
+            if (NIL_P(first)) first = caught.exception;
         }
-        else {
-            killed = state; /* its errinfo can only be left as it is */
+        else if (caught.state) {
+            killed = caught.state; /* its errinfo can only be left as it is */
         }
     }
     if (killed) rb_jump_tag(killed);
-    if (state) rb_exc_raise(put_off); /* it cannot wait */
-    if (!NIL_P(put_off)) hd_interrupt_fiber(scheduler, rb_fiber_current(), put_off);
+    if (caught.state) rb_exc_raise(first); /* it cannot wait */
+    if (!NIL_P(first)) hd_strike_fiber(scheduler, rb_fiber_current(), first);
 }

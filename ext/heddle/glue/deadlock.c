@@ -3,18 +3,16 @@
  * in such a wait. That is asked only now and then, when a poll brings nothing. */
 #include "deadlock.h"
 
-#include <string.h>
-
-/* Exported for the library objspace. Its callback must not allocate. */
-void rb_objspace_reachable_objects_from_root(void callback(const char *, VALUE, void *), void *data);
+#include "init.h"
+#include "ruby_internals.h"
 
 enum { FIRST_LOOK_MS = 100, LAST_LOOK_MS = 10 * 1000 };
 
 int64_t hd_deadlock_patience(hd_scheduler *scheduler)
 {
     if (scheduler->reactor.armed > 0) return HD_NO_DEADLINE;
-    if (scheduler->patience_ms == 0) scheduler->patience_ms = FIRST_LOOK_MS;
-    return scheduler->patience_ms * HD_NS_PER_MS;
+    if (scheduler->loop.patience_ms == 0) scheduler->loop.patience_ms = FIRST_LOOK_MS;
+    return scheduler->loop.patience_ms * HD_NS_PER_MS;
 }
 
 static void look_for_hope(hd_map_node *node, void *hope)
@@ -30,28 +28,15 @@ void hd_deadlock_check(hd_scheduler *scheduler)
     bool hope = reactor->armed > 0 || reactor->timers.count > 0 || reactor->limits.count > 0;
     hd_map_each(&scheduler->reactor.waits, look_for_hope, &hope);
     if (!hope && scheduler->reactor.waits.count > 0) rb_funcall(scheduler->self, rb_intern("check_deadlock"), 0);
-    scheduler->patience_ms = scheduler->patience_ms * 10 > LAST_LOOK_MS ? LAST_LOOK_MS : scheduler->patience_ms * 10;
+    int longer_ms = scheduler->loop.patience_ms * 10;
+    scheduler->loop.patience_ms = longer_ms > LAST_LOOK_MS ? LAST_LOOK_MS : longer_ms;
 }
 
-typedef struct {
-    VALUE ours;
-    bool found;
-} handler_search;
-
-/* (The handlers are all the Procs that Ruby's virtual machine itself refers to.) */
-static void look_for_handler(const char *category, VALUE object, void *pointer)
-{
-    handler_search *search = pointer;
-    if (object != search->ours && !strcmp(category, "vm") && RTEST(rb_obj_is_proc(object))) search->found = true;
-}
-
-/* Has the program a handler for a signal, beside ours? No method of Ruby's tells without changing one. */
+/* Has the program a handler for a signal, beside ours? */
 static VALUE handles_signals_p(VALUE self, VALUE ours)
 {
     (void)self;
-    handler_search search = {.ours = ours};
-    rb_objspace_reachable_objects_from_root(look_for_handler, &search);
-    return HD_BOOL(search.found);
+    return HD_BOOL(hd_program_handles_signals(ours));
 }
 
 void hd_init_deadlock(void)

@@ -10,9 +10,4 @@ void hd_flush(VALUE io);
 /* The same, where Ruby itself would hold up the thread; anywhere else it does nothing. */
 void hd_flush_before_ruby_does(VALUE io);
 
-/* Writes the whole buffer, for a fiber of this scheduler that holds the IO's write lock. 0 or -errno. */
-int hd_flush_locked(hd_scheduler *scheduler, VALUE io);
-
-void hd_init_flush(void);
-
 #endif

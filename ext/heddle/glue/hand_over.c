@@ -3,7 +3,9 @@
  * wait. (Plain threads lose it: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep.) */
 #include "hand_over.h"
 
-#include "park.h"
+#include "init.h"
+#include "ruby_internals.h"
+#include "strike.h"
 
 static VALUE cMutex, cQueue;
 
@@ -53,11 +55,11 @@ static int by_time(const void *one, const void *other)
 static struct hd_line *line_at(hd_scheduler *scheduler, VALUE queue)
 {
     struct hd_line *line = scheduler->line;
-    if (line && line->queue == queue && line->parks == scheduler->parks) return line;
+    if (line && line->queue == queue && line->parks == scheduler->running.parks) return line;
     free(line);
     line = scheduler->line = malloc(sizeof(*line) + scheduler->reactor.waits.count * sizeof(struct place));
     if (!line) return NULL;
-    *line = (struct hd_line){.queue = queue, .parks = scheduler->parks};
+    *line = (struct hd_line){.queue = queue, .parks = scheduler->running.parks};
     hd_map_each(&scheduler->reactor.waits, queue_up, line);
     qsort(line->places, line->count, sizeof(struct place), by_time);
     return line;
@@ -106,7 +108,7 @@ static bool hand_on_item(hd_scheduler *scheduler, VALUE queue)
     bool sized = rb_obj_class(queue) != cQueue, found = false;
     hd_wait *next;
     while ((sized || !found) && (next = next_in_line(scheduler, queue)))
-        found = hd_wake_wait(next, HD_WOKEN_BY_UNBLOCK, Qnil);
+        found = hd_wake_wait(next, HD_WOKEN_BY_UNBLOCK);
     return found || RTEST(rb_funcall(queue, rb_intern("closed?"), 0)) ||
            NUM2INT(rb_funcall(queue, rb_intern("num_waiting"), 0)) <= 1;
 }
@@ -129,7 +131,7 @@ void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
         /* One whose time is over looks into the queue once more; one that was woken gets its item. */
         if (hd_is_a(blocker, cQueue) && (wait->wake == HD_WOKEN_BY_TIMEOUT || hand_on_item(scheduler, blocker))) return;
     }
-    hd_take_over(scheduler, wait);
+    hd_unblock_instead(scheduler, wait);
 }
 
 void hd_init_hand_over(void)

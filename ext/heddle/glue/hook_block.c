@@ -1,10 +1,19 @@
 /* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
 #include <errno.h>
 
+#include "init.h"
 #include "closer.h"
+#include "deadline.h"
 #include "hand_over.h"
+#include "mutex_sleep.h"
+#include "ruby_internals.h"
 #include "park.h"
-#include "timed_sleep.h"
+#include "strike.h"
+
+static int wait_for(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, int64_t deadline_ns)
+{
+    return hd_park(scheduler, &(hd_request){.kind = kind, .subject = subject, .deadline_ns = deadline_ns});
+}
 
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
@@ -22,8 +31,8 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
     }
     if (hd_lock_again(scheduler, argv[0])) return Qtrue;
     hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
-    hd_wake wake = hd_park(scheduler, kind, argv[0], hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil));
-    return HD_BOOL(wake != HD_WOKEN_BY_TIMEOUT);
+    int64_t deadline_ns = hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil);
+    return HD_BOOL(wait_for(scheduler, kind, argv[0], deadline_ns) != HD_WOKEN_BY_TIMEOUT);
 }
 
 /* Parks the current fiber, whatever its kind, until the queue is closed by another fiber of this thread.
@@ -35,7 +44,7 @@ static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
     int64_t deadline_ns = hd_deadline_of_limit(timeout);
     /* No look at interrupts in between: a trap handler might run that other fiber. */
     while (!RTEST(rb_funcall(queue, rb_intern("closed?"), 0)))
-        if (hd_park(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;
+        if (wait_for(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;
     return Qtrue;
 }
 
@@ -78,7 +87,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_wait *wait = wait_to_unblock(scheduler, fiber, blocker);
-    if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil))
+    if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK))
         hd_hand_over(scheduler, wait, blocker);
     if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_a(blocker, rb_cThread)) hd_closer_unblocked(fiber);
     errno = saved;
@@ -97,15 +106,15 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
         hd_closer_wait(scheduler, HD_WAIT_FOR_SLEEP, Qnil);
         return Qtrue;
     }
-    hd_timed_sleep *timed = hd_timed_sleep_take(scheduler);
-    VALUE condition = hd_timed_sleep_condition(timed);
+    hd_mutex_sleep *of_mutex = hd_mutex_sleep_begins(scheduler);
+    VALUE condition = of_mutex ? of_mutex->condition : Qnil;
     hd_wait_kind kind = NIL_P(condition) ? HD_WAIT_FOR_SLEEP : HD_WAIT_FOR_BLOCK;
-    hd_wake wake = HD_WOKEN_BY_TIMEOUT;
+    int wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))
         hd_park_turn(scheduler);
     else
-        wake = hd_park(scheduler, kind, condition, hd_deadline_from(duration));
-    if (timed) hd_timed_sleep_ended(timed, wake == HD_WOKEN_BY_TIMEOUT);
+        wake = wait_for(scheduler, kind, condition, hd_deadline_from(duration));
+    if (of_mutex) of_mutex->timed_out = wake == HD_WOKEN_BY_TIMEOUT;
     return Qtrue;
 }
 

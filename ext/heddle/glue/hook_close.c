@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "core_ext.h"
+#include "init.h"
+#include "caught.h"
 #include "flush.h"
-#include "io_internals.h"
+#include "ruby_internals.h"
+#include "inline_call.h"
 #include "park.h"
-#include "quick.h"
+#include "strike.h"
 
 enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
@@ -39,22 +42,22 @@ typedef struct {
     int fd;
     bool keeps_open; /* it does not own the descriptor, which stays open: twins go on waiting */
     hd_hidden_io hidden;
-} part;
+} closing_io;
 
 typedef struct {
     hd_scheduler *scheduler; /* of the closer's thread, or NULL */
-    part parts[2];
+    closing_io parts[2];
     int count;
     bool waiters, twins;
     VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
-} closing;
+} close_call;
 
-static void add_part(closing *closing, VALUE io)
+static void add_part(close_call *closing, VALUE io)
 {
     int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
     if (fd < 0) return;
     bool keeps_open = fd <= STDERR_FILENO || hd_io_mode(io) & FMODE_EXTERNAL; /* as in Ruby's fptr_finalize_flush */
-    closing->parts[closing->count++] = (part){.io = io, .fd = fd, .keeps_open = keeps_open};
+    closing->parts[closing->count++] = (closing_io){.io = io, .fd = fd, .keeps_open = keeps_open};
 }
 
 /* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. */
@@ -67,7 +70,7 @@ static void close_before_it_runs(hd_wait *wait)
 
 /* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
  * descriptor is gone. */
-static void interrupt_waiters(closing *closing, const part *part)
+static void interrupt_waiters(close_call *closing, const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
@@ -76,13 +79,13 @@ static void interrupt_waiters(closing *closing, const part *part)
             closing->twins |= interest->closing;
             continue;
         }
-        if (wait->state == HD_WAIT_PARKED) hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+        if (wait->state == HD_WAIT_PARKED) hd_end_operation(wait, closed_error());
         close_before_it_runs(wait);
         closing->waiters = interest->leaving = true;
     }
 }
 
-static hd_interest *waiter_of(const part *part)
+static hd_interest *waiter_of(const closing_io *part)
 {
     hd_interest *interest = first_interest(part->fd);
     while (interest && (interest->io != (hd_word)part->io || !interest->leaving)) interest = next_interest(interest);
@@ -94,7 +97,7 @@ static hd_interest *waiter_of(const part *part)
  * block waits for the closer: the close then goes on without it. */
 static VALUE let_unwind(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++) {
         for (int turns = 0; turns < UNWIND_TURNS_MAX; turns++) {
             hd_interest *interest = waiter_of(&closing->parts[i]);
@@ -111,15 +114,15 @@ static VALUE let_unwind(VALUE pointer)
 static void release_file(hd_scheduler *scheduler)
 {
     if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
-        scheduler->reactor.ops->flush(scheduler->reactor.backend);
+        scheduler->reactor.ops->release_files(scheduler->reactor.backend);
 }
 
-static void interrupt_all(closing *closing)
+static void interrupt_all(close_call *closing)
 {
     for (int i = 0; i < closing->count; i++) interrupt_waiters(closing, &closing->parts[i]);
 }
 
-static bool has_to_flush(const closing *closing)
+static bool has_to_flush(const close_call *closing)
 {
     for (int i = 0; i < closing->count; i++)
         if (hd_io_has_to_flush(closing->parts[i].io)) return true;
@@ -128,53 +131,59 @@ static bool has_to_flush(const closing *closing)
 
 static VALUE flush(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++)
         if (hd_io_has_to_flush(closing->parts[i].io)) hd_flush(closing->parts[i].io);
     return Qnil;
 }
 
-/* rb_protect; an exception is returned, or nil. What ends the fiber goes on. */
-static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
+static void show(close_call *closing)
 {
-    int state = 0;
-    VALUE error = rb_errinfo();
-    rb_protect(function, (VALUE)closing, &state);
-    if (!state) return Qnil;
-    VALUE raised = rb_errinfo();
-    if (!RTEST(rb_obj_is_kind_of(raised, rb_eException))) {
-        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
-        rb_jump_tag(state);
-    }
-    rb_set_errinfo(error);
-    return raised;
+    for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
 }
 
-/* Wakes the waiters and lets them run, with an IO that is closed already, as with threads: one that tries again shall
- * find it so, and not wait on it once more. What is in the buffer is written before that. */
-static void wake_waiters(closing *closing, bool hide)
+/* The exception that comes out of the function, or nil. What ends the fiber goes on. */
+static VALUE exception_of(VALUE (*function)(VALUE), close_call *closing)
+{
+    hd_caught caught;
+    hd_catch(function, (VALUE)closing, &caught);
+    if (!caught.state || !NIL_P(caught.exception)) return caught.exception;
+    show(closing);
+    rb_jump_tag(caught.state);
+}
+
+/* What is in the buffer is written while others may wait for the IO still. False: it could not be; Ruby will say so. */
+static bool write_buffer(close_call *closing)
+{
+    if (!has_to_flush(closing)) return true;
+    VALUE raised = exception_of(flush, closing);
+    if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
+    interrupt_all(closing);
+    return !has_to_flush(closing);
+}
+
+/* Lets the waiters run, with an IO that is closed already (hide), as with threads: one that tries again shall find it
+ * so, and not wait on it once more. */
+static void let_waiters_leave(close_call *closing, bool hide)
+{
+    for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
+    closing->struck = exception_of(let_unwind, closing);
+    show(closing);
+    if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
+}
+
+/* The steps before the descriptor is closed. */
+static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
-    if (closing->waiters && hide && has_to_flush(closing)) {
-        VALUE raised = exception_of(flush, closing);
-        if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
-        interrupt_all(closing);
-        hide = !has_to_flush(closing); /* if it failed, Ruby will say so */
-    }
-    if (closing->waiters) {
-        for (int i = 0; i < closing->count && hide; i++)
-            closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
-        closing->struck = exception_of(let_unwind, closing);
-        for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
-        if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
-    }
+    if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
     release_file(closing->scheduler);
 }
 
 /* For the directions POLLIN, POLLOUT or both. */
-static closing closing_of(VALUE io, short directions)
+static close_call closing_of(VALUE io, short directions)
 {
-    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     if (RB_TYPE_P(io, T_FILE)) {
         VALUE write_io = rb_io_get_write_io(io);
         if (write_io != io && directions & POLLOUT) add_part(&closing, write_io);
@@ -187,7 +196,7 @@ static void wake_to_look_again(hd_interest *interest, short events)
 {
     if (interest->wait->state != HD_WAIT_PARKED || !(interest->events & events)) return;
     interest->revents = interest->events & events;
-    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT, Qnil);
+    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
 }
 
 /* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
@@ -197,7 +206,7 @@ static void wake_twin(hd_interest *interest)
     if (NIL_P((VALUE)interest->io))
         wake_to_look_again(interest, ALL_EVENTS);
     else if (interest->wait->state == HD_WAIT_PARKED)
-        hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, rb_syserr_new(EBADF, NULL));
+        hd_end_operation(interest->wait, rb_syserr_new(EBADF, NULL));
 }
 
 /* Those that were marked before: the descriptor is gone, or not, when the close has failed. */
@@ -210,18 +219,18 @@ static void end_marks(int fd, bool gone)
 }
 
 /* Those that have begun to wait for the object while it was still open. */
-static void wake_latecomers(const part *part)
+static void wake_latecomers(const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
         if (interest->io == (hd_word)part->io)
-            hd_wake_wait(interest->wait, HD_WOKEN_BY_EXCEPTION, closed_error());
+            hd_end_operation(interest->wait, closed_error());
 }
 
 static VALUE after_close(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++) {
-        const part *part = &closing->parts[i];
+        const closing_io *part = &closing->parts[i];
         bool closed = hd_io_descriptor(part->io) != part->fd;
         if (closed) wake_latecomers(part);
         if (closing->twins) end_marks(part->fd, closed && !part->keeps_open);
@@ -242,11 +251,18 @@ static VALUE ruby_will_say_so(VALUE io, VALUE error)
     return Qnil;
 }
 
-static VALUE close_by_ruby(VALUE io)
+/* One of Ruby's own methods: close, close_read or close_write. */
+typedef struct {
+    VALUE io;
+    ID kept;
+} ruby_close;
+
+static VALUE close_by_ruby(VALUE pointer)
 {
+    const ruby_close *call = (void *)pointer;
     if (HD_FLUSH_PASSES_BY_IO_WRITE)
-        rb_rescue2(flush_before_ruby_does, io, ruby_will_say_so, io, rb_eSystemCallError, (VALUE)0);
-    return hd_call_original(io, 0, NULL, RB_NO_KEYWORDS);
+        rb_rescue2(flush_before_ruby_does, call->io, ruby_will_say_so, Qnil, rb_eSystemCallError, (VALUE)0);
+    return rb_funcallv(call->io, call->kept, 0, NULL);
 }
 
 static bool is_open_file(VALUE io)
@@ -258,45 +274,49 @@ static bool is_open_file(VALUE io)
 
 /* A cancel may strike while the buffer is written, and Ruby leaves the IO open then. A file can take it all: it is
  * written and closed before the exception goes on. (A peer that reads nothing must not keep the fiber from ending.) */
-static VALUE close_even_if_struck(VALUE io)
+static VALUE close_even_if_struck(VALUE pointer)
 {
-    int state = 0, failed = 0;
-    VALUE result = rb_protect(close_by_ruby, io, &state);
-    if (!state) return result;
-    VALUE error = rb_errinfo();
-    bool killed = error == HD_FIBER_KILLED;
-    if (!(killed || RTEST(rb_obj_is_kind_of(error, rb_eException))) || !is_open_file(io)) rb_jump_tag(state);
-    result = rb_protect(close_by_ruby, io, &failed);
-    if (!killed) rb_exc_raise(error);
-    if (failed) rb_jump_tag(failed);
+    hd_caught struck, failed;
+    VALUE result = hd_catch(close_by_ruby, pointer, &struck);
+    if (!struck.state) return result;
+    bool killed = hd_is_kill(&struck);
+    if ((NIL_P(struck.exception) && !killed) || !is_open_file(((ruby_close *)pointer)->io)) hd_go_on(&struck);
+    result = hd_catch(close_by_ruby, pointer, &failed);
+    if (!killed) rb_exc_raise(struck.exception);
+    hd_go_on(&failed);
     rb_set_errinfo(Qnil);
     return result; /* Ruby strikes again at the end of the next switch to the fiber */
 }
 
 /* Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done. As on the other Rubies, it is
- * done on the spot. (And closer.c knows by this who closes.) */
-static VALUE close_io(VALUE io)
+ * done inline. (And closer.c knows by this who closes.) */
+static VALUE close_io(VALUE pointer)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    return scheduler ? hd_quickly(scheduler, close_even_if_struck, io) : close_by_ruby(io);
+    return scheduler ? hd_call_inline(scheduler, HD_FRAME_CLOSE, close_even_if_struck, pointer)
+                     : close_by_ruby(pointer);
 }
 
 /* Closes the descriptor of these directions, by the method of the class. */
-static VALUE close_for(VALUE io, short directions)
+static VALUE close_for(VALUE io, ID kept, short directions)
 {
-    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby(io); /* nobody waits */
-    closing closing = closing_of(io, directions);
-    wake_waiters(&closing, true);
+    ruby_close call = {io, kept};
+    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
+    close_call closing = closing_of(io, directions);
+    /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
+    clear_the_way(&closing, true);
+    /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
-    VALUE result = others ? rb_ensure(close_io, io, after_close, (VALUE)&closing) : close_io(io);
+    VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
+    /* 7. What has struck the closer meanwhile goes on. */
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return result;
 }
 
 static VALUE io_close(VALUE io)
 {
-    return close_for(io, POLLIN | POLLOUT);
+    return close_for(io, HD_KEPT("close"), POLLIN | POLLOUT);
 }
 
 /* Does a half close leave the descriptor open? Ruby shuts one direction of a socket down as long as the other one is in
@@ -311,10 +331,10 @@ static bool stays_open(VALUE io, int other_direction)
 }
 
 /* Those who wait in this direction see for themselves what has become of it, as threads do: end of file, or EPIPE. */
-static VALUE shut_down(VALUE io, short events)
+static VALUE shut_down(VALUE io, ID kept, short events)
 {
-    part part = {.io = io, .fd = hd_io_descriptor(io)};
-    VALUE result = hd_call_original(io, 0, NULL, RB_NO_KEYWORDS); /* Ruby writes no buffer here */
+    closing_io part = {.io = io, .fd = hd_io_descriptor(io)};
+    VALUE result = rb_funcallv(io, kept, 0, NULL); /* Ruby writes no buffer here */
     if (hd_io_descriptor(io) != part.fd) wake_latecomers(&part);
     for (hd_interest *interest = first_interest(part.fd); interest; interest = next_interest(interest))
         wake_to_look_again(interest, events);
@@ -323,26 +343,28 @@ static VALUE shut_down(VALUE io, short events)
 
 static VALUE io_close_read(VALUE io)
 {
-    if (stays_open(io, FMODE_WRITABLE)) return shut_down(io, POLLIN | POLLPRI);
+    ID kept = HD_KEPT("close_read");
+    if (stays_open(io, FMODE_WRITABLE)) return shut_down(io, kept, POLLIN | POLLPRI);
     bool has_write_io = RB_TYPE_P(io, T_FILE) && rb_io_get_write_io(io) != io;
-    VALUE result = close_for(io, POLLIN);
+    VALUE result = close_for(io, kept, POLLIN);
     if (has_write_io) hd_io_take_over(io);
     return result;
 }
 
 static VALUE io_close_write(VALUE io)
 {
-    return stays_open(io, FMODE_READABLE) ? shut_down(io, POLLOUT) : close_for(io, POLLOUT);
+    ID kept = HD_KEPT("close_write");
+    return stays_open(io, FMODE_READABLE) ? shut_down(io, kept, POLLOUT) : close_for(io, kept, POLLOUT);
 }
 
 /* Who begins to wait before the descriptor is another file's is woken, too, and a twin's waiters look at that file. */
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
-    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     add_part(&closing, io);
-    wake_waiters(&closing, false);
+    clear_the_way(&closing, false);
     hd_flush_before_ruby_does(io);
-    VALUE result = hd_call_original(io, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    VALUE result = rb_funcallv_kw(io, HD_KEPT("reopen"), argc, argv, RB_PASS_CALLED_KEYWORDS);
     for (int i = 0; i < closing.count; i++) {
         wake_latecomers(&closing.parts[i]);
         hd_interest *interest = first_interest(closing.parts[i].fd);
@@ -355,13 +377,13 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
     (void)self;
-    closing closing = closing_of(io, POLLIN | POLLOUT);
-    wake_waiters(&closing, true);
+    close_call closing = closing_of(io, POLLIN | POLLOUT);
+    clear_the_way(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return Qnil;
 }
 
-/* Closes the descriptor on the spot. It runs inside GC finalizers too, so it never switches fibers; without it
+/* Closes the descriptor inline. It runs inside GC finalizers too, so it never switches fibers; without it
  * Ruby 4.0 would send every close of a writable descriptor to a worker.
  *
  * @param fd [Integer]
@@ -388,7 +410,7 @@ static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_wait *wait = hd_wait_of(scheduler, fiber);
     if (wait)
-        hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION, exception);
+        hd_end_operation(wait, exception);
     else if (RTEST(rb_obj_is_fiber(fiber)) && RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) &&
              !NIL_P(scheduler->thread) && hd_scheduler_foreign(scheduler))
         rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception); /* it blocks natively: nobody else wakes it */

@@ -2,10 +2,15 @@
 #include <string.h>
 
 #include "core_ext.h"
-#include "interrupts.h"
+#include "init.h"
+#include "caught.h"
+#include "hook_fiber.h"
+#include "loop.h"
+#include "new_fiber.h"
 #include "park.h"
+#include "ruby_internals.h"
+#include "strike.h"
 #include "thread_calls.h"
-#include "timeout.h"
 
 static VALUE cFiber, eFiberError;
 static ID id_waiters;
@@ -27,9 +32,14 @@ static VALUE report(VALUE error)
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
-static VALUE tell_end(VALUE arguments)
+typedef struct {
+    VALUE task, returned;
+} end_call;
+
+static VALUE tell_end(VALUE pointer)
 {
-    return rb_funcall(((VALUE *)arguments)[0], rb_intern("ended"), 1, ((VALUE *)arguments)[1]);
+    const end_call *call = (void *)pointer;
+    return rb_funcall(call->task, rb_intern("ended"), 1, call->returned);
 }
 
 static VALUE jump(VALUE state)
@@ -43,15 +53,14 @@ static VALUE end_task(VALUE self, VALUE task, VALUE returned)
 {
     enum { STRIKES_MAX = 100 };
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    VALUE arguments[] = {task, returned}, before = rb_errinfo();
-    scheduler->ended = rb_fiber_current();
-    for (int strikes = 0, state = 1; state && strikes < STRIKES_MAX; strikes++) {
-        rb_protect(tell_end, (VALUE)arguments, &state);
-        if (!state) break;
-        if (!RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) /* a kill */
-            rb_ensure(jump, (VALUE)state, tell_end, (VALUE)arguments);
-        hd_raise_at_home(scheduler, rb_errinfo());
-        rb_set_errinfo(before);
+    end_call call = {task, returned};
+    scheduler->fibers.ended = rb_fiber_current();
+    for (int strikes = 0; strikes < STRIKES_MAX; strikes++) {
+        hd_caught caught;
+        hd_catch(tell_end, (VALUE)&call, &caught);
+        if (!caught.state) break;
+        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, (VALUE)&call); /* a kill */
+        hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);
     return Qnil;
@@ -69,8 +78,8 @@ static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
 /* Has the task of this fiber, which is about to end, told of its end? */
 static bool has_ended(hd_scheduler *scheduler)
 {
-    if (scheduler->ended != rb_fiber_current()) return false;
-    scheduler->ended = Qnil;
+    if (scheduler->fibers.ended != rb_fiber_current()) return false;
+    scheduler->fibers.ended = Qnil;
     return true;
 }
 
@@ -93,15 +102,15 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
 {
     (void)argc, (void)argv, (void)blockarg;
-    ((hd_scheduler *)RTYPEDDATA_GET_DATA(self))->starting = false;
+    ((hd_scheduler *)RTYPEDDATA_GET_DATA(self))->fibers.starting = false;
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(call_block, block, &state);
-    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = generation != hd_fork_generation;
-    if (!child) hd_drop_put_off(RTYPEDDATA_GET_DATA(self));
+    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = hd_forked_since(generation);
+    if (!child) hd_strikes_drop(RTYPEDDATA_GET_DATA(self));
     if (state) {
         VALUE error = rb_errinfo();
-        if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
+        if (!hd_is_exception(error)) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
         if (child) rb_jump_tag(state); /* there this is the root fiber: Ruby exits */
         end_with(hd_scheduler_of_thread(), error, ended);
     }
@@ -121,11 +130,11 @@ typedef struct {
 static VALUE start(VALUE pointer)
 {
     start_call *call = (void *)pointer;
-    call->scheduler->starting = true;
-    call->scheduler->root = call->fiber;
-    call->scheduler->root_scheduled = true;
+    call->scheduler->fibers.starting = true;
+    call->scheduler->running.root = call->fiber;
+    call->scheduler->running.scheduled = true;
     VALUE result = rb_fiber_transfer(call->fiber, 1, &call->block);
-    RB_GC_GUARD(call->fiber); /* see transfer_to in park.c */
+    RB_GC_GUARD(call->fiber); /* see hd_switch_to */
     return result;
 }
 
@@ -141,7 +150,7 @@ static void collect_stacks(void)
 
 static VALUE no_stack(VALUE pointer, VALUE error)
 {
-    if (((start_call *)pointer)->scheduler->starting) stacks_ran_out = true;
+    if (((start_call *)pointer)->scheduler->fibers.starting) stacks_ran_out = true;
     rb_exc_raise(error);
 }
 
@@ -150,7 +159,7 @@ static VALUE no_stack(VALUE pointer, VALUE error)
 static VALUE start_after_gc(VALUE pointer, VALUE error)
 {
     bool blocking = RTEST(rb_funcall(rb_fiber_current(), rb_intern("blocking?"), 0));
-    if (blocking || !((start_call *)pointer)->scheduler->starting) no_stack(pointer, error);
+    if (blocking || !((start_call *)pointer)->scheduler->fibers.starting) no_stack(pointer, error);
     collect_stacks();
     return rb_rescue2(start, pointer, no_stack, pointer, eFiberError, (VALUE)0);
 }
@@ -159,6 +168,16 @@ static VALUE start_or_retry(VALUE pointer)
 {
     if (RB_UNLIKELY(stacks_ran_out)) collect_stacks();
     return rb_rescue2(start, pointer, start_after_gc, pointer, eFiberError, (VALUE)0);
+}
+
+/* Runs switch_away(argument) with the current fiber in the ready queue. */
+static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_away)(VALUE), VALUE argument)
+{
+    VALUE result = Qnil;
+    hd_request request = {.kind = HD_WAIT_FOR_TURN, .subject = Qnil, .in_front = in_front,
+                          .switch_away = switch_away, .argument = argument, .result = &result};
+    hd_park(scheduler, &request);
+    return result;
 }
 
 /* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
@@ -175,10 +194,10 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     rb_scan_args(argc, argv, "0*&", NULL, &block);
     if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fiber_body), block};
-    bool front = ++scheduler->starts % STARTS_IN_A_ROW != 0;
-    if (!front) hd_reactor_poll_now(&scheduler->reactor);
-    hd_park_ready(scheduler, front, start_or_retry, (VALUE)&call);
+    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), block};
+    bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
+    if (!front) hd_loop_poll(scheduler);
+    run_instead(scheduler, front, start_or_retry, (VALUE)&call);
     return call.fiber;
 }
 
@@ -186,12 +205,13 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
 static VALUE hook_yield(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    if (scheduler->loop != rb_fiber_current()) hd_park_turn(scheduler);
+    if (scheduler->loop.fiber != rb_fiber_current()) hd_park_turn(scheduler);
     return Qnil;
 }
 
 typedef struct {
     VALUE fiber;
+    ID kept; /* Ruby's own method */
     int argc;
     VALUE *argv;
     int keywords;
@@ -200,26 +220,29 @@ typedef struct {
 static VALUE call_original(VALUE pointer)
 {
     original_call *call = (void *)pointer;
-    return hd_call_original(call->fiber, call->argc, call->argv, call->keywords);
-}
-
-/* Has it resumed another fiber, which Heddle may have parked? Ruby strikes that one then, and tells it only here. */
-bool hd_resumes_another(VALUE fiber)
-{
-    VALUE text = rb_inspect(fiber);
-    return strstr(StringValueCStr(text), " by resuming)") != NULL;
+    return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
 /* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
-static VALUE fiber_raise_or_kill(int argc, VALUE *argv, VALUE fiber)
+static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
-    original_call call = {fiber, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
+    original_call call = {fiber, kept, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    return hd_park_ready(scheduler, true, call_original, (VALUE)&call);
+    return run_instead(scheduler, true, call_original, (VALUE)&call);
+}
+
+static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("raise"), argc, argv);
+}
+
+static VALUE fiber_kill(VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("kill"), 0, NULL);
 }
 
 void hd_init_hooks_fiber(void)
@@ -234,6 +257,6 @@ void hd_init_hooks_fiber(void)
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
-    rb_define_method(extension, "raise", fiber_raise_or_kill, -1);
-    rb_define_method(extension, "kill", fiber_raise_or_kill, -1);
+    rb_define_method(extension, "raise", fiber_raise, -1);
+    rb_define_method(extension, "kill", fiber_kill, 0);
 }

@@ -1,17 +1,19 @@
 /* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: the system call first, a wait only when it would
  * block. io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see
- * would_block.c): it halves the hooks of a blocking read and makes sysread and syswrite work. */
+ * ruby_internals.h): it halves the hooks of a blocking read and makes sysread and syswrite work. */
 #include <errno.h>
 #include <poll.h>
 
-#include <ruby/debug.h>
-
-#include "../os/transfer.h"
-#include "flush.h"
-#include "io_internals.h"
+#include "init.h"
+#include "../os/read_write.h"
+#include "caught.h"
+#include "deadline.h"
+#include "hook_io.h"
+#include "ruby_internals.h"
 #include "park.h"
-#include "timeout.h"
-#include "would_block.h"
+#include "strike.h"
+#include "whole_file.h"
+#include "worker_call.h"
 
 typedef struct {
     hd_scheduler *scheduler;
@@ -25,10 +27,6 @@ typedef struct {
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
 } transfer;
-
-/* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
- * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
-enum { PIECE_SIZE = 1 << 19 };
 
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { TURN_NS = HD_NS_PER_MS };
@@ -79,7 +77,22 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 {
     if (events & ~POLLPRI) return events & ~POLLPRI;
     hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
-    return hd_park_ios(scheduler, &interest, 1, deadline_ns);
+    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
+                                                        .deadline_ns = deadline_ns, .interests = &interest,
+                                                        .interests_count = 1});
+}
+
+/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
+static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
+                          .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    RB_GC_GUARD(io);
+    if (at_once) *at_once = interest.at_once;
+    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
+    return result > 0 ? interest.revents : result;
 }
 
 /* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
@@ -87,22 +100,13 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
 {
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
                     ? wait_in_this_thread(fd, events, deadline_ns)
-                    : hd_park_io(scheduler, io, fd, events, deadline_ns, at_once);
+                    : park_on(scheduler, io, fd, events, deadline_ns, at_once);
     if (ready == -EPERM) {
         if (at_once) *at_once = true;
         ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
     }
     if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     return ready;
-}
-
-/* IO#wait, #wait_readable and so on return nil at the timeout. */
-static bool called_by_wait(void)
-{
-    VALUE frames[2];
-    if (rb_profile_frames(0, 2, frames, NULL) < 2) return false;
-    VALUE name = rb_profile_frame_method_name(frames[1]); /* of the caller of the hook */
-    return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
 }
 
 /* Waits until one of the events is ready.
@@ -128,24 +132,30 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     else {
         ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
-    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !called_by_wait())
+    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
         rb_raise(eTimeoutError, "Blocking operation timed out!");
     return ready ? INT2FIX(ready) : Qfalse;
 }
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
+/* A transfer that a worker makes. */
+typedef struct {
+    transfer *call;
+    hd_rw_job *job;
+} worker_transfer;
+
 static VALUE release_job(VALUE job)
 {
-    hd_worker_release((hd_job *)job);
+    hd_job_release((hd_job *)job);
     return Qnil;
 }
 
 static VALUE copy_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
-    hd_park_worker(call->scheduler, &job->job, call->io);
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
+    hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
         void *base;
@@ -159,9 +169,11 @@ static VALUE copy_result(VALUE pointer)
 
 static VALUE await_job(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_job *job = ((void **)pointer)[1];
-    hd_park_connecting(call->scheduler, call->io, NULL, 0, &job, 1, HD_NO_DEADLINE);
+    const transfer *call = ((worker_transfer *)pointer)->call;
+    hd_job *job = &((worker_transfer *)pointer)->job->job;
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
+                          .jobs = &job, .jobs_count = 1};
+    hd_park(call->scheduler, &request);
     return Qnil;
 }
 
@@ -169,30 +181,28 @@ static VALUE await_job(VALUE pointer)
  * its ensure block would write it once more. */
 static VALUE flush_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_transfer_job *job = ((void **)pointer)[1];
-    if (hd_worker_submit(&job->job, &call->scheduler->inbox, NULL)) hd_run_job_here(&job->job);
-    VALUE first = Qnil;
-    int struck = 0;
-    for (int state; !hd_worker_finished(&job->job);) {
-        rb_protect(await_job, pointer, &state);
-        if (state) struck = state;
-        if (state && NIL_P(first)) first = rb_errinfo();
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
+    hd_caught first = {.exception = Qnil}, caught;
+    for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
+        hd_catch(await_job, pointer, &caught);
+        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
     }
-    if (!struck) return LONG2NUM(job->result);
+    if (!first.state) return LONG2NUM(job->result);
     if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
-    if (RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException))) rb_exc_raise(first);
-    rb_jump_tag(struck); /* a kill */
+    hd_go_on(&first);
+    return Qnil;
 }
 
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
  * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
 static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
 {
-    hd_transfer_job *job = hd_transfer_job_new(call->direction, call->fd, bytes, size, from);
-    if (!job) return hd_transfer_here(call->direction, call->fd, bytes, size, from);
-    void *arguments[] = {call, job};
-    return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
+    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
+    worker_transfer on_worker = {call, job};
+    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
+    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
 }
 
 static void raise_out_of_bounds(void)
@@ -216,7 +226,7 @@ static void *bytes_of(transfer *call, size_t *size)
 
 static bool must_not_wait(const transfer *call)
 {
-    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_would_block_wanted());
+    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
 }
 
 static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
@@ -230,24 +240,24 @@ static bool expects_to_wait(const transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
     if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
-    if (call->fd >= scheduler->waits_first_count) return false;
-    uintptr_t guess = scheduler->waits_first[call->fd];
+    if (call->fd >= scheduler->guesses.count) return false;
+    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
     return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
 }
 
 static void expect_to_wait(const transfer *call, bool wait)
 {
     hd_scheduler *scheduler = call->scheduler;
-    if (call->fd >= scheduler->waits_first_count) {
+    if (call->fd >= scheduler->guesses.count) {
         int count = (call->fd + 64) * 2;
-        uintptr_t *guesses = realloc(scheduler->waits_first, count * sizeof(*guesses));
+        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
         if (!guesses) return;
-        memset(guesses + scheduler->waits_first_count, 0,
-               (count - scheduler->waits_first_count) * sizeof(*guesses));
-        scheduler->waits_first = guesses;
-        scheduler->waits_first_count = count;
+        memset(guesses + scheduler->guesses.count, 0,
+               (count - scheduler->guesses.count) * sizeof(*guesses));
+        scheduler->guesses.by_descriptor = guesses;
+        scheduler->guesses.count = count;
     }
-    uintptr_t *guess = &scheduler->waits_first[call->fd];
+    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
     if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
     *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
 }
@@ -274,7 +284,7 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
         wait_ready(call, deadline_ns);
         return true;
     }
-    int64_t patience_ns = hd_transfer_patience(call->fd);
+    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
     int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
     int ready = wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
     call->fd = rb_io_descriptor(call->io);
@@ -283,8 +293,8 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
 
 static size_t piece_of(const transfer *call, size_t size)
 {
-    bool whole = size <= PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
-    return whole || must_not_wait(call) ? size : PIECE_SIZE;
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
 /* Lets the others run, also those whose time has come since the last look at the kernel. */
@@ -320,7 +330,7 @@ static ssize_t transfer_some(transfer *call)
             continue;
         }
         size = piece_of(call, size);
-        ssize_t moved = hd_transfer_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
@@ -371,7 +381,7 @@ static VALUE transfer_all(transfer *call)
         if (call->from != HD_NO_OFFSET) call->from += moved;
         if (total == 0) least = least_after(call, moved);
         total += moved;
-        bool piece = moved == PIECE_SIZE && piece_of(call, SIZE_MAX) == PIECE_SIZE;
+        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = piece && total >= least;
         if (piece) let_others_run(call);
     } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
@@ -459,7 +469,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         if (error) return INT2FIX(error);
     }
     if (is_flush(&call)) return flush_all(&call);
-    hd_timeouts_raise_overdue(call.scheduler);
+    hd_strikes_raise_overdue(call.scheduler);
     take_turns(&call);
     return transfer_all(&call);
 }

@@ -1,9 +1,11 @@
 /* The hook process_wait: Process.wait, system, backticks, IO.popen's close. */
 #include <errno.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "park.h"
 
 VALUE rb_process_status_wait(rb_pid_t pid, int flags);
@@ -25,7 +27,10 @@ typedef struct {
 static VALUE wait_readable(VALUE pointer)
 {
     pidfd_wait *wait = (void *)pointer;
-    return INT2FIX(hd_park_process(wait->scheduler, wait->pid, wait->fd));
+    hd_interest interest = {.fd = wait->fd, .events = POLLIN, .io = (hd_word)Qnil};
+    hd_request request = {.kind = HD_WAIT_FOR_PROCESS, .subject = wait->pid, .deadline_ns = HD_NO_DEADLINE,
+                          .interests = &interest, .interests_count = 1};
+    return INT2FIX(hd_park_until_ready(wait->scheduler, &request));
 }
 
 /* Waits until the child has ended. False where there is no pidfd (before Linux 5.3, seccomp, no descriptor left). */
@@ -41,7 +46,8 @@ static bool wait_pidfd(hd_scheduler *scheduler, rb_pid_t pid)
  * the program: look again after naps that grow from 0.5 to 20 ms. */
 static int64_t nap(hd_scheduler *scheduler, VALUE pid, int64_t nap_ns)
 {
-    hd_park(scheduler, HD_WAIT_FOR_PROCESS, pid, hd_clock_now() + nap_ns);
+    hd_request request = {.kind = HD_WAIT_FOR_PROCESS, .subject = pid, .deadline_ns = hd_clock_now() + nap_ns};
+    hd_park(scheduler, &request);
     return nap_ns * 2 > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2;
 }
 

@@ -1,14 +1,17 @@
 /* Names: the hook address_resolve, and Heddle::Lookup for those that wait for more than one thing. The system's
- * resolver on worker threads; on the spot for what the hosts file knows. */
+ * resolver on worker threads; inline for what the hosts file knows. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <string.h>
 
+#include "init.h"
 #include "../os/hosts_file.h"
 #include "hook_resolve.h"
+#include "deadline.h"
 #include "park.h"
-#include "timeout.h"
+#include "strike.h"
+#include "worker_call.h"
 
 /* -- what a lookup has found --------------------------------------------------------------------------------- */
 
@@ -21,7 +24,7 @@ VALUE hd_resolution_error(int code, int error_number, const char *reason)
     return error;
 }
 
-static VALUE error_of(const hd_resolve_job *job, const char *reason)
+static VALUE error_of(const hd_address_lookup *job, const char *reason)
 {
     return hd_resolution_error(job->error, job->error_number, reason);
 }
@@ -38,7 +41,7 @@ VALUE hd_numeric_host(const hd_address *address)
     return error ? Qnil : rb_str_new_cstr(text);
 }
 
-static VALUE numeric_addresses(const hd_resolve_job *job)
+static VALUE numeric_addresses(const hd_address_lookup *job)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < job->count; i++) {
@@ -49,10 +52,10 @@ static VALUE numeric_addresses(const hd_resolve_job *job)
 }
 
 /* Does the hosts file know it? Then it is resolved now. */
-static bool resolved_here(hd_resolve_job *job)
+static bool resolved_here(hd_address_lookup *job)
 {
     if (!hd_hosts_file_answers(job->host, job->family)) return false;
-    hd_worker_run_here(&job->job);
+    hd_job_run_inline(&job->job);
     return true;
 }
 
@@ -60,16 +63,16 @@ static bool resolved_here(hd_resolve_job *job)
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host;
-} resolution;
+} resolve_call;
 
 static VALUE resolve(VALUE pointer)
 {
-    resolution *resolution = (void *)pointer;
-    hd_timeouts_raise_overdue(resolution->scheduler);
+    resolve_call *resolution = (void *)pointer;
+    hd_strikes_raise_overdue(resolution->scheduler);
     if (!resolved_here(resolution->job))
-        hd_park_worker(resolution->scheduler, &resolution->job->job, resolution->host);
+        hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (!resolution->job->error) return numeric_addresses(resolution->job);
     if (resolution->job->error == EAI_NONAME) return Qnil;
     rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
@@ -77,7 +80,7 @@ static VALUE resolve(VALUE pointer)
 
 static VALUE release(VALUE pointer)
 {
-    hd_worker_release(&((resolution *)pointer)->job->job);
+    hd_job_release(&((resolve_call *)pointer)->job->job);
     return Qnil;
 }
 
@@ -86,8 +89,8 @@ static VALUE release(VALUE pointer)
  * @raise [Socket::ResolutionError] when it cannot be told */
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
-    resolution resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
-    resolution.job = hd_resolve_job_new(StringValueCStr(host), NULL, AF_UNSPEC);
+    resolve_call resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
+    resolution.job = hd_address_lookup_new(StringValueCStr(host), NULL, AF_UNSPEC);
     if (!resolution.job) rb_memerror();
     return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
 }
@@ -95,20 +98,18 @@ static VALUE hook_address_resolve(VALUE self, VALUE host)
 /* -- Heddle::Lookup ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    hd_resolve_job *job; /* NULL when released */
+    hd_address_lookup *job; /* NULL when released */
     VALUE scheduler;     /* its inbox must outlive the job */
-    unsigned fork_generation;
-} lookup;
+} lookup_data;
 
 static void lookup_mark(void *pointer)
 {
-    rb_gc_mark(((lookup *)pointer)->scheduler);
+    rb_gc_mark(((lookup_data *)pointer)->scheduler);
 }
 
-static void drop(lookup *lookup)
+static void drop(lookup_data *lookup)
 {
-    /* In the child of a fork the job is the parent's; see worker.h. */
-    if (lookup->job && lookup->fork_generation == hd_fork_generation) hd_worker_release(&lookup->job->job);
+    if (lookup->job) hd_job_release(&lookup->job->job);
     lookup->job = NULL;
 }
 
@@ -126,9 +127,9 @@ static const rb_data_type_t LOOKUP_TYPE = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static lookup *lookup_get(VALUE self)
+static lookup_data *lookup_get(VALUE self)
 {
-    lookup *found = rb_check_typeddata(self, &LOOKUP_TYPE);
+    lookup_data *found = rb_check_typeddata(self, &LOOKUP_TYPE);
     if (!found->job) rb_raise(hd_eError, "the lookup was released");
     return found;
 }
@@ -138,22 +139,21 @@ static const char *text_or_null(VALUE *text)
     return NIL_P(*text) ? NULL : StringValueCStr(*text);
 }
 
-static hd_resolve_job *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
+static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
 {
-    hd_resolve_job *job = hd_resolve_job_new(host, service, family);
+    hd_address_lookup *job = hd_address_lookup_new(host, service, family);
     if (!job) rb_memerror();
     if (resolved_here(job)) return job;
-    if (hd_worker_submit(&job->job, &scheduler->inbox, NULL)) hd_run_job_here(&job->job);
+    hd_submit_or_run(scheduler, &job->job);
     return job;
 }
 
 /* Owns the job. */
-static VALUE lookup_new(VALUE scheduler, hd_resolve_job *job)
+static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
 {
-    lookup *created;
-    VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
+    lookup_data *created;
+    VALUE object = TypedData_Make_Struct(cLookup, lookup_data, &LOOKUP_TYPE, created);
     created->scheduler = scheduler;
-    created->fork_generation = hd_fork_generation;
     created->job = job;
     return object;
 }
@@ -170,16 +170,16 @@ static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE famil
 
 typedef struct {
     hd_scheduler *scheduler;
-    hd_resolve_job *job;
+    hd_address_lookup *job;
     VALUE host, object;
     int64_t deadline_ns;
     bool waited;
-} finding;
+} find_call;
 
 /* Is there one address, and can Ruby take it for a host? */
-static bool only_address_p(hd_resolve_job *job)
+static bool only_address_p(hd_address_lookup *job)
 {
-    if (!hd_worker_finished(&job->job) || job->error || job->count != 1) return false;
+    if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
     const hd_address *only = &job->addresses[0];
     int family = only->address.any.sa_family;
     return family == AF_INET || (family == AF_INET6 && !only->address.ipv6.sin6_scope_id);
@@ -195,9 +195,11 @@ static VALUE host_and_port(const hd_address *address)
 
 static VALUE await(VALUE pointer)
 {
-    finding *finding = (void *)pointer;
+    find_call *finding = (void *)pointer;
     hd_job *job = &finding->job->job;
-    int error = hd_park_connecting(finding->scheduler, finding->host, NULL, 0, &job, 1, finding->deadline_ns);
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = finding->host, .deadline_ns = finding->deadline_ns,
+                          .jobs = &job, .jobs_count = 1};
+    int error = hd_park_until_ready(finding->scheduler, &request);
     if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
     finding->waited = true;
     return Qnil;
@@ -205,7 +207,7 @@ static VALUE await(VALUE pointer)
 
 static VALUE end_await(VALUE pointer)
 {
-    finding *finding = (void *)pointer;
+    find_call *finding = (void *)pointer;
     if (!finding->waited) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
     return Qnil;
 }
@@ -213,11 +215,11 @@ static VALUE end_await(VALUE pointer)
 /* (Nothing is made that is not needed: most names are in the hosts file, or in a cache next to this machine.) */
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
-    finding finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
-    hd_timeouts_raise_overdue(finding.scheduler);
+    find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
+    hd_strikes_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
-    if (!hd_worker_finished(job)) {
+    if (!hd_job_finished(job)) {
         finding.object = lookup_new(self, finding.job);
         rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
     }
@@ -226,7 +228,7 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
     if (finding.object)
         drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
     else
-        hd_worker_release(job);
+        hd_job_release(job);
     RB_GC_GUARD(finding.object);
     return host_and_port(&only);
 }
@@ -244,15 +246,15 @@ static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE
 /* @private @return [Boolean] has the resolver answered? */
 static VALUE lookup_finished(VALUE self)
 {
-    return hd_worker_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
+    return hd_job_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
 }
 
 /* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
 static VALUE lookup_addresses(VALUE self)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
+    hd_address_lookup *job = lookup_get(self)->job;
     VALUE list = rb_ary_new();
-    if (!hd_worker_finished(&job->job)) return list;
+    if (!hd_job_finished(&job->job)) return list;
     for (size_t i = 0; i < job->count; i++)
         rb_ary_push(list, rb_str_new(job->addresses[i].address.bytes, job->addresses[i].length));
     return list;
@@ -261,8 +263,8 @@ static VALUE lookup_addresses(VALUE self)
 /* @private @return [Exception, nil] why there are no addresses */
 static VALUE lookup_error(VALUE self, VALUE reason)
 {
-    hd_resolve_job *job = lookup_get(self)->job;
-    if (!hd_worker_finished(&job->job) || !job->error) return Qnil;
+    hd_address_lookup *job = lookup_get(self)->job;
+    if (!hd_job_finished(&job->job) || !job->error) return Qnil;
     return error_of(job, StringValueCStr(reason));
 }
 
@@ -313,7 +315,10 @@ static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups
         VALUE io = rb_io_get_io(RARRAY_AREF(sockets, i));
         interests[i] = (hd_interest){.fd = rb_io_descriptor(io), .events = POLLOUT, .io = (hd_word)io};
     }
-    int error = hd_park_connecting(scheduler, host, interests, count, jobs, jobs_count, deadline_ns);
+    hd_request request = {.kind = count ? HD_WAIT_FOR_SELECT : HD_WAIT_FOR_WORKER, .subject = host,
+                          .deadline_ns = deadline_ns, .interests = interests, .interests_count = count,
+                          .jobs = jobs, .jobs_count = jobs_count};
+    int error = hd_park_until_ready(scheduler, &request);
     if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for a connection");
     VALUE ready = rb_ary_new();
     for (size_t i = 0; i < count; i++)

@@ -4,7 +4,7 @@
 
 #include <ruby.h>
 
-#include "../os/resolve.h"
+#include "../os/lookup.h"
 
 /* Socket::ResolutionError, or the system's error, as Ruby's own socket library makes it: for a code of getaddrinfo or
  * getnameinfo. */

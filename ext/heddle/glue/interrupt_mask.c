@@ -1,19 +1,5 @@
-/* Thread.handle_interrupt for fibers. Ruby asks its masks when it looks at the pending interrupts of a thread; a
- * timeout or a cancel of a fiber is none of them. Its masks are noted for the calling fiber,
- * too. */
-#include "park.h"
-#include "timeout.h"
-
-/* One handle_interrupt block. It belongs to its fiber, and to nobody else: a fiber that is abandoned in the midst of
- * one (an Enumerator) is collected with it. */
-typedef struct {
-    hd_scheduler *scheduler;
-    VALUE owner;         /* the scheduler's object, kept as long as this record */
-    VALUE fiber, outer;  /* that it is a block of; the record of the block around it, or nil */
-    VALUE timings;       /* class -> Symbol, by identity */
-    uint64_t sequence;   /* the scheduler's: the higher, the further in */
-    unsigned generation; /* the reactor's: a fork in between voids the record */
-} mask_record;
+/* See interrupt_mask.h. */
+#include "interrupt_mask.h"
 
 /* What blocks hold back, and how many of them do: few kinds, however many blocks. Those of abandoned fibers are
  * counted, too, for Ruby's own masks, which are the thread's, last as long. */
@@ -24,30 +10,18 @@ typedef struct hd_mask_kind {
 
 enum { IDLE_KINDS_MAX = 8 }; /* so many are kept though no block is of that kind any more */
 
-static ID id_record; /* where a fiber has the record of the innermost of its blocks */
-
-static void mark_record(void *pointer)
-{
-    const mask_record *record = pointer;
-    rb_gc_mark(record->owner);
-    rb_gc_mark(record->fiber);
-    rb_gc_mark(record->outer);
-    rb_gc_mark(record->timings);
-}
-
-static const rb_data_type_t record_type = {
-    .wrap_struct_name = "Heddle handle_interrupt",
-    .function = {.dmark = mark_record, .dfree = RUBY_DEFAULT_FREE},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
-
 typedef struct {
     VALUE class, nearest, timing;
-} lookup;
+} class_search;
+
+static class_search lookup_of(VALUE exception)
+{
+    return (class_search){RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
+}
 
 static int consider(VALUE class, VALUE timing, VALUE pointer)
 {
-    lookup *lookup = (void *)pointer;
+    class_search *lookup = (void *)pointer;
     if (!RB_TYPE_P(class, T_CLASS) && !RB_TYPE_P(class, T_MODULE)) return ST_CONTINUE;
     if (!RTEST(rb_class_inherited_p(lookup->class, class))) return ST_CONTINUE;
     if (!NIL_P(lookup->nearest) && !RTEST(rb_class_inherited_p(class, lookup->nearest))) return ST_CONTINUE;
@@ -56,45 +30,24 @@ static int consider(VALUE class, VALUE timing, VALUE pointer)
     return ST_CONTINUE;
 }
 
-static bool valid(const mask_record *record)
+static hd_mask_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
 {
-    hd_scheduler_check_fork(record->scheduler);
-    return record->generation == record->scheduler->reactor.generation;
+    return (hd_mask_frame *)hd_frame_find(scheduler, fiber, HD_FRAME_MASK);
 }
 
-/* The record, or the next one around it that is of this scheduler; or NULL. */
-static mask_record *record_from(const hd_scheduler *scheduler, VALUE object)
+/* The innermost block that names a class of the exception, and what it says; or NULL. Those of a fiber that is
+ * neither the root nor running do not count: it may be an Enumerator that nobody asks any more. */
+static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck, VALUE exception, VALUE *timing)
 {
-    while (!NIL_P(object)) {
-        mask_record *record = RTYPEDDATA_GET_DATA(object);
-        if (record->scheduler == scheduler && valid(record)) return record;
-        object = record->outer;
-    }
-    return NULL;
-}
-
-static mask_record *innermost(const hd_scheduler *scheduler, VALUE fiber)
-{
-    return record_from(scheduler, rb_attr_get(fiber, id_record));
-}
-
-/* The innermost record that names a class of the exception, and what it says; or NULL. Records of a fiber that is
- * neither the task nor running do not count: it may be an Enumerator that nobody asks any more. */
-static mask_record *find(const hd_scheduler *scheduler, hd_struck struck, VALUE exception, VALUE *timing)
-{
-    lookup lookup = {RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
-    mask_record *ours = innermost(scheduler, struck.fiber);
-    mask_record *roots = struck.root == struck.fiber ? NULL : innermost(scheduler, struck.root);
+    class_search lookup = lookup_of(exception);
+    const hd_mask_frame *ours = innermost(scheduler, struck.fiber);
+    const hd_mask_frame *roots = struck.root == struck.fiber ? NULL : innermost(scheduler, struck.root);
     while (ours || roots) {
-        bool further_in = ours && (!roots || ours->sequence > roots->sequence);
-        mask_record *record = further_in ? ours : roots;
-        rb_hash_foreach(record->timings, consider, (VALUE)&lookup);
+        const hd_mask_frame **next = ours && (!roots || ours->sequence > roots->sequence) ? &ours : &roots;
+        rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
         *timing = lookup.timing;
-        if (!NIL_P(lookup.nearest)) return record;
-        if (further_in)
-            ours = record_from(scheduler, record->outer);
-        else
-            roots = record_from(scheduler, record->outer);
+        if (!NIL_P(lookup.nearest)) return *next;
+        *next = (const hd_mask_frame *)hd_frame_next(&(*next)->frame);
     }
     return NULL;
 }
@@ -102,54 +55,36 @@ static mask_record *find(const hd_scheduler *scheduler, hd_struck struck, VALUE 
 hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception)
 {
     VALUE timing;
-    if (!scheduler->masks || scheduler->masks_ended) return HD_MASK_IMMEDIATE;
+    if (!scheduler->masks.blocks || scheduler->masks.ended) return HD_MASK_IMMEDIATE;
     if (!find(scheduler, struck, exception, &timing)) return HD_MASK_IMMEDIATE;
     if (timing == ID2SYM(rb_intern("never"))) return HD_MASK_NEVER;
     return timing == ID2SYM(rb_intern("on_blocking")) ? HD_MASK_ON_BLOCKING : HD_MASK_IMMEDIATE;
 }
 
+VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, VALUE exception)
+{
+    VALUE timing;
+    const hd_mask_frame *mask = find(scheduler, struck, exception, &timing);
+    return mask ? mask->frame.fiber : Qnil;
+}
+
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception)
 {
-    lookup lookup = {RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
-    for (size_t i = 0; i < scheduler->mask_kinds_count; i++) {
-        if (!scheduler->mask_kinds[i].count) continue;
-        rb_hash_foreach(scheduler->mask_kinds[i].timings, consider, (VALUE)&lookup);
+    for (size_t i = 0; i < scheduler->masks.kinds_count; i++) {
+        class_search lookup = lookup_of(exception);
+        if (!scheduler->masks.kinds[i].count) continue;
+        rb_hash_foreach(scheduler->masks.kinds[i].timings, consider, (VALUE)&lookup);
         if (!NIL_P(lookup.nearest) && lookup.timing != ID2SYM(rb_intern("immediate"))) return true;
-        lookup.nearest = Qnil;
     }
     return false;
 }
 
-void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exception)
-{
-    VALUE timing;
-    mask_record *record = find(scheduler, struck, exception, &timing);
-    if (record) hd_put_off(scheduler, record->fiber, exception);
-}
-
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler)
 {
-    for (size_t i = 0; i < scheduler->mask_kinds_count; i++) rb_gc_mark(scheduler->mask_kinds[i].timings);
+    for (size_t i = 0; i < scheduler->masks.kinds_count; i++) rb_gc_mark(scheduler->masks.kinds[i].timings);
 }
 
-static void raise_unmasked(hd_scheduler *scheduler)
-{
-    hd_timeouts_raise_unmasked(scheduler);
-    hd_raise_put_off(scheduler, HD_MASK_IMMEDIATE);
-}
-
-/* (Only a public method can be given the caller's block as it is.) */
-static VALUE call_original(int argc, const VALUE *argv)
-{
-    return rb_funcall_passing_block(rb_cThread, rb_intern("__heddle_handle_interrupt"), argc, argv);
-}
-
-static VALUE call_with_masks(VALUE object)
-{
-    mask_record *record = RTYPEDDATA_GET_DATA(object);
-    raise_unmasked(record->scheduler);
-    return call_original(1, &record->timings);
-}
+/* -- blocks -------------------------------------------------------------------------------------------------- */
 
 static int same_timing(VALUE class, VALUE timing, VALUE pointer)
 {
@@ -166,10 +101,10 @@ static int copy_timing(VALUE class, VALUE timing, VALUE timings)
 }
 
 /* The hash, as Ruby takes it without a copy of its own: the one of all blocks that hold back the same. */
-static VALUE timings_like(hd_scheduler *scheduler, VALUE hash)
+static VALUE timings_like(const hd_scheduler *scheduler, VALUE hash)
 {
-    for (size_t i = 0; i < scheduler->mask_kinds_count; i++) {
-        VALUE timings = scheduler->mask_kinds[i].timings;
+    for (size_t i = 0; i < scheduler->masks.kinds_count; i++) {
+        VALUE timings = scheduler->masks.kinds[i].timings;
         if (RHASH_SIZE(timings) != RHASH_SIZE(hash)) continue;
         rb_hash_foreach(hash, same_timing, (VALUE)&timings);
         if (!NIL_P(timings)) return timings;
@@ -179,101 +114,35 @@ static VALUE timings_like(hd_scheduler *scheduler, VALUE hash)
     return rb_obj_freeze(timings);
 }
 
-static void count_block(hd_scheduler *scheduler, VALUE timings)
+static mask_kind *kind_of(hd_scheduler *scheduler, VALUE timings)
 {
     size_t i = 0;
-    while (i < scheduler->mask_kinds_count && scheduler->mask_kinds[i].timings != timings) i++;
-    if (i == scheduler->mask_kinds_count) {
-        mask_kind *kinds = realloc(scheduler->mask_kinds, (i + 1) * sizeof(*kinds));
+    while (i < scheduler->masks.kinds_count && scheduler->masks.kinds[i].timings != timings) i++;
+    if (i == scheduler->masks.kinds_count) {
+        mask_kind *kinds = realloc(scheduler->masks.kinds, (i + 1) * sizeof(*kinds));
         if (!kinds) rb_memerror();
-        scheduler->mask_kinds = kinds;
-        scheduler->mask_kinds[scheduler->mask_kinds_count++] = (mask_kind){timings, 0};
+        scheduler->masks.kinds = kinds;
+        scheduler->masks.kinds[scheduler->masks.kinds_count++] = (mask_kind){timings, 0};
     }
-    scheduler->mask_kinds[i].count++;
-    scheduler->masks++;
+    return &scheduler->masks.kinds[i];
 }
 
-static void uncount_block(hd_scheduler *scheduler, VALUE timings)
+void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings)
 {
-    size_t i = 0;
-    while (scheduler->mask_kinds[i].timings != timings) i++;
-    scheduler->masks--;
-    if (--scheduler->mask_kinds[i].count || scheduler->mask_kinds_count <= IDLE_KINDS_MAX) return;
-    scheduler->mask_kinds[i] = scheduler->mask_kinds[--scheduler->mask_kinds_count];
+    mask->timings = timings_like(scheduler, timings);
+    mask->sequence = ++scheduler->masks.sequence;
+    kind_of(scheduler, mask->timings)->count++;
+    scheduler->masks.blocks++;
+    hd_frame_push(&mask->frame, scheduler, HD_FRAME_MASK);
 }
 
-static VALUE new_record(hd_scheduler *scheduler, VALUE timings)
+bool hd_interrupt_mask_end(hd_mask_frame *mask)
 {
-    mask_record *record;
-    VALUE object = TypedData_Make_Struct(0, mask_record, &record_type, record);
-    record->scheduler = scheduler;
-    record->owner = scheduler->self;
-    record->fiber = rb_fiber_current();
-    record->outer = rb_attr_get(record->fiber, id_record);
-    record->timings = timings;
-    record->sequence = ++scheduler->mask_sequence;
-    record->generation = scheduler->reactor.generation;
-    return object;
-}
-
-static VALUE end(VALUE object)
-{
-    mask_record *record = RTYPEDDATA_GET_DATA(object);
-    rb_ivar_set(record->fiber, id_record, record->outer);
-    if (valid(record)) uncount_block(record->scheduler, record->timings);
-    return Qnil;
-}
-
-/* As Ruby does, the end of a mask raises what came in the meantime. */
-static void raise_held(mask_record *record)
-{
-    hd_reactor_fire(&record->scheduler->reactor, hd_clock_now()); /* the block may not have waited once */
-    raise_unmasked(record->scheduler);
-}
-
-/* In place of Thread.handle_interrupt. */
-static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
-{
-    (void)self;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
-    VALUE record = new_record(scheduler, timings_like(scheduler, argv[0]));
-    count_block(scheduler, ((mask_record *)RTYPEDDATA_GET_DATA(record))->timings);
-    rb_ivar_set(rb_fiber_current(), id_record, record);
-    VALUE value = rb_ensure(call_with_masks, record, end, record);
-    if (valid(RTYPEDDATA_GET_DATA(record))) raise_held(RTYPEDDATA_GET_DATA(record));
-    RB_GC_GUARD(record);
-    return value;
-}
-
-static int strike(VALUE fiber, VALUE exception, VALUE scheduler)
-{
-    hd_interrupt_fiber((hd_scheduler *)scheduler, fiber, exception);
-    return ST_CONTINUE;
-}
-
-static VALUE masks_hold_again(VALUE scheduler)
-{
-    ((hd_scheduler *)scheduler)->masks_ended = false;
-    return Qnil;
-}
-
-/* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
-static VALUE scheduler_without_masks(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    VALUE pending = scheduler->pending;
-    scheduler->pending = Qnil;
-    scheduler->masks_ended = true;
-    if (!NIL_P(pending)) rb_hash_foreach(pending, strike, (VALUE)scheduler);
-    RB_GC_GUARD(pending);
-    return rb_ensure(rb_yield, Qnil, masks_hold_again, (VALUE)scheduler);
-}
-
-void hd_init_interrupt_mask(void)
-{
-    id_record = rb_intern("heddle_mask");
-    rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
-    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "HandleInterrupt");
-    rb_define_method(extension, "handle_interrupt", handle_interrupt, -1);
+    hd_scheduler *scheduler = mask->frame.scheduler;
+    if (!hd_frame_pop(&mask->frame)) return false;
+    mask_kind *kind = kind_of(scheduler, mask->timings);
+    scheduler->masks.blocks--;
+    if (!--kind->count && scheduler->masks.kinds_count > IDLE_KINDS_MAX)
+        *kind = scheduler->masks.kinds[--scheduler->masks.kinds_count];
+    return true;
 }

@@ -1,10 +1,18 @@
-/* Thread.handle_interrupt around a piece of a fiber: what the other files need of interrupt_mask.c. */
+/* What the Thread.handle_interrupt blocks of fibers hold back. Ruby asks its masks when it looks at the pending
+ * interrupts of a thread; a timeout or a cancel of a fiber is none of them. So the masks are noted for the fiber, too. */
 #ifndef HEDDLE_INTERRUPT_MASK_H
 #define HEDDLE_INTERRUPT_MASK_H
 
-#include "scheduler.h"
+#include "frame.h"
 
 typedef enum { HD_MASK_IMMEDIATE, HD_MASK_ON_BLOCKING, HD_MASK_NEVER } hd_mask;
+
+/* One handle_interrupt block. */
+typedef struct {
+    hd_frame frame;
+    VALUE timings;     /* class -> Symbol, by identity */
+    uint64_t sequence; /* the scheduler's: the higher, the further in */
+} hd_mask_frame;
 
 /* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. */
 typedef struct {
@@ -14,15 +22,17 @@ typedef struct {
 /* When this exception, or one of this class, may strike there. Runs no Ruby code. */
 hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception);
 
+/* The fiber whose block holds it back, or nil. */
+VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, VALUE exception);
+
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Puts off an exception that is masked and has nobody else who could raise it, until the mask ends. */
-void hd_interrupt_mask_hold(hd_scheduler *scheduler, hd_struck struck, VALUE exception);
+/* Begins and ends a block of the current fiber. The end says false if the block was begun in the parent of a fork. */
+void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings);
+bool hd_interrupt_mask_end(hd_mask_frame *mask);
 
 /* The classes that are held back. */
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler);
-
-void hd_init_interrupt_mask(void);
 
 #endif

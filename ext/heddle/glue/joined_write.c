@@ -6,12 +6,13 @@
  *
  * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
  * another fiber's line would come between the text and its newline. */
-#include "joined_write.h"
+#include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
 
 #include <ruby/encoding.h>
 
-#include "core_ext.h"
-#include "io_internals.h"
+#include "ruby_internals.h"
 
 enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send that the number of system calls does not matter */
 
@@ -52,7 +53,7 @@ static bool needs_no_join(VALUE io, long size)
 
 static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
 {
-    return rb_funcallv(io, rb_intern("__heddle_write"), argc, argv); /* (at half the price of hd_call_original) */
+    return rb_funcallv(io, HD_KEPT("write"), argc, argv);
 }
 
 /* In place of IO#write. */

@@ -1,13 +1,14 @@
 /* In place of IO#pwrite: Ruby 3.3 and 3.4 call the io_pwrite hook, and allocate objects for it, without the GVL: memory
  * corruption under any scheduler. In a fiber the hook is called from here, after the same checks in the same order. */
-#include "pwrite.h"
-
 #include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
+
 
 static VALUE io_pwrite(VALUE io, VALUE object, VALUE offset)
 {
     VALUE arguments[] = {object, offset}, scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || !hd_scheduler_of_thread()) return hd_call_original(io, 2, arguments, RB_NO_KEYWORDS);
+    if (NIL_P(scheduler) || !hd_scheduler_of_thread()) return rb_funcallv(io, HD_KEPT("pwrite"), 2, arguments);
     VALUE string = rb_obj_as_string(object);
     off_t from = NUM2OFFT(offset);
     rb_io_t *fptr;

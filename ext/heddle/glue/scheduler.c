@@ -1,22 +1,11 @@
-/* The class Heddle::Scheduler: its memory, the GC's view of it, opening and closing. */
+/* See scheduler.h: how the other files come to a scheduler. (The class is in scheduler_class.c.) */
 #include "scheduler.h"
 
-#include <pthread.h>
-#include <string.h>
-
-#include "interrupt_mask.h"
-#include "park.h"
-#include "thread_calls.h"
-#include "timeout.h"
+#include "init.h"
 
 VALUE hd_cScheduler;
 
-unsigned hd_fork_generation;
-
-static void after_fork_in_child(void)
-{
-    hd_fork_generation++;
-}
+static ID id_scheduler; /* where a thread has the scheduler that runs in it */
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
 
@@ -44,129 +33,30 @@ hd_map *hd_io_table(void)
         table->fork_generation = hd_fork_generation;
         rb_ractor_local_storage_ptr_set(io_table_key, table);
     }
-    if (table->fork_generation != hd_fork_generation) { /* its records were on the stacks of the parent's fibers */
+    if (hd_forked_since(table->fork_generation)) { /* its records were on the stacks of the parent's fibers */
         hd_map_forget(&table->map);
         table->fork_generation = hd_fork_generation;
     }
     return &table->map;
 }
 
-/* -- memory -------------------------------------------------------------------------------------------------- */
-
-static void mark_wait(hd_map_node *node, void *unused)
-{
-    (void)unused;
-    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
-    rb_gc_mark((VALUE)wait->root);
-    if (wait->exception) rb_gc_mark((VALUE)wait->exception);
-}
-
-static void scheduler_mark(void *pointer)
-{
-    hd_scheduler *scheduler = pointer;
-    rb_gc_mark(scheduler->self);
-    rb_gc_mark(scheduler->thread);
-    rb_gc_mark(scheduler->home);
-    rb_gc_mark(scheduler->last_home);
-    rb_gc_mark(scheduler->root);
-    rb_gc_mark(scheduler->runner);
-    rb_gc_mark(scheduler->raised);
-    rb_gc_mark(scheduler->fatal);
-    rb_gc_mark(scheduler->sent);
-    rb_gc_mark(scheduler->pending);
-    rb_gc_mark(scheduler->loop);
-    rb_gc_mark(scheduler->order);
-    rb_gc_mark(scheduler->order_storage);
-    rb_gc_mark(scheduler->fiber_body);
-    rb_gc_mark(scheduler->quick);
-    hd_interrupt_mask_mark(scheduler);
-    /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
-    if (scheduler->fork_generation != hd_fork_generation) return;
-    if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
-    if (scheduler->timeouts.buckets) hd_timeouts_mark(scheduler);
-}
-
-/* Never walks the waits: the fibers' stacks may be swept before this object. */
-static void scheduler_free(void *pointer)
-{
-    hd_scheduler *scheduler = pointer;
-    if (scheduler->fork_generation == hd_fork_generation && hd_node_linked(&scheduler->watch_node))
-        hd_node_remove(&scheduler->watch_node);
-    hd_reactor_close(&scheduler->reactor, scheduler->fork_generation != hd_fork_generation);
-    hd_reactor_free(&scheduler->reactor);
-    hd_map_free(&scheduler->timeouts);
-    free(scheduler->mask_kinds);
-    free(scheduler->line);
-    free(scheduler->waits_first);
-    ruby_xfree(scheduler);
-}
-
-static size_t scheduler_memsize(const void *pointer)
-{
-    const hd_scheduler *scheduler = pointer;
-    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer *) +
-           (scheduler->reactor.waits.mask + scheduler->timeouts.mask + 2) * sizeof(hd_list);
-}
-
-/* Not write-barrier protected: it is marked again in every minor collection, for records come and go without
- * the GC's knowledge. */
-static const rb_data_type_t scheduler_type = {
-    .wrap_struct_name = "Heddle::Scheduler",
-    .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_memsize},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
-
-static VALUE scheduler_alloc(VALUE class)
-{
-    hd_scheduler *scheduler;
-    VALUE self = TypedData_Make_Struct(class, hd_scheduler, &scheduler_type, scheduler);
-    scheduler->self = self;
-    scheduler->thread = scheduler->home = scheduler->last_home = scheduler->root = Qnil;
-    scheduler->runner = scheduler->raised = scheduler->sent = Qnil;
-    scheduler->fatal = scheduler->ended = scheduler->pending = scheduler->loop = scheduler->quick = Qnil;
-    scheduler->order = scheduler->order_storage = Qnil;
-    scheduler->fork_generation = hd_fork_generation;
-    hd_node_init(&scheduler->watch_node);
-    if (hd_reactor_init(&scheduler->reactor, NULL) < 0 || hd_map_init(&scheduler->timeouts) < 0) rb_memerror();
-    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    scheduler->fiber_body = hd_fiber_body(self);
-    return self;
-}
-
 /* -- access -------------------------------------------------------------------------------------------------- */
-
-static void forget_parent(hd_scheduler *scheduler)
-{
-    hd_reactor_close(&scheduler->reactor, true);
-    hd_reactor_forget(&scheduler->reactor);
-    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    hd_map_forget(&scheduler->timeouts);
-    scheduler->expired = scheduler->masks = scheduler->mask_kinds_count = 0;
-    hd_node_init(&scheduler->watch_node);
-    scheduler->pending = scheduler->fatal = scheduler->home = scheduler->root = Qnil;
-    scheduler->loop = scheduler->quick = Qnil;
-    scheduler->order = scheduler->order_storage = Qnil;
-    scheduler->home_waits = scheduler->root_scheduled = false;
-    scheduler->check_interrupts = scheduler->interrupted = false;
-    scheduler->fork_generation = hd_fork_generation;
-}
 
 void hd_scheduler_check_fork(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->fork_generation != hd_fork_generation)) forget_parent(scheduler);
+    if (RB_UNLIKELY(hd_forked_since(scheduler->reactor.generation))) scheduler->forget_parent(scheduler);
 }
 
 hd_scheduler *hd_scheduler_get(VALUE self)
 {
-    hd_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
+    hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
     hd_scheduler_check_fork(scheduler);
     return scheduler;
 }
 
 /* A native thread of the main Ractor stays with its Ruby thread, but not under RUBY_MN_THREADS; elsewhere
  * Ruby's threads migrate. Only a pinned thread may have a ring that is tied to it. */
-static bool thread_is_pinned(void)
+bool hd_threads_are_pinned(void)
 {
     const char *mn_threads = getenv("RUBY_MN_THREADS");
     if (mn_threads && strcmp(mn_threads, "0") != 0) return false;
@@ -174,18 +64,12 @@ static bool thread_is_pinned(void)
     return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
 }
 
-static VALUE scheduler_pinned_p(VALUE self)
-{
-    (void)self;
-    return HD_BOOL(thread_is_pinned());
-}
-
 static void open_backend(hd_scheduler *scheduler)
 {
     scheduler->thread = rb_thread_current();
-    hd_thread_runs(scheduler, true);
+    hd_scheduler_runs(scheduler, true);
     scheduler->reactor.ios = hd_io_table();
-    int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, thread_is_pinned());
+    int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, hd_threads_are_pinned());
     if (error && scheduler->ops != &hd_backend_epoll && !rb_attr_get(scheduler->self, rb_intern("@forced"))) {
         scheduler->ops = &hd_backend_epoll; /* memory or descriptors ran out since the probe */
         error = hd_reactor_open(&scheduler->reactor, scheduler->ops, false);
@@ -207,7 +91,7 @@ hd_scheduler *hd_scheduler_ready(VALUE self)
 hd_scheduler *hd_scheduler_of_thread(void)
 {
     VALUE scheduler = rb_fiber_scheduler_get();
-    return rb_typeddata_is_kind_of(scheduler, &scheduler_type) ? hd_scheduler_get(scheduler) : NULL;
+    return rb_typeddata_is_kind_of(scheduler, &hd_scheduler_type) ? hd_scheduler_get(scheduler) : NULL;
 }
 
 bool hd_scheduler_foreign(const hd_scheduler *scheduler)
@@ -217,284 +101,28 @@ bool hd_scheduler_foreign(const hd_scheduler *scheduler)
 
 bool hd_scheduler_inside(const hd_scheduler *scheduler)
 {
-    return scheduler->home_waits || scheduler->root_scheduled;
+    return scheduler->home.waits || scheduler->running.scheduled;
 }
 
-/* -- methods ------------------------------------------------------------------------------------------------- */
-
-/* call-seq: Heddle.backends -> array of hashes
- *
- * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
- *
- * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
-static VALUE heddle_backends(VALUE module)
+void hd_scheduler_runs(hd_scheduler *scheduler, bool runs)
 {
-    (void)module;
-    VALUE list = rb_ary_new();
-    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++) {
-        char reason[160] = "";
-        bool available = (*ops)->probe(reason, sizeof(reason)) == 0;
-        VALUE entry = rb_hash_new();
-        rb_hash_aset(entry, ID2SYM(rb_intern("name")), rb_usascii_str_new_cstr((*ops)->name));
-        rb_hash_aset(entry, ID2SYM(rb_intern("available")), available ? Qtrue : Qfalse);
-        rb_hash_aset(entry, ID2SYM(rb_intern("reason")), available ? Qnil : rb_usascii_str_new_cstr(reason));
-        rb_ary_push(list, entry);
-    }
-    return list;
+    VALUE thread = scheduler->thread;
+    if (NIL_P(thread) || OBJ_FROZEN(thread)) return;
+    if (runs)
+        rb_ivar_set(thread, id_scheduler, scheduler->self);
+    else if (rb_attr_get(thread, id_scheduler) == scheduler->self)
+        rb_ivar_set(thread, id_scheduler, Qnil);
 }
 
-static const hd_backend_ops *best_backend(void)
+hd_scheduler *hd_scheduler_in(VALUE thread)
 {
-    char reason[160];
-    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++)
-        if ((*ops)->probe(reason, sizeof(reason)) == 0) return *ops;
-    rb_raise(hd_eError, "no event backend is available: %s", reason);
-}
-
-static const hd_backend_ops *forced_backend(const char *name)
-{
-    const hd_backend_ops *ops = hd_backend_named(name);
-    if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: uring, epoll)", name);
-    char reason[160];
-    if (ops->probe(reason, sizeof(reason)) < 0) rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
-    return ops;
-}
-
-/* @private The Ruby half of initialize calls it with the wanted name or nil. */
-static VALUE scheduler_choose_backend(VALUE self, VALUE name)
-{
-    hd_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
-    rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
-    scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
-    return Qnil;
-}
-
-/* @return [String] the event backend in use: "uring" or "epoll" */
-static VALUE scheduler_backend(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    return scheduler->ops ? rb_usascii_str_new_cstr(scheduler->ops->name) : Qnil;
-}
-
-/* @return [Thread, nil] the thread that runs it; nil before its first use */
-static VALUE scheduler_thread(VALUE self)
-{
-    return hd_scheduler_get(self)->thread;
-}
-
-static void check_thread(const hd_scheduler *scheduler)
-{
-    if (scheduler->reactor.backend && hd_scheduler_foreign(scheduler))
-        rb_raise(hd_eError, "the scheduler belongs to another thread");
-}
-
-/* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
- *
- * @return [self]
- * @raise [Heddle::Error] if it is running already, or on another thread */
-static VALUE scheduler_run(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    check_thread(scheduler);
-    bool idle = scheduler->reactor.waits.count == 0 && NIL_P(scheduler->fatal);
-    if (idle && !hd_scheduler_inside(scheduler)) return self;
-    hd_run_until_idle(hd_scheduler_ready(self));
-    return self;
-}
-
-/* Is this call made from within, by one of its own fibers or while its loop runs? */
-static VALUE scheduler_inside_p(VALUE self)
-{
-    return HD_BOOL(hd_scheduler_inside(hd_scheduler_get(self)));
-}
-
-/* Does one of its own fibers run, or one that such a fiber has resumed? */
-static VALUE scheduler_own_fiber_p(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    return HD_BOOL(scheduler->root_scheduled && scheduler->home != rb_fiber_current());
-}
-
-/* @private
- * @return [Fiber, nil] the fiber that runs the loop, or has run it last */
-static VALUE scheduler_last_home(VALUE self)
-{
-    return hd_scheduler_get(self)->last_home;
-}
-
-/* Ends `run` though fibers are left. Called in one of the fibers. */
-static VALUE scheduler_stop(VALUE self)
-{
-    hd_scheduler_get(self)->stopped = true;
-    return Qnil;
-}
-
-/* Opens the backend on this thread, the one that runs the scheduler. */
-static VALUE scheduler_open(VALUE self)
-{
-    hd_scheduler_ready(self);
-    return Qnil;
-}
-
-static VALUE cancel_fibers(VALUE self)
-{
-    return rb_funcall(self, rb_intern("cancel_all"), 0);
-}
-
-static VALUE end_fibers(VALUE self)
-{
-    return rb_funcall(self, rb_intern("end_fibers"), 0);
-}
-
-static void disarm_interests(hd_map_node *node, void *unused)
-{
-    (void)unused;
-    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
-}
-
-/* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
-static void abandon_fibers(hd_scheduler *scheduler)
-{
-    rb_gc_register_mark_object(scheduler->self);
-    hd_map_each(&scheduler->reactor.waits, disarm_interests, NULL);
-}
-
-static VALUE close_reactor(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    int ignored;
-    if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
-    if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
-    scheduler->closed = true;
-    hd_thread_runs(scheduler, false);
-    hd_inbox_close(&scheduler->inbox);
-    hd_reactor_close(&scheduler->reactor, false);
-    return Qnil;
-}
-
-/* When the thread is ending with an exception or a kill, now or while the rest runs, the fibers are cancelled. */
-static VALUE run_or_cancel(VALUE self)
-{
-    int state = 0, ignored = 0;
-    VALUE error = rb_errinfo();
-    if (NIL_P(error)) {
-        rb_protect(scheduler_run, self, &state);
-        if (!state) return Qnil;
-        error = rb_errinfo();
-    }
-    rb_set_errinfo(Qnil);
-    rb_protect(cancel_fibers, self, &ignored);
-    /* A kill is no exception: its number in errinfo can only be left as it is. */
-    if (NIL_P(error) || RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_set_errinfo(error);
-    if (state) rb_jump_tag(state);
-    return Qnil;
-}
-
-/* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
- * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
- * another scheduler is set. */
-static VALUE scheduler_close(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    if (scheduler->closed) return Qnil;
-    check_thread(scheduler);
-    if (hd_scheduler_inside(scheduler))
-        rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
-    return rb_ensure(run_or_cancel, self, close_reactor, self);
-}
-
-/* @return [Boolean] */
-static VALUE scheduler_closed_p(VALUE self)
-{
-    return HD_BOOL(hd_scheduler_get(self)->closed);
-}
-
-static void push_fiber(hd_map_node *node, void *array)
-{
-    rb_ary_push((VALUE)array, (VALUE)node->key);
-}
-
-/* @return [Array<Fiber>] the fibers that are parked or ready, in no particular order */
-static VALUE scheduler_fibers(VALUE self)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    VALUE fibers = rb_ary_new_capa((long)scheduler->reactor.waits.count);
-    hd_map_each(&scheduler->reactor.waits, push_fiber, (void *)fibers);
-    return fibers;
-}
-
-/* @return [Integer] how many fibers are parked or ready */
-static VALUE scheduler_size(VALUE self)
-{
-    return SIZET2NUM(hd_scheduler_get(self)->reactor.waits.count);
-}
-
-/* Raises an exception in a fiber of this scheduler: at once if it is parked, else when it parks next. Unlike
- * Fiber#raise it does not switch to the fiber, and any thread of the Ractor may call it.
- *
- * @param fiber [Fiber]
- * @param exception [Exception]
- * @return [true] */
-static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
-{
-    if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
-    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
-        rb_raise(rb_eTypeError, "exception: must be an Exception");
-    hd_interrupt_fiber(hd_scheduler_get(self), fiber, exception);
-    return Qtrue;
-}
-
-/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. */
-static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
-    hd_interrupt_fiber(scheduler, waits_in_another ? root : fiber, exception);
-    return Qtrue;
-}
-
-/* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
-static VALUE scheduler_root(VALUE self)
-{
-    return hd_root(hd_scheduler_get(self));
-}
-
-/* Takes back an exception given to interrupt that the fiber has not raised yet.
- *
- * @return [void] */
-static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
-{
-    hd_scheduler *scheduler = hd_scheduler_get(self);
-    if (NIL_P(scheduler->pending) || rb_hash_lookup(scheduler->pending, fiber) != exception) return Qnil;
-    rb_hash_delete(scheduler->pending, fiber);
-    return Qnil;
+    VALUE self = rb_attr_get(thread, id_scheduler);
+    return NIL_P(self) ? NULL : hd_scheduler_get(self);
 }
 
 void hd_init_scheduler(void)
 {
+    id_scheduler = rb_intern("__heddle_scheduler__");
     io_table_key = rb_ractor_local_storage_ptr_newkey(&io_table_type);
-    pthread_atfork(NULL, NULL, after_fork_in_child);
-    rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
     hd_cScheduler = rb_define_class_under(hd_mHeddle, "Scheduler", rb_cObject);
-    rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
-    rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
-    rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
-    rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
-    rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
-    rb_define_private_method(hd_cScheduler, "inside?", scheduler_inside_p, 0);
-    rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
-    rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
-    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
-    rb_define_private_method(hd_cScheduler, "own_fiber?", scheduler_own_fiber_p, 0);
-    rb_define_method(hd_cScheduler, "last_home", scheduler_last_home, 0);
-    rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
-    rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);
-    rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);
-    rb_define_method(hd_cScheduler, "close", scheduler_close, 0);
-    rb_define_method(hd_cScheduler, "closed?", scheduler_closed_p, 0);
-    rb_define_method(hd_cScheduler, "fibers", scheduler_fibers, 0);
-    rb_define_method(hd_cScheduler, "size", scheduler_size, 0);
-    rb_define_method(hd_cScheduler, "interrupt", scheduler_interrupt, 2);
-    rb_define_method(hd_cScheduler, "withdraw", scheduler_withdraw, 2);
 }

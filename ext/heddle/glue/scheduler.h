@@ -2,8 +2,9 @@
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
 
-#include "../core/reactor.h"
+#include "../core/interest.h"
 #include "../os/backends.h"
+#include "../os/fork.h"
 #include "../os/worker.h"
 #include "compat.h"
 
@@ -12,50 +13,73 @@ typedef struct hd_scheduler {
     hd_inbox inbox;
     const hd_backend_ops *ops; /* the backend that was chosen; opened at first use */
     VALUE self, thread;        /* the thread that runs it; nil until first use */
-    VALUE home;                /* the fiber that runs the loop, or nil; see park.h */
-    VALUE last_home;           /* home, or what it was last: where the child of a fork goes on */
-    VALUE root;                /* the fiber that the loop last switched to; what runs is it or what it resumed */
-    VALUE runner;              /* main thread: the fiber that has called run, for backtraces; or nil */
-    VALUE raised;              /* what was fatal, while it is raised out of run; or nil */
-    VALUE fatal;               /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
-    VALUE ended;               /* the fiber that is about to end, if its task has told so; or nil */
     VALUE sent;                /* WeakMap: what Thread#raise was given for the thread, or nil; see thread_calls.h */
-    VALUE pending;             /* fiber -> exception to raise when it next parks, or nil */
-    VALUE order;               /* the body of a fiber that home is to make for a handler, then that fiber; or nil */
-    VALUE order_storage;       /* what Fiber#storage is to be in it */
-    VALUE loop;                /* main thread: the fiber that turns the loop for home, or nil; see interrupts.h */
-    hd_map timeouts;           /* root -> its timeouts, set or due and not yet raised; see hook_timeout.c */
-    size_t expired;            /* how many of them are due */
-    uint64_t expiries;         /* how many ever were */
-    struct hd_mask_kind *mask_kinds; /* what the Thread.handle_interrupt blocks hold back; see interrupt_mask.c */
-    size_t mask_kinds_count;
-    size_t masks;              /* how many such blocks its fibers are in, also those that nobody asks any more */
-    uint64_t mask_sequence;    /* and how many there ever were */
-    VALUE quick;               /* the fiber whose blocking operation cannot take time, or nil; see quick.h */
-    hd_node watch_node;        /* in the list of those that have had a timeout; see watch.c */
-    struct hd_timed_sleep *timed_sleep; /* a Mutex#sleep that is about to call kernel_sleep, or NULL */
-    struct hd_line *line;      /* who waits at the queue that was last asked for, or NULL; see hand_over.c */
-    unsigned fork_generation;
-    VALUE fiber_body;      /* the Proc that every scheduled fiber runs */
-    int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
-    unsigned starts;       /* fibers started so far */
-    unsigned parks;        /* how often a fiber has begun to wait */
-    bool root_scheduled;   /* that root was started by this scheduler */
-    bool starting;         /* a fiber is about to begin, for the first time */
-    bool home_waits;       /* home is in its loop: switching to it is safe */
-    bool check_interrupts; /* the thread has an interrupt for home to look at */
-    bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
-    bool masks_ended;      /* no handle_interrupt block of a fiber holds anything back */
     bool closed;
-    bool stopped; /* the home loop ends at its next step */
-    uintptr_t *waits_first;  /* by descriptor, the IO and a bit a direction: the last transfer waited; see hook_io.c */
-    int waits_first_count;
+    void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans it for the child of a fork */
+
+    struct { /* what runs now: see park.h */
+        VALUE root;     /* the fiber that the loop last switched to; what runs is it or what it resumed */
+        bool scheduled; /* that root was started by this scheduler */
+        unsigned parks; /* how often a fiber has begun to wait */
+    } running;
+
+    struct { /* see loop.h */
+        VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
+        int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
+        bool check_interrupts; /* the thread has an interrupt for home to look at */
+        bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
+    } loop;
+
+    struct { /* see home.h */
+        VALUE fiber;         /* the one that runs the loop, or nil */
+        VALUE last;          /* the same, or what it was last: where the child of a fork goes on */
+        VALUE runner;        /* main thread: the fiber that has called run, for backtraces; or nil */
+        VALUE fatal;         /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
+        VALUE raised;        /* what was fatal, while it is raised out of run; or nil */
+        VALUE order;         /* the body of a fiber that home is to make for a handler, then that fiber; or nil */
+        VALUE order_storage; /* what Fiber#storage is to be in it */
+        bool waits;          /* home is in its loop: switching to it is safe */
+        bool stopped;        /* the loop ends at its next step */
+    } home;
+
+    struct { /* see hook_fiber.c */
+        VALUE body;     /* the Proc that every scheduled fiber runs */
+        VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
+        unsigned count; /* fibers started so far */
+        bool starting;  /* one is about to begin, for the first time */
+    } fibers;
+
+    struct { /* see strike.h */
+        hd_map by_fiber;
+        hd_list exceptions;  /* those strikes that are heap memory */
+        size_t due, timeouts_due;
+        uint64_t sequence;   /* how many ever were due */
+    } strikes;
+
+    struct { /* what the Thread.handle_interrupt blocks hold back: see interrupt_mask.c */
+        struct hd_mask_kind *kinds;
+        size_t kinds_count;
+        size_t blocks;     /* how many such blocks its fibers are in, also those that nobody asks any more */
+        uint64_t sequence; /* and how many there ever were */
+        bool ended;        /* no block holds anything back any more */
+    } masks;
+
+    struct { /* see frame.h */
+        VALUE fiber; /* the one whose frames these are, or nil */
+        struct hd_frame *innermost;
+        size_t kept_by_fibers; /* how many fibers have their frames themselves */
+    } frames;
+
+    struct { /* by descriptor, the IO and a bit a direction: the last transfer waited; see hook_io.c */
+        uintptr_t *by_descriptor;
+        int count;
+    } guesses;
+
+    hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
+    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see hand_over.c */
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
-
-/* How often this process has been forked off since the extension was loaded. */
-extern unsigned hd_fork_generation;
 
 /* Notices that this process is the child of a fork, and cleans the scheduler for it. */
 void hd_scheduler_check_fork(hd_scheduler *scheduler);
@@ -78,25 +102,14 @@ bool hd_scheduler_inside(const hd_scheduler *scheduler);
 /* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
 hd_map *hd_io_table(void);
 
-/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close. */
-static inline bool hd_is_hidden(VALUE object)
-{
-    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
-}
+/* The type of the objects; see scheduler_class.c. */
+extern const rb_data_type_t hd_scheduler_type;
 
-/* A Proc for Fiber.new; the block that the fiber is to run is given when it is first switched to. */
-VALUE hd_fiber_body(VALUE self);
+/* The scheduler that runs in a thread, or NULL; and that it runs there from now on, or no more. */
+hd_scheduler *hd_scheduler_in(VALUE thread);
+void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 
-void hd_init_scheduler(void);
-void hd_init_hooks_fiber(void);
-void hd_init_hooks_block(void);
-void hd_init_hooks_io(void);
-void hd_init_hooks_select(void);
-void hd_init_hooks_close(void);
-void hd_init_hooks_timeout(void);
-void hd_init_hooks_process(void);
-void hd_init_hooks_resolve(void);
-void hd_init_name_of(void);
-void hd_init_report(void);
+/* Do threads of this Ractor stay with their native threads? */
+bool hd_threads_are_pinned(void);
 
 #endif

@@ -5,44 +5,23 @@
 #include <string.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hand_over.h"
-#include "park.h"
+#include "strike.h"
 
-static VALUE plain_raise; /* Ruby's own Thread#raise */
 static VALUE cConditionVariable;
-static ID id_scheduler, id_main, id_fiber;
-
-void hd_thread_runs(hd_scheduler *scheduler, bool runs)
-{
-    VALUE thread = scheduler->thread;
-    if (NIL_P(thread) || OBJ_FROZEN(thread)) return;
-    if (runs)
-        rb_ivar_set(thread, id_scheduler, scheduler->self);
-    else if (rb_attr_get(thread, id_scheduler) == scheduler->self)
-        rb_ivar_set(thread, id_scheduler, Qnil);
-}
-
-static hd_scheduler *scheduler_of(VALUE thread)
-{
-    VALUE self = rb_attr_get(thread, id_scheduler);
-    return NIL_P(self) ? NULL : hd_scheduler_get(self);
-}
+static ID id_main, id_fiber;
 
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception)
 {
     return !NIL_P(scheduler->sent) && RTEST(rb_funcall(scheduler->sent, rb_intern("key?"), 1, exception));
 }
 
-void hd_thread_strike(VALUE thread, VALUE exception)
-{
-    rb_funcall(plain_raise, rb_intern("bind_call"), 2, thread, exception);
-}
-
 /* Takes the option cause: from the arguments, which Thread#raise knows since 4.0. */
 static VALUE take_cause(int *argc, VALUE *argv)
 {
     VALUE cause = Qundef;
-    if (RUBY_API_VERSION_CODE < 40000 || !rb_keyword_given_p()) return cause;
+    if (!HD_THREAD_RAISE_TAKES_CAUSE || !rb_keyword_given_p()) return cause;
     VALUE options = rb_hash_dup(argv[*argc - 1]), key = ID2SYM(rb_intern("cause"));
     cause = rb_hash_lookup2(options, key, Qundef);
     rb_hash_delete(options, key);
@@ -61,19 +40,20 @@ static void note_sent(hd_scheduler *scheduler, VALUE exception)
 static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
 {
     enum { ARGUMENTS_MAX = 4 };
-    hd_scheduler *scheduler = scheduler_of(thread);
-    if (!scheduler || argc > ARGUMENTS_MAX) return hd_call_original(thread, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    hd_scheduler *scheduler = hd_scheduler_in(thread);
+    ID kept = HD_KEPT("raise");
+    if (!scheduler || argc > ARGUMENTS_MAX) return rb_funcallv_kw(thread, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE given[ARGUMENTS_MAX + 1] = {Qnil}, sent[2];
     if (argc) memcpy(given, argv, (size_t)argc * sizeof(VALUE));
     int count = argc;
     VALUE cause = take_cause(&count, given);
-    if (argc && !count) return hd_call_original(thread, argc, argv, RB_PASS_CALLED_KEYWORDS); /* ArgumentError */
+    if (argc && !count) return rb_funcallv_kw(thread, kept, argc, argv, RB_PASS_CALLED_KEYWORDS); /* ArgumentError */
     sent[0] = count ? rb_make_exception(count, given) : rb_exc_new(rb_eRuntimeError, NULL, 0);
     note_sent(scheduler, sent[0]);
-    if (RB_UNDEF_P(cause)) return hd_call_original(thread, 1, sent, RB_NO_KEYWORDS);
+    if (RB_UNDEF_P(cause)) return rb_funcallv(thread, kept, 1, sent);
     sent[1] = rb_hash_new();
     rb_hash_aset(sent[1], ID2SYM(rb_intern("cause")), cause);
-    return hd_call_original(thread, 2, sent, RB_PASS_KEYWORDS);
+    return rb_funcallv_kw(thread, kept, 2, sent, RB_PASS_KEYWORDS);
 }
 
 /* In sleep, or in ConditionVariable#wait. */
@@ -86,18 +66,25 @@ static bool sleeps(const hd_wait *wait)
 /* Ends the sleep of the main block, which is the thread's own, so to speak. The tasks sleep on. */
 static void wake_main(VALUE thread)
 {
-    const hd_scheduler *scheduler = scheduler_of(thread);
+    const hd_scheduler *scheduler = hd_scheduler_in(thread);
     VALUE main = scheduler ? rb_attr_get(scheduler->self, id_main) : Qnil;
     VALUE fiber = NIL_P(main) ? Qnil : rb_attr_get(main, id_fiber);
     hd_wait *wait = NIL_P(fiber) ? NULL : hd_wait_of_chain((hd_scheduler *)scheduler, fiber);
-    if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK, Qnil);
+    if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK);
 }
 
-/* In place of Thread#wakeup and #run. */
+/* In place of Thread#wakeup. */
 static VALUE wakeup(VALUE thread)
 {
     wake_main(thread);
-    return hd_call_original(thread, 0, NULL, RB_NO_KEYWORDS);
+    return rb_funcallv(thread, HD_KEPT("wakeup"), 0, NULL);
+}
+
+/* In place of Thread#run. */
+static VALUE run(VALUE thread)
+{
+    wake_main(thread);
+    return rb_funcallv(thread, HD_KEPT("run"), 0, NULL);
 }
 
 /* In place of Thread.stop. Ruby asks no scheduler: all the fibers of the thread would stand still. */
@@ -105,24 +92,21 @@ static VALUE stop(VALUE thread_class)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler) || !hd_scheduler_of_thread() || rb_thread_alone())
-        return hd_call_original(thread_class, 0, NULL, RB_NO_KEYWORDS);
+        return rb_funcallv(thread_class, HD_KEPT("stop"), 0, NULL);
     rb_fiber_scheduler_kernel_sleep(scheduler, Qnil);
     return Qnil;
 }
 
 void hd_init_thread_calls(void)
 {
-    id_scheduler = rb_intern("__heddle_scheduler__");
     id_main = rb_intern("@main");
     id_fiber = rb_intern("@fiber");
-    plain_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
-    rb_gc_register_mark_object(plain_raise);
     cConditionVariable = rb_path2class("Thread::ConditionVariable");
     rb_gc_register_mark_object(cConditionVariable);
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
     VALUE calls = rb_define_module_under(core_ext, "ThreadCalls");
     rb_define_method(calls, "raise", thread_raise, -1);
     rb_define_method(calls, "wakeup", wakeup, 0);
-    rb_define_method(calls, "run", wakeup, 0);
+    rb_define_method(calls, "run", run, 0);
     rb_define_method(rb_define_module_under(core_ext, "ThreadStop"), "stop", stop, 0);
 }

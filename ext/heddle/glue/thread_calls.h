@@ -4,15 +4,7 @@
 
 #include "scheduler.h"
 
-/* The scheduler runs in its thread from now on, or no more. */
-void hd_thread_runs(hd_scheduler *scheduler, bool runs);
-
 /* Was the exception sent to the thread of the scheduler by Thread#raise? */
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception);
-
-/* Thread#raise, for an exception that is meant for one fiber of the thread. */
-void hd_thread_strike(VALUE thread, VALUE exception);
-
-void hd_init_thread_calls(void);
 
 #endif

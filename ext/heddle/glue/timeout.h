@@ -1,30 +1,44 @@
-/* Timeouts around blocks (timeout_after): what the other files need of hook_timeout.c. */
+/* Timeout.timeout in a fiber: the record of one call, on the C stack of the fiber that has made it. No object is made
+ * until its time is over. */
 #ifndef HEDDLE_TIMEOUT_H
 #define HEDDLE_TIMEOUT_H
 
-#include "scheduler.h"
+#include "strike.h"
 
-/* Raises the exception of a timeout that is due in the running chain of fibers, if there is one. */
-void hd_timeouts_raise_expired(hd_scheduler *scheduler);
+typedef struct {
+    hd_strike strike; /* in the queue of the root until it is raised */
+    hd_timer timer;
+    VALUE root;          /* of the chain of fibers that is to raise it */
+    VALUE duration, exception, message; /* exception nil: none was named */
+    VALUE raised;        /* the exception, once it is made */
+    VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike (overdue.h), or nil */
+    bool blocking;       /* of a blocking fiber: calls of the system are struck, too, as by Ruby's own Timeout */
+    bool suspected;      /* it was seen to compute, after so many parks of the scheduler */
+    unsigned parks;
+    unsigned generation; /* the reactor's: a fork in between voids the record */
+} hd_timeout;
 
-/* At the beginning of a hook that may have nothing to wait for: the loop may not have come for long. */
-void hd_timeouts_raise_overdue(hd_scheduler *scheduler);
+static inline hd_timeout *hd_timeout_of(hd_strike *strike)
+{
+    return HD_CONTAINER_OF(strike, hd_timeout, strike);
+}
 
-/* The same where nothing waits: one that is masked until it blocks stays. */
-void hd_timeouts_raise_unmasked(hd_scheduler *scheduler);
+/* Its time begins. */
+void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns);
 
-/* A root has ended: the timeouts that are left of it (of an Enumerator that nobody asks any more) strike nobody. */
-void hd_timeouts_end(hd_scheduler *scheduler, VALUE root);
+/* Its time is over. */
+void hd_timeout_expire(hd_timeout *timeout);
 
-/* The fibers that are in a timeout's block: an Enumerator that nobody asks any more is not to be collected while a
- * timer lies on its stack. */
-void hd_timeouts_mark(const hd_scheduler *scheduler);
+/* It is to strike nobody any more. Was it due? */
+bool hd_timeout_forget(hd_timeout *timeout);
+
+/* The exception that it raises. May call Ruby code. */
+VALUE hd_timeout_exception(const hd_timeout *timeout);
+
+/* May it strike this fiber of its chain? */
+hd_mask hd_timeout_mask(const hd_timeout *timeout, VALUE fiber);
 
 /* [root fiber, deadline in ns] of each that is not due yet. */
 VALUE hd_timeouts_set(const hd_scheduler *scheduler);
-
-/* From another thread with the GVL: raises the exception of an overdue timeout in the thread of the scheduler if its
- * fibers compute without ever waiting. Returns when to look again, or HD_NO_DEADLINE. */
-int64_t hd_timeouts_strike(hd_scheduler *scheduler, int64_t now_ns);
 
 #endif

@@ -15,10 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../core/backend.h"
 #include "../core/clock.h"
+#include "../core/interest.h"
 #include "backends.h"
-#include "inherited.h"
+#include "fork.h"
 #include "wakeup.h"
 
 enum { EVENTS_PER_POLL = 256, INITIAL_FDS = 64 };
@@ -30,20 +30,19 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &
 typedef struct {
     hd_list interests; /* those that wait on this number, in order of arrival */
     uint32_t generation;
-    uint16_t events; /* what the registration asks for: the union of its interests, or more */
-    bool known;      /* the kernel had a registration when we last looked */
-    bool edge;       /* it answers to changes, and goes on after the first (else: one-shot) */
+    uint16_t events;  /* what the registration asks for: the union of its interests, or more */
+    bool registered;  /* the kernel had a registration when we last looked */
+    bool edge;        /* it answers to changes, and goes on after the first (else: one-shot) */
 } fd_entry;
 
-typedef struct {
-    hd_inherited inherited;
-    int fd, wake_fd;
+struct hd_backend {
+    hd_private_fd epoll_fd, wake_fd;
     int found; /* events that the last poll stored */
     bool no_pwait2;
     fd_entry *fds;
     int fds_count;
     struct epoll_event events[EVENTS_PER_POLL];
-} epoll_backend;
+};
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX;
 
@@ -59,40 +58,36 @@ static int epoll_probe(char *reason, int reason_size)
     return 0;
 }
 
-static void epoll_close(void *pointer, bool in_child)
+static void epoll_close(hd_backend *backend)
 {
-    epoll_backend *backend = pointer;
-    hd_inherited_remove(&backend->inherited);
-    (void)in_child; /* closing our descriptors leaves the parent's set alone; epoll_ctl would not */
-    if (backend->wake_fd >= 0) close(backend->wake_fd);
-    if (backend->fd >= 0) close(backend->fd);
+    hd_private_fd_close(&backend->wake_fd);
+    hd_private_fd_close(&backend->epoll_fd);
     free(backend->fds);
     free(backend);
 }
 
-static int epoll_open(void **result, bool pinned)
+static int epoll_open(hd_backend **result, bool pinned)
 {
     (void)pinned;
-    epoll_backend *backend = calloc(1, sizeof(*backend));
+    hd_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
-    backend->wake_fd = -1;
-    backend->fd = epoll_create1(EPOLL_CLOEXEC);
-    int error = backend->fd < 0 ? -errno : 0;
-    if (!error) error = backend->wake_fd = hd_wakeup_open();
-    if (error >= 0) {
-        struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
-        error = epoll_ctl(backend->fd, EPOLL_CTL_ADD, backend->wake_fd, &event) < 0 ? -errno : 0;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = fd < 0 ? -errno : 0;
+    if (!error) {
+        hd_private_fd_own(&backend->epoll_fd, fd);
+        error = hd_wakeup_open(&backend->wake_fd);
     }
-    if (error < 0) {
-        epoll_close(backend, false);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
+    if (!error && epoll_ctl(fd, EPOLL_CTL_ADD, backend->wake_fd.number, &event) < 0) error = -errno;
+    if (error) {
+        epoll_close(backend);
         return error;
     }
-    hd_inherited_add(&backend->inherited, &backend->fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }
 
-static int reserve(epoll_backend *backend, int fd)
+static int reserve(hd_backend *backend, int fd)
 {
     if (fd < backend->fds_count) return 0;
     int count = backend->fds_count ? backend->fds_count : INITIAL_FDS;
@@ -100,7 +95,7 @@ static int reserve(epoll_backend *backend, int fd)
     fd_entry *fds = malloc(count * sizeof(*fds));
     if (!fds) return -ENOMEM;
     for (int i = 0; i < count; i++) {
-        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.known = false};
+        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.registered = false};
         hd_list_init(&fds[i].interests);
         hd_node *node;
         while (i < backend->fds_count && (node = hd_list_first(&backend->fds[i].interests))) {
@@ -114,19 +109,19 @@ static int reserve(epoll_backend *backend, int fd)
     return 0;
 }
 
-static int control(epoll_backend *backend, fd_entry *entry, int fd, struct epoll_event *event)
+static int control(hd_backend *backend, fd_entry *entry, int fd, struct epoll_event *event)
 {
-    if (entry->known && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
-    if (entry->known && errno != ENOENT) return -errno;
-    entry->known = true;
-    if (epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, event) == 0) return 0;
-    if (errno == EEXIST && epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (entry->registered && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (entry->registered && errno != ENOENT) return -errno;
+    entry->registered = true;
+    if (epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_ADD, fd, event) == 0) return 0;
+    if (errno == EEXIST && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
     int error = -errno;
-    entry->known = false;
+    entry->registered = false;
     return error;
 }
 
-static int arm_for(epoll_backend *backend, int fd, uint16_t events, bool edge)
+static int arm_for(hd_backend *backend, int fd, uint16_t events, bool edge)
 {
     fd_entry *entry = &backend->fds[fd];
     struct epoll_event event = {.events = (uint32_t)events | (edge ? EPOLLET : EPOLLONESHOT),
@@ -140,7 +135,7 @@ static int arm_for(epoll_backend *backend, int fd, uint16_t events, bool edge)
 }
 
 /* Arms the descriptor for the union of its interests. */
-static int arm_for_all(epoll_backend *backend, int fd, bool edge)
+static int arm_for_all(hd_backend *backend, int fd, bool edge)
 {
     hd_list *interests = &backend->fds[fd].interests;
     uint16_t events = 0;
@@ -150,16 +145,15 @@ static int arm_for_all(epoll_backend *backend, int fd, bool edge)
 }
 
 /* Nobody waits any more. */
-static void end_edge(epoll_backend *backend, int fd)
+static void end_edge(hd_backend *backend, int fd)
 {
     fd_entry *entry = &backend->fds[fd];
-    epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd, NULL);
-    entry->known = entry->edge = false;
+    epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_DEL, fd, NULL);
+    entry->registered = entry->edge = false;
 }
 
-static int epoll_arm(void *pointer, hd_interest *interest)
+static int epoll_arm(hd_backend *backend, hd_interest *interest)
 {
-    epoll_backend *backend = pointer;
     if (interest->fd < 0) return -EBADF;
     int error = reserve(backend, interest->fd);
     if (error) return error;
@@ -174,25 +168,24 @@ static int epoll_arm(void *pointer, hd_interest *interest)
 }
 
 /* A one-shot registration stays armed: at most one event arrives that nobody waits for, and that ends it. */
-static void epoll_disarm(void *pointer, hd_interest *interest)
+static void epoll_disarm(hd_backend *backend, hd_interest *interest)
 {
-    epoll_backend *backend = pointer;
     const fd_entry *entry = &backend->fds[interest->fd];
     hd_node_remove(&interest->fd_node);
     if (entry->edge && hd_list_empty(&entry->interests)) end_edge(backend, interest->fd);
 }
 
-static void epoll_flush(void *pointer)
+static void epoll_release_files(hd_backend *backend)
 {
-    (void)pointer; /* epoll holds no reference to a file */
+    (void)backend; /* epoll holds no reference to a file */
 }
 
-static int wait_events(epoll_backend *backend, int64_t timeout_ns)
+static int wait_events(hd_backend *backend, int64_t timeout_ns)
 {
 #ifdef SYS_epoll_pwait2
     if (!backend->no_pwait2 && timeout_ns != 0) { /* Linux 5.11; nanoseconds, so no rounding */
         struct timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};
-        int found = (int)syscall(SYS_epoll_pwait2, backend->fd, backend->events, EVENTS_PER_POLL,
+        int found = (int)syscall(SYS_epoll_pwait2, backend->epoll_fd.number, backend->events, EVENTS_PER_POLL,
                                  timeout_ns == HD_NO_DEADLINE ? NULL : &timeout, NULL, (size_t)0);
         if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return found;
         backend->no_pwait2 = true;
@@ -203,17 +196,16 @@ static int wait_events(epoll_backend *backend, int64_t timeout_ns)
         int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
         timeout_ms = rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
     }
-    return epoll_wait(backend->fd, backend->events, EVENTS_PER_POLL, timeout_ms);
+    return epoll_wait(backend->epoll_fd.number, backend->events, EVENTS_PER_POLL, timeout_ms);
 }
 
-static void epoll_poll_nogvl(void *pointer, int64_t timeout_ns)
+static void epoll_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
 {
-    epoll_backend *backend = pointer;
     int found = wait_events(backend, timeout_ns);
     backend->found = found < 0 ? 0 : found; /* EINTR: the caller looks for interrupts and comes again */
 }
 
-static void deliver(epoll_backend *backend, int fd, short revents)
+static void deliver(hd_backend *backend, int fd, short revents)
 {
     fd_entry *entry = &backend->fds[fd];
     hd_node *node = hd_list_first(&entry->interests);
@@ -235,9 +227,8 @@ static void deliver(epoll_backend *backend, int fd, short revents)
     }
 }
 
-static void epoll_reap(void *pointer)
+static void epoll_reap(hd_backend *backend)
 {
-    epoll_backend *backend = pointer;
     int found = backend->found;
     backend->found = 0;
     for (int i = 0; i < found; i++) {
@@ -249,9 +240,9 @@ static void epoll_reap(void *pointer)
     }
 }
 
-static void epoll_wake(void *pointer)
+static void epoll_wake(hd_backend *backend)
 {
-    hd_wakeup_signal(((epoll_backend *)pointer)->wake_fd);
+    hd_wakeup_signal(&backend->wake_fd);
 }
 
 const hd_backend_ops hd_backend_epoll = {
@@ -261,7 +252,7 @@ const hd_backend_ops hd_backend_epoll = {
     .close = epoll_close,
     .arm = epoll_arm,
     .disarm = epoll_disarm,
-    .flush = epoll_flush,
+    .release_files = epoll_release_files,
     .poll_nogvl = epoll_poll_nogvl,
     .reap = epoll_reap,
     .wake = epoll_wake,

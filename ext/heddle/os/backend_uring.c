@@ -3,22 +3,20 @@
  *
  * A request carries a token (slot and generation), never a record's address: an interest that was disarmed has
  * freed its slot, and whatever the kernel still says about it is recognised by its generation and dropped. A
- * poll request holds a reference to its file until it is removed: see uring_flush. */
+ * poll request holds a reference to its file until it is removed: see uring_release_files. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/backend.h"
 #include "../core/clock.h"
+#include "../core/interest.h"
 #include "backends.h"
-#include "inherited.h"
 #include "uring_ring.h"
 #include "wakeup.h"
-#include <unistd.h>
 
-enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, FLUSH_ROUNDS_MAX = 64 };
+enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64 };
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
 static const uint32_t NO_SLOT = UINT32_MAX;
@@ -29,15 +27,14 @@ typedef struct {
     uint32_t next_free;
 } uring_slot;
 
-typedef struct {
+struct hd_backend {
     uring_ring ring;
-    hd_inherited inherited;
-    int wake_fd;
+    hd_private_fd wake_fd;
     bool wake_armed;
-    bool removals; /* poll requests were removed since the last flush */
+    bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
-} uring_backend;
+};
 
 static const char *reason_for(int error)
 {
@@ -58,21 +55,19 @@ static int uring_probe(char *reason, int reason_size)
     if (error)
         snprintf(reason, reason_size, "io_uring_setup: %s", reason_for(error));
     else
-        uring_ring_close(&ring, false);
+        uring_ring_close(&ring);
     return error;
 }
 
-static void uring_close(void *pointer, bool in_child)
+static void uring_close(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
-    hd_inherited_remove(&backend->inherited);
-    uring_ring_close(&backend->ring, in_child);
-    if (backend->wake_fd >= 0) close(backend->wake_fd);
+    uring_ring_close(&backend->ring);
+    hd_private_fd_close(&backend->wake_fd);
     free(backend->slots);
     free(backend);
 }
 
-static int grow_slots(uring_backend *backend)
+static int grow_slots(hd_backend *backend)
 {
     uint32_t count = backend->slots_count ? backend->slots_count * 2 : INITIAL_SLOTS;
     uring_slot *slots = realloc(backend->slots, count * sizeof(*slots));
@@ -85,24 +80,22 @@ static int grow_slots(uring_backend *backend)
     return 0;
 }
 
-static int uring_open(void **result, bool pinned)
+static int uring_open(hd_backend **result, bool pinned)
 {
-    uring_backend *backend = calloc(1, sizeof(*backend));
+    hd_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
     backend->free_slot = NO_SLOT;
-    backend->wake_fd = -1;
     int error = uring_ring_open(&backend->ring, RING_ENTRIES, pinned);
-    if (!error) error = backend->wake_fd = hd_wakeup_open();
-    if (error < 0) {
-        uring_close(backend, false);
+    if (!error) error = hd_wakeup_open(&backend->wake_fd);
+    if (error) {
+        uring_close(backend);
         return error;
     }
-    hd_inherited_add(&backend->inherited, &backend->ring.fd, &backend->wake_fd);
     *result = backend;
     return 0;
 }
 
-static uint32_t take_slot(uring_backend *backend)
+static uint32_t acquire_slot(hd_backend *backend)
 {
     if (backend->free_slot == NO_SLOT && grow_slots(backend) < 0) return NO_SLOT;
     uint32_t index = backend->free_slot;
@@ -112,7 +105,7 @@ static uint32_t take_slot(uring_backend *backend)
     return index;
 }
 
-static void give_slot(uring_backend *backend, uint32_t index)
+static void release_slot(hd_backend *backend, uint32_t index)
 {
     uring_slot *slot = &backend->slots[index];
     HD_ASSERT(slot->generation & 1);
@@ -122,7 +115,7 @@ static void give_slot(uring_backend *backend, uint32_t index)
     backend->free_slot = index;
 }
 
-static bool prepare_poll(uring_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
+static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
 {
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
     if (!sqe) return false;
@@ -145,15 +138,14 @@ static unsigned wake_events(short events)
     return (uint16_t)events | (events & POLLPRI ? POLLRDBAND : 0);
 }
 
-static int uring_arm(void *pointer, hd_interest *interest)
+static int uring_arm(hd_backend *backend, hd_interest *interest)
 {
-    uring_backend *backend = pointer;
     if (interest->fd < 0) return -EBADF;
-    uint32_t index = take_slot(backend);
+    uint32_t index = acquire_slot(backend);
     if (index == NO_SLOT) return -ENOMEM;
     uint64_t token = (uint64_t)backend->slots[index].generation << 32 | index;
     if (!prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) {
-        give_slot(backend, index);
+        release_slot(backend, index);
         return -EAGAIN;
     }
     backend->slots[index].interest = interest;
@@ -163,7 +155,7 @@ static int uring_arm(void *pointer, hd_interest *interest)
 
 /* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
  * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
-static void remove_poll(uring_backend *backend, uint64_t token)
+static void remove_poll(hd_backend *backend, uint64_t token)
 {
     backend->removals = true;
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
@@ -174,40 +166,38 @@ static void remove_poll(uring_backend *backend, uint64_t token)
     sqe->user_data = NO_TOKEN;
 }
 
-static void uring_disarm(void *pointer, hd_interest *interest)
+static void uring_disarm(hd_backend *backend, hd_interest *interest)
 {
-    give_slot(pointer, (uint32_t)interest->token);
-    remove_poll(pointer, interest->token);
+    release_slot(backend, (uint32_t)interest->token);
+    remove_poll(backend, interest->token);
 }
 
 /* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
  * many, without waiting, and come again. Completions that do not fit are reaped first by the caller's next turn. */
-static void run_task_work(uring_ring *ring)
+static void finish_task_work(uring_ring *ring)
 {
-    for (int rounds = 0; rounds < FLUSH_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
+    for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
         uring_ring_enter(ring, RING_ENTRIES * 2, 0);
 }
 
 /* The first enter submits the removals; the removed requests drop their files in task work. Without a removal
  * there is nothing to let go of. */
-static void uring_flush(void *pointer)
+static void uring_release_files(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
     if (!backend->removals) return;
     backend->removals = 0;
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
-    run_task_work(&backend->ring);
+    finish_task_work(&backend->ring);
 }
 
-static void arm_wake(uring_backend *backend)
+static void arm_wake(hd_backend *backend)
 {
     if (backend->wake_armed) return;
-    backend->wake_armed = prepare_poll(backend, backend->wake_fd, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
+    backend->wake_armed = prepare_poll(backend, backend->wake_fd.number, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
 }
 
-static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
+static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
 {
-    uring_backend *backend = pointer;
     uring_ring *ring = &backend->ring;
     if (timeout_ns != 0) arm_wake(backend);
     if (uring_ring_peek(ring) || !backend->wake_armed) timeout_ns = 0; /* never sleep deaf to a wake */
@@ -215,16 +205,16 @@ static void uring_poll_nogvl(void *pointer, int64_t timeout_ns)
         uring_ring_enter(ring, 1, timeout_ns);
     else if (uring_ring_unsubmitted(ring))
         uring_ring_enter(ring, 0, 0);
-    run_task_work(ring);
+    finish_task_work(ring);
 }
 
-static void complete(uring_backend *backend, uint64_t token, int result, unsigned flags)
+static void complete(hd_backend *backend, uint64_t token, int result, unsigned flags)
 {
     if (token == NO_TOKEN) return;
     if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
         if (flags & IORING_CQE_F_MORE) return;
         backend->wake_armed = false;
-        hd_wakeup_clear(backend->wake_fd);
+        hd_wakeup_clear(&backend->wake_fd);
         return;
     }
     uint32_t index = (uint32_t)token;
@@ -246,14 +236,13 @@ static void complete(uring_backend *backend, uint64_t token, int result, unsigne
         if (more || prepare_poll(backend, interest->fd, events, IORING_POLL_ADD_MULTI, token)) return;
         revents = POLLERR; /* the ring is full: let the operation find out */
     }
-    give_slot(backend, index);
+    release_slot(backend, index);
     if (more) remove_poll(backend, token);
     hd_interest_deliver(interest, revents);
 }
 
-static void uring_reap(void *pointer)
+static void uring_reap(hd_backend *backend)
 {
-    uring_backend *backend = pointer;
     struct io_uring_cqe *cqe;
     while ((cqe = uring_ring_peek(&backend->ring))) {
         uint64_t token = cqe->user_data;
@@ -264,9 +253,9 @@ static void uring_reap(void *pointer)
     }
 }
 
-static void uring_wake(void *pointer)
+static void uring_wake(hd_backend *backend)
 {
-    hd_wakeup_signal(((uring_backend *)pointer)->wake_fd);
+    hd_wakeup_signal(&backend->wake_fd);
 }
 
 const hd_backend_ops hd_backend_uring = {
@@ -276,7 +265,7 @@ const hd_backend_ops hd_backend_uring = {
     .close = uring_close,
     .arm = uring_arm,
     .disarm = uring_disarm,
-    .flush = uring_flush,
+    .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,
     .wake = uring_wake,

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fork.h"
+
 enum { LONGEST_FILE = 64 * 1024 }; /* to search a long list takes as much time as a worker */
 
 /* What is written in a file, read again when that has changed. */
@@ -22,7 +24,7 @@ typedef struct {
     struct stat status;
 } text_file;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the files */
+static hd_fork_guard files_guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static text_file hosts = {.path = "/etc/hosts"}, name_services = {.path = "/etc/nsswitch.conf"};
 
 static bool unchanged(const struct stat *one, const struct stat *two)
@@ -125,12 +127,13 @@ bool hd_hosts_text_answers(const char *name_services, const char *hosts, const c
 
 /* -- who answers ---------------------------------------------------------------------------------------------- */
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static bool resolver_is_of_libc;
 
 /* Who preloads a getaddrinfo of his own may wait in it. (dladdr takes longer than a lookup.) */
-static void look_for_resolver(void)
+static void prepare(void)
 {
+    hd_fork_register(&files_guard);
     Dl_info resolver, libc;
     resolver_is_of_libc = dladdr((void *)(size_t)getaddrinfo, &resolver) &&
                           dladdr((void *)(size_t)getservbyname, &libc) && resolver.dli_fbase == libc.dli_fbase;
@@ -142,13 +145,12 @@ static bool name_service_cache_runs(void)
     return access("/var/run/nscd/socket", F_OK) == 0;
 }
 
-
 bool hd_hosts_file_answers(const char *host, int family)
 {
-    pthread_once(&looked, look_for_resolver);
+    pthread_once(&prepared, prepare);
     if (!host || !resolver_is_of_libc || name_service_cache_runs()) return false;
-    if (pthread_mutex_trylock(&lock) != 0) return false; /* (it may stay locked in the child of a fork) */
+    pthread_mutex_lock(&files_guard.lock);
     bool answer = hd_hosts_text_answers(text_of(&name_services), text_of(&hosts), host, family);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&files_guard.lock);
     return answer;
 }

@@ -71,22 +71,22 @@ static void *map(int fd, size_t size, off_t offset)
 int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned)
 {
     struct io_uring_params params;
-    *ring = (uring_ring){.fd = setup_best(entries, pinned, &params)};
-    if (ring->fd < 0) return ring->fd;
-    ring->setup_flags = params.flags;
-    ring->features = params.features;
+    int fd = setup_best(entries, pinned, &params);
+    *ring = (uring_ring){.fork_generation = hd_fork_generation};
+    if (fd < 0) return fd;
+    hd_private_fd_own(&ring->fd, fd);
     if ((params.features & NEEDED_FEATURES) != NEEDED_FEATURES) {
-        uring_ring_close(ring, false);
+        uring_ring_close(ring);
         return -EOPNOTSUPP;
     }
     size_t sq_size = params.sq_off.array + params.sq_entries * sizeof(unsigned);
     size_t cq_size = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
     ring->ring_size = sq_size > cq_size ? sq_size : cq_size;
     ring->sqe_size = params.sq_entries * sizeof(struct io_uring_sqe);
-    ring->ring_memory = map(ring->fd, ring->ring_size, IORING_OFF_SQ_RING);
-    if (ring->ring_memory) ring->sqe_memory = map(ring->fd, ring->sqe_size, IORING_OFF_SQES);
+    ring->ring_memory = map(fd, ring->ring_size, IORING_OFF_SQ_RING);
+    if (ring->ring_memory) ring->sqe_memory = map(fd, ring->sqe_size, IORING_OFF_SQES);
     if (!ring->sqe_memory) {
-        uring_ring_close(ring, false);
+        uring_ring_close(ring);
         return -ENOMEM;
     }
     char *base = ring->ring_memory;
@@ -105,15 +105,14 @@ int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned)
     return 0;
 }
 
-void uring_ring_close(uring_ring *ring, bool in_child)
+void uring_ring_close(uring_ring *ring)
 {
-    if (!in_child) {
+    if (!hd_forked_since(ring->fork_generation)) { /* (a child has no such mapping: MADV_DONTFORK) */
         if (ring->sqe_memory) munmap(ring->sqe_memory, ring->sqe_size);
         if (ring->ring_memory) munmap(ring->ring_memory, ring->ring_size);
     }
     ring->sqe_memory = ring->ring_memory = NULL;
-    if (ring->fd >= 0) close(ring->fd);
-    ring->fd = -1;
+    hd_private_fd_close(&ring->fd);
 }
 
 static bool full(const uring_ring *ring)
@@ -137,7 +136,7 @@ int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns
     struct io_uring_getevents_arg argument = {0};
     if (timeout_ns != HD_NO_DEADLINE) argument.ts = (uint64_t)(uintptr_t)&timeout;
     __atomic_store_n(ring->sq_tail, ring->sq_local_tail, __ATOMIC_RELEASE);
-    int submitted = (int)syscall(SYS_io_uring_enter, ring->fd, uring_ring_unsubmitted(ring), min_complete,
+    int submitted = (int)syscall(SYS_io_uring_enter, ring->fd.number, uring_ring_unsubmitted(ring), min_complete,
                                  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument, sizeof(argument));
     int error = submitted < 0 ? -errno : 0;
     ring->sq_submitted = __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE);

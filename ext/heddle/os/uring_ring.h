@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fork.h"
+
 typedef struct {
-    int fd;
-    unsigned setup_flags, features;
+    hd_private_fd fd;
+    unsigned fork_generation;
     unsigned *sq_head, *sq_tail, *sq_flags, *cq_head, *cq_tail;
     unsigned sq_mask, sq_entries, cq_mask;
     unsigned sq_local_tail; /* prepared up to here */
@@ -24,8 +26,8 @@ typedef struct {
  * Where a feature that Heddle needs is missing: -EOPNOTSUPP. */
 int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned);
 
-/* in_child: the mappings are not there (MADV_DONTFORK); only the descriptor is closed. */
-void uring_ring_close(uring_ring *ring, bool in_child);
+/* In the child of a fork it does nothing to the parent's ring. */
+void uring_ring_close(uring_ring *ring);
 
 /* A zeroed entry. When the queue is full, what is in it is submitted first. NULL only if the kernel refuses. */
 struct io_uring_sqe *uring_ring_sqe(uring_ring *ring);

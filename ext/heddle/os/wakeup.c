@@ -6,25 +6,27 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-int hd_wakeup_open(void)
+int hd_wakeup_open(hd_private_fd *fd)
 {
-    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    int number = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (number < 0) return -errno;
+    hd_private_fd_own(fd, number);
+    return 0;
 }
 
-void hd_wakeup_signal(int fd)
+void hd_wakeup_signal(const hd_private_fd *fd)
 {
     int saved = errno;
     uint64_t one = 1;
     ssize_t written;
     do {
-        written = write(fd, &one, sizeof(one));
+        written = write(fd->number, &one, sizeof(one));
     } while (written < 0 && errno == EINTR); /* EAGAIN: the counter is full, so it is signalled already */
     errno = saved;
 }
 
-void hd_wakeup_clear(int fd)
+void hd_wakeup_clear(const hd_private_fd *fd)
 {
     uint64_t count;
-    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) continue;
+    while (read(fd->number, &count, sizeof(count)) < 0 && errno == EINTR) continue;
 }

@@ -2,11 +2,13 @@
 #ifndef HEDDLE_WAKEUP_H
 #define HEDDLE_WAKEUP_H
 
-/* The descriptor (non-blocking, close-on-exec) or -errno. */
-int hd_wakeup_open(void);
+#include "fork.h"
+
+/* Non-blocking and close-on-exec. 0 or -errno. */
+int hd_wakeup_open(hd_private_fd *fd);
 
 /* Async-signal-safe; errno is preserved. */
-void hd_wakeup_signal(int fd);
-void hd_wakeup_clear(int fd);
+void hd_wakeup_signal(const hd_private_fd *fd);
+void hd_wakeup_clear(const hd_private_fd *fd);
 
 #endif

@@ -15,27 +15,16 @@ typedef struct {
     int queued, threads, idle, limit;
     bool starting; /* a thread is about to begin */
     pthread_cond_t work_came;
-} pool;
+} worker_pool;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pool pools[HD_POOLS] = {
+static worker_pool pools[HD_POOLS] = {
     [HD_POOL_FILES] = {.limit = HD_WORKERS_MAX},
     [HD_POOL_LOOKUPS] = {.limit = HD_LOOKUP_WORKERS_MAX},
     [HD_POOL_IPV4_LOOKUPS] = {.limit = HD_FAMILY_WORKERS_MAX},
     [HD_POOL_IPV6_LOOKUPS] = {.limit = HD_FAMILY_WORKERS_MAX},
 };
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
+/* (The child of a fork has no workers, and the jobs in the queues are the parent's.) */
 static void make_pools(void)
 {
     pthread_condattr_t attributes;
@@ -51,17 +40,13 @@ static void make_pools(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* The child has no workers, and the jobs in the queue are the parent's. */
-static void after_fork_in_child(void)
-{
-    pthread_mutex_init(&lock, NULL);
-    make_pools();
-}
+static hd_fork_guard pools_guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .reset = make_pools};
+static pthread_mutex_t *const lock = &pools_guard.lock;
 
-static void prepare(void)
+__attribute__((constructor)) static void prepare(void)
 {
     make_pools();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    hd_fork_register(&pools_guard);
 }
 
 void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
@@ -72,7 +57,7 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
     inbox->closed = false;
 }
 
-/* (hd_worker_finished has no lock.) */
+/* (hd_job_finished has no lock.) */
 static void set_state(hd_job *job, hd_job_state state)
 {
     __atomic_store_n(&job->state, state, __ATOMIC_RELEASE);
@@ -81,14 +66,15 @@ static void set_state(hd_job *job, hd_job_state state)
 static void deliver(hd_job *job)
 {
     hd_inbox *inbox = job->inbox;
-    bool watched = job->wait && !inbox->closed;
+    bool awaited = job->wait && !inbox->closed;
     set_state(job, HD_JOB_FINISHED);
-    if (!watched) return; /* (it may be gone by now: see hd_worker_release) */
+    if (!awaited) return; /* (it may be gone by now: see hd_job_release) */
     hd_list_push_back(&inbox->finished, &job->node);
     __atomic_add_fetch(&inbox->pending, 1, __ATOMIC_RELEASE);
     inbox->reactor->ops->wake(inbox->reactor->backend);
 }
 
+/* Gives the result to all who want it. Lets go of the lock while it frees a job that nobody wants. */
 static void finish(hd_job *job)
 {
     hd_node *node;
@@ -96,17 +82,20 @@ static void finish(hd_job *job)
     while ((node = hd_list_first(&job->followers))) {
         hd_job *follower = HD_CONTAINER_OF(node, hd_job, node);
         hd_node_remove(node);
-        follower->share(follower, job);
+        follower->type->copy_result(follower, job);
         deliver(follower);
     }
-    if (job->state == HD_JOB_ABANDONED)
-        job->free(job);
-    else
+    if (job->state != HD_JOB_ABANDONED) {
         deliver(job);
+        return;
+    }
+    pthread_mutex_unlock(lock);
+    job->type->free(job);
+    pthread_mutex_lock(lock);
 }
 
 /* False when there was nothing to do for long: the worker ends. */
-static bool await_work(pool *own)
+static bool await_work(worker_pool *own)
 {
     struct timespec until;
     int64_t until_ns = hd_clock_now() + HD_WORKER_IDLE_SECONDS * HD_NS_PER_SECOND;
@@ -115,7 +104,7 @@ static bool await_work(pool *own)
     own->idle++;
     int error = 0;
     while (hd_list_empty(&own->queue) && error == 0)
-        error = pthread_cond_timedwait(&own->work_came, &lock, &until);
+        error = pthread_cond_timedwait(&own->work_came, lock, &until);
     own->idle--;
     return !hd_list_empty(&own->queue);
 }
@@ -139,14 +128,14 @@ static int create_thread(pthread_t *thread, int detached, size_t stack_size, voi
 }
 
 /* Lets go of the lock for a while. */
-static int start_thread(pool *own)
+static int start_thread(worker_pool *own)
 {
     own->starting = true;
     own->threads++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
     pthread_t thread;
     int error = create_thread(&thread, PTHREAD_CREATE_DETACHED, 256 * 1024, worker_main, own);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(lock);
     if (error) {
         own->starting = false;
         own->threads--;
@@ -172,31 +161,30 @@ bool hd_thread_can_start(void)
     return true;
 }
 
-static bool too_few(const pool *own)
+static bool too_few(const worker_pool *own)
 {
     return own->idle < own->queued && own->threads < own->limit && !own->starting;
 }
 
 static void *worker_main(void *pointer)
 {
-    pool *own = pointer;
-    pthread_mutex_lock(&lock);
+    worker_pool *own = pointer;
+    pthread_mutex_lock(lock);
     own->starting = false;
     while (!hd_list_empty(&own->queue) || await_work(own)) {
         hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
         hd_node_remove(&job->node);
         own->queued--;
-        set_state(job, HD_JOB_RUNNING);
         job->started_ns = hd_clock_now();
         hd_list_push_front(&own->running, &job->node);
         if (too_few(own)) start_thread(own); /* (so that whoever submits many waits for one start only) */
-        pthread_mutex_unlock(&lock);
-        job->run(job);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(lock);
+        job->type->run(job);
+        pthread_mutex_lock(lock);
         finish(job);
     }
     own->threads--;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
     return NULL;
 }
 
@@ -204,14 +192,14 @@ static hd_job *same_in(const hd_list *list, const hd_job *job)
 {
     for (hd_node *node = hd_list_first(list); node; node = hd_list_after(list, node)) {
         hd_job *other = HD_CONTAINER_OF(node, hd_job, node);
-        if (other->same == job->same && job->same(job, other)) return other;
+        if (other->type == job->type && job->type->same(job, other)) return other;
     }
     return NULL;
 }
 
 /* The job whose result this one may have: not one that was begun long ago, for things may have changed since. (The
  * latest is first among the running.) */
-static hd_job *find_same(const pool *own, const hd_job *job)
+static hd_job *find_same(const worker_pool *own, const hd_job *job)
 {
     hd_job *other = same_in(&own->queue, job);
     if (other) return other;
@@ -221,122 +209,102 @@ static hd_job *find_same(const pool *own, const hd_job *job)
 }
 
 /* When no worker can be started, those that there are still do the work. */
-static int enqueue(pool *own, hd_job *job)
+static int enqueue(worker_pool *own, hd_job *job)
 {
-    set_state(job, HD_JOB_QUEUED);
+    set_state(job, HD_JOB_SUBMITTED);
     hd_list_push_back(&own->queue, &job->node);
     own->queued++;
     int error = too_few(own) ? start_thread(own) : 0;
-    if (!error || own->threads > 0 || job->state != HD_JOB_QUEUED) return 0;
+    if (!error || own->threads > 0 || job->started_ns) return 0;
     hd_node_remove(&job->node);
     own->queued--;
     set_state(job, HD_JOB_NEW);
     return error;
 }
 
-int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
+void hd_job_init(hd_job *job, const hd_job_type *type, hd_pool pool)
+{
+    *job = (hd_job){.type = type, .pool = pool, .fork_generation = hd_fork_generation};
+    hd_list_init(&job->followers);
+}
+
+int hd_job_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
 {
     int error = 0;
-    pthread_once(&prepared, prepare);
-    pthread_mutex_lock(&lock);
-    hd_node_init(&job->node);
-    hd_list_init(&job->followers);
+    pthread_mutex_lock(lock);
     job->inbox = inbox;
     job->wait = wait;
-    job->watched = wait;
-    hd_job *other = job->same ? find_same(&pools[job->pool], job) : NULL;
+    job->had_wait = wait;
+    hd_job *other = job->type->same ? find_same(&pools[job->pool], job) : NULL;
     if (other) {
         set_state(job, HD_JOB_FOLLOWING);
+        job->followed = other;
         hd_list_push_back(&other->followers, &job->node);
     } else {
         error = enqueue(&pools[job->pool], job);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
     /* (Not before: the worker would wake only to wait for the lock.) */
     if (!other && !error) pthread_cond_signal(&pools[job->pool].work_came);
     return error;
 }
 
-void hd_worker_run_here(hd_job *job)
+void hd_job_run_inline(hd_job *job)
 {
-    hd_node_init(&job->node);
-    hd_list_init(&job->followers);
-    job->run(job);
+    job->type->run(job);
     set_state(job, HD_JOB_FINISHED);
 }
 
-void hd_worker_watch(hd_job *job, hd_wait *wait)
+void hd_job_set_wait(hd_job *job, hd_wait *wait)
 {
-    if (wait) job->watched = true;
-    pthread_mutex_lock(&lock);
+    if (hd_forked_since(job->fork_generation)) return;
+    if (wait) job->had_wait = true;
+    pthread_mutex_lock(lock);
     job->wait = wait;
     bool over = job->state == HD_JOB_FINISHED && !hd_node_linked(&job->node);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
     if (over && wait) hd_wait_settle(wait, HD_WOKEN_BY_EVENT);
 }
 
-bool hd_worker_finished(hd_job *job)
+bool hd_job_finished(hd_job *job)
 {
-    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED;
+    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED || hd_forked_since(job->fork_generation);
 }
 
-/* Takes a job out of the queue; the first of its followers gets the place, and the others. */
-static void withdraw(hd_job *job)
+/* Takes a job off the list that it is in. False: it stays, for a worker runs it, or others want its result. */
+static bool withdraw(hd_job *job)
 {
-    hd_node *next = job->node.next, *node = hd_list_first(&job->followers);
-    hd_node_remove(&job->node);
-    if (!node) {
-        pools[job->pool].queued--;
-        return;
-    }
-    hd_job *heir = HD_CONTAINER_OF(node, hd_job, node);
-    hd_node_remove(node);
-    hd_node_insert(node, next);
-    set_state(heir, HD_JOB_QUEUED);
-    while ((node = hd_list_first(&job->followers))) {
-        hd_node_remove(node);
-        hd_list_push_back(&heir->followers, node);
-    }
-}
-
-void hd_worker_release(hd_job *job)
-{
-    bool free_now = true;
-    /* Nobody else knows it any more. (Its worker holds the lock still, most likely.) */
-    if (!job->watched && hd_worker_finished(job)) {
-        job->free(job);
-        return;
-    }
-    pthread_mutex_lock(&lock);
-    switch (job->state) {
-    case HD_JOB_QUEUED:
-        withdraw(job);
-        break;
-    case HD_JOB_FOLLOWING:
-        hd_node_remove(&job->node);
-        break;
-    case HD_JOB_RUNNING:
+    bool submitted = job->state == HD_JOB_SUBMITTED || job->state == HD_JOB_ABANDONED;
+    if (submitted && (job->started_ns || !hd_list_empty(&job->followers))) {
         set_state(job, HD_JOB_ABANDONED);
-        free_now = false;
-        break;
-    case HD_JOB_FINISHED:
-        if (hd_node_linked(&job->node)) {
-            hd_node_remove(&job->node);
-            __atomic_sub_fetch(&job->inbox->pending, 1, __ATOMIC_RELEASE);
-        }
-        break;
-    case HD_JOB_NEW:
-    case HD_JOB_ABANDONED:
-        break;
+        return false;
     }
-    pthread_mutex_unlock(&lock);
-    if (free_now) job->free(job);
+    if (submitted) pools[job->pool].queued--;
+    if (!hd_node_linked(&job->node)) return true;
+    hd_node_remove(&job->node);
+    if (job->state == HD_JOB_FINISHED) __atomic_sub_fetch(&job->inbox->pending, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+void hd_job_release(hd_job *job)
+{
+    /* Nobody else knows it any more. (Its worker holds the lock still, most likely.) */
+    if (hd_forked_since(job->fork_generation) || (!job->had_wait && hd_job_finished(job))) {
+        job->type->free(job);
+        return;
+    }
+    pthread_mutex_lock(lock);
+    hd_job *followed = job->state == HD_JOB_FOLLOWING ? job->followed : NULL;
+    bool over = withdraw(job), followed_over = followed && followed->state == HD_JOB_ABANDONED && withdraw(followed);
+    pthread_mutex_unlock(lock);
+    if (over) job->type->free(job);
+    if (followed_over) followed->type->free(followed);
 }
 
 void hd_inbox_drain(hd_inbox *inbox)
 {
     if (!__atomic_load_n(&inbox->pending, __ATOMIC_ACQUIRE)) return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(lock);
     hd_node *node;
     while ((node = hd_list_first(&inbox->finished))) {
         hd_node_remove(node);
@@ -344,23 +312,23 @@ void hd_inbox_drain(hd_inbox *inbox)
         hd_job *job = HD_CONTAINER_OF(node, hd_job, node);
         if (job->wait) hd_wait_settle(job->wait, HD_WOKEN_BY_EVENT);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
 }
 
 void hd_inbox_close(hd_inbox *inbox)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(lock);
     inbox->closed = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
 }
 
 void hd_worker_stats(int *thread_count, int *queue_length)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(lock);
     *thread_count = *queue_length = 0;
     for (int i = 0; i < HD_POOLS; i++) {
         *thread_count += pools[i].threads;
         *queue_length += pools[i].queued;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(lock);
 }

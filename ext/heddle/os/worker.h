@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-#include "../core/reactor.h"
+#include "../core/wait.h"
+#include "fork.h"
 
 enum {
     HD_WORKERS_MAX = 16,
@@ -33,28 +34,36 @@ typedef struct hd_inbox {
 
 typedef enum {
     HD_JOB_NEW,
-    HD_JOB_QUEUED,
-    HD_JOB_RUNNING,
+    HD_JOB_SUBMITTED, /* in the queue, or running */
     HD_JOB_FOLLOWING, /* gets the result of another one */
     HD_JOB_FINISHED,
-    HD_JOB_ABANDONED
+    HD_JOB_ABANDONED /* as SUBMITTED, but its caller has released it */
 } hd_job_state;
 
-/* Heap memory, embedded at the start of the caller's record. */
-typedef struct hd_job {
-    hd_node node;      /* in the queue, among the running, with the followers of another one, or in the inbox */
-    hd_list followers; /* the jobs that get this one's result */
-    hd_pool pool;
-    hd_job_state state;
-    int64_t started_ns;
-    hd_wait *wait; /* or NULL */
-    bool watched;  /* has ever had a wait; for the owner alone */
-    hd_inbox *inbox;
+struct hd_job;
+
+/* What a kind of job does. */
+typedef struct {
     void (*run)(struct hd_job *job);  /* on a worker, without the GVL; must not fail to return in the end */
     void (*free)(struct hd_job *job); /* releases the record */
     /* May the one have the other's result? NULL: never. */
     bool (*same)(const struct hd_job *job, const struct hd_job *other);
-    void (*share)(struct hd_job *job, const struct hd_job *other); /* takes a copy of the other's result */
+    void (*copy_result)(struct hd_job *job, const struct hd_job *other);
+} hd_job_type;
+
+/* Heap memory, embedded at the start of the caller's record. */
+typedef struct hd_job {
+    const hd_job_type *type;
+    hd_node node;      /* in the queue, among the running, with the followers of another one, or in the inbox */
+    hd_list followers; /* the jobs that get this one's result */
+    struct hd_job *followed;
+    hd_pool pool;
+    hd_job_state state;
+    unsigned fork_generation;
+    int64_t started_ns; /* 0: it has not */
+    hd_wait *wait; /* or NULL */
+    bool had_wait; /* at any time; for the owner alone */
+    hd_inbox *inbox;
 } hd_job;
 
 /* Can a thread be started now? Asked before Ruby is told to: up to 3.3 it goes on with one that could not be started
@@ -63,23 +72,24 @@ bool hd_thread_can_start(void);
 
 void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 
-/* 0 or -errno when no worker could be started. On success `wait` (may be NULL) is settled when the job has run. */
-int hd_worker_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait);
+void hd_job_init(hd_job *job, const hd_job_type *type, hd_pool pool);
 
-/* Runs the job now, on the calling thread: for one that will not wait. */
-void hd_worker_run_here(hd_job *job);
+/* 0 or -errno when no worker could be started. On success `wait` (may be NULL) is settled when the job has run. */
+int hd_job_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait);
+
+/* Runs the job now, on the calling thread: for one that takes no time, or that no worker is there for. */
+void hd_job_run_inline(hd_job *job);
 
 /* Settles another wait when the job has run, at once if it has; NULL: none. With the GVL. */
-void hd_worker_watch(hd_job *job, hd_wait *wait);
+void hd_job_set_wait(hd_job *job, hd_wait *wait);
 
-/* Has the job run? Then its result may be read. */
-bool hd_worker_finished(hd_job *job);
+/* Has the job run? Then its result may be read. (In the child of a fork a job of the parent has ended: with what it is
+ * made with, as one that was interrupted.) */
+bool hd_job_finished(hd_job *job);
 
-/* In the child of a fork a job of the parent is never released: the child's queue knows nothing of it.
- *
- * The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the
- * worker that is running it. */
-void hd_worker_release(hd_job *job);
+/* The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the
+ * worker that is running it. (A child of a fork frees its copy of a job of the parent: no worker knows that one.) */
+void hd_job_release(hd_job *job);
 
 /* Settles the waits of the finished jobs. With the GVL. */
 void hd_inbox_drain(hd_inbox *inbox);

@@ -20,15 +20,9 @@ module Heddle
 
         Makes 1,000 requests with Net::HTTP, each on a new connection, to a server that takes its time to answer: one
         after another, with a thread each, and with a fiber each under Heddle. Shows the requests per second. The server
-        and each of the three ways have a process of their own. The exit status is 0 if every answer was right.
+        and each measurement have a process of their own. The exit status is 0 if every answer was right.
 
       TEXT
-
-      def initialize
-        @options = {}
-        @json = false
-        @parser = parser
-      end
 
       # @param args [Array<String>]
       # @return [Integer] the exit status
@@ -38,7 +32,9 @@ module Heddle
 
         OpenFiles.raise_limit
         warn_of_limit(settings)
-        report(Heddle::Demo.run(settings))
+        result = Heddle::Demo::Runner.new(settings).run
+        puts(@json ? result.to_json : Heddle::Demo::Report.new(result))
+        result.errors.zero? ? 0 : 1
       rescue Heddle::Demo::Child::Failed => e
         warn("heddle demo: #{e.message}")
         1
@@ -47,34 +43,30 @@ module Heddle
       end
 
       # @return [String]
-      def help
-        ABOUT + @parser.summarize.join
-      end
+      def help = ABOUT + parser({}).summarize.join
 
       private
 
-      def parser
-        OptionParser.new do |parser|
-          parser.require_exact = true
-          defaults = Heddle::Demo::Settings.new
-          number(parser, :requests, "how many requests (#{defaults.requests})")
-          parser.on("--delays LIST", "the server's delays in ms (#{defaults.delays.join(",")})") do |text|
-            @options[:delays] = delays(text)
+      def parser(options)
+        defaults = Heddle::Demo::Settings.new
+        OptionParser.new do |on|
+          on.require_exact = true
+          on.on("--requests N", OptionParser::DecimalInteger, "how many requests (#{defaults.requests})") do |number|
+            options[:requests] = at_least_one(number)
           end
-          number(parser, :processes, "also share the requests among N processes (1)")
-          parser.on("--url URL", "ask a server of your own, which must bear the load") { |url| @options[:url] = url }
-          parser.on("--json", "print one line of JSON and nothing else") { @json = true }
-          parser.on("-h", "--help", "print this") { @help = true }
+          on.on("--delays LIST", "the server's delays in ms (#{defaults.delays.join(",")})") do |text|
+            options[:delays] = delays(text)
+          end
+          on.on("--processes N", OptionParser::DecimalInteger, "also share the requests among N processes (1)") do |n|
+            options[:processes] = at_least_one(n)
+          end
+          on.on("--url URL", "ask a server of your own, which must bear the load") { |url| options[:url] = url }
+          on.on("--json", "print one line of JSON and nothing else") { @json = true }
+          on.on("-h", "--help", "print this") { @help = true }
         end
       end
 
-      def number(parser, name, text)
-        parser.on("--#{name} N", OptionParser::DecimalInteger, text) do |number|
-          raise OptionParser::InvalidArgument, "must be at least 1" if number < 1
-
-          @options[name] = number
-        end
-      end
+      def at_least_one(number) = number < 1 ? raise(OptionParser::InvalidArgument, "must be at least 1") : number
 
       def delays(text)
         raise OptionParser::InvalidArgument, "#{text} (give ms: 0,10,50)" unless /\A\d+(,\d+)*\z/.match?(text)
@@ -85,30 +77,23 @@ module Heddle
       end
 
       def parse(args)
-        rest = @parser.parse(args.flat_map { |arg| separate(arg) })
-        raise UsageError, "heddle demo: unexpected argument: #{rest.first}" unless rest.empty? || @help
-
-        settings = Heddle::Demo::Settings.new(**@options)
-        validate(settings)
-        settings
+        options = {}
+        rest = parser(options).parse(args.flat_map { |arg| separate(arg) })
+        settings = Heddle::Demo::Settings.new(**options)
+        mistake =
+          if rest.any? && !@help then "unexpected argument: #{rest.first}"
+          elsif options[:url] && options[:delays] then "--url and --delays exclude each other"
+          elsif !valid?(settings.url) then "invalid argument: --url #{settings.url} (give http://...)"
+          elsif settings.processes > settings.requests
+            "invalid argument: --processes #{settings.processes} (more than there are requests)"
+          end
+        mistake ? raise(UsageError, "heddle demo: #{mistake}") : settings
       rescue OptionParser::ParseError => e
         raise UsageError, "heddle demo: #{e.message}"
       end
 
       # "--name=value" as two: the OptionParser of Ruby 3.3 knows no such option when abbreviations are refused.
-      def separate(arg)
-        arg.start_with?("--") ? arg.split("=", 2) : [arg]
-      end
-
-      def validate(settings)
-        mistake =
-          if settings.url && @options[:delays] then "--url and --delays exclude each other"
-          elsif !valid?(settings.url) then "invalid argument: --url #{settings.url} (give http://...)"
-          elsif settings.processes > settings.requests
-            "invalid argument: --processes #{settings.processes} (more than there are requests)"
-          end
-        raise UsageError, "heddle demo: #{mistake}" if mistake
-      end
+      def separate(arg) = arg.start_with?("--") ? arg.split("=", 2) : [arg]
 
       def valid?(url)
         url.nil? || (URI(url).is_a?(URI::HTTP) && !URI(url).hostname.to_s.empty?)
@@ -126,11 +111,6 @@ module Heddle
       def show_help
         puts(help)
         0
-      end
-
-      def report(result)
-        puts((@json ? Heddle::Demo::JSONReport : Heddle::Demo::TextReport).new(result))
-        result.right? ? 0 : 1
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../ruby_features"
+
 module Heddle
   module CLI
     # What `heddle doctor` finds out about this Ruby.
@@ -31,10 +33,9 @@ module Heddle
       # @param scheduler [Class, nil] Heddle::Scheduler, if it could be loaded
       # @return [Array<Hash>] each hook: since which Ruby, does this one call it, does the scheduler define it
       def hooks(scheduler)
-        ruby = Gem::Version.new(RUBY_VERSION)
         HOOKS.flat_map do |since, names|
           names.map do |name|
-            { name:, since:, offered: ruby >= Gem::Version.new(since),
+            { name:, since:, offered: RubyFeatures.at_least?(since),
               defined: scheduler ? scheduler.method_defined?(name) : false }
           end
         end

@@ -7,8 +7,8 @@ module Heddle
       # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-c-getaddrinfo
       def getaddrinfo(*arguments, **options)
         timeout = options[:timeout]
-        scheduler = Fiber.current_scheduler
-        unless timeout.is_a?(Numeric) && timeout.positive? && scheduler.is_a?(Scheduler)
+        scheduler = Scheduler.current
+        unless scheduler && timeout.is_a?(Numeric) && timeout.positive?
           return __heddle_timed_getaddrinfo(*arguments, **options)
         end
 
@@ -20,5 +20,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Addrinfo.singleton_class, Heddle::CoreExt::AddrinfoTimeout, prefix: "__heddle_timed_")

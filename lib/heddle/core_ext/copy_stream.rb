@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
     # nor a cancel reaches it. With one of these the fiber copies by itself.
     module CopyStream
-      # Does a worker copy from file to file? (Else it is done on the spot.)
-      BY_WORKER = RUBY_VERSION >= "3.4"
-      # Bytes that are copied in one go.
-      PART = BY_WORKER ? 64 << 20 : 1 << 20
-      private_constant :BY_WORKER, :PART
+      # Bytes of a file that are copied to another in one go: by a worker, or inline.
+      PART = RubyFeatures::OPEN_IS_OFFLOADED ? 64 << 20 : 1 << 20
+      private_constant :PART
 
       ARGF_CLASS = ARGF.class # (the object itself is out of reach for Ractors)
       private_constant :ARGF_CLASS
@@ -44,7 +44,7 @@ module Heddle
         # @return [Integer] bytes copied
         def run
           until @rest&.zero?
-            count = @scheduler.__send__(:send_file, @source, @destination, @offset, @rest) || read_and_write
+            count = @scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write
             if count == -Errno::EAGAIN::Errno
               wait_writable
             elsif count.negative?
@@ -87,9 +87,8 @@ module Heddle
 
       # @private
       def copy_stream(source, destination, length = nil, offset = nil)
-        scheduler = Fiber.current_scheduler
-        plain = scheduler.is_a?(Scheduler) &&
-                [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
+        scheduler = Scheduler.current
+        plain = scheduler && [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
         return __heddle_copy_stream(source, destination, length, offset) unless plain
 
         CopyStream.open(source, File::RDONLY) do |from|
@@ -145,12 +144,10 @@ module Heddle
             total += count
             return total if count < part || total == length
 
-            Fiber.current_scheduler.yield unless BY_WORKER
+            Scheduler.current.yield unless RubyFeatures::OPEN_IS_OFFLOADED
           end
         end
       end
     end
   end
 end
-
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::CopyStream)

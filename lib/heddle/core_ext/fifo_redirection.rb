@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "file_open"
+require_relative "../opening"
 
 module Heddle
   module CoreExt
@@ -44,7 +44,7 @@ module Heddle
       # Yields the arguments with the FIFOs opened, if there are any.
       def self.open(arguments)
         options = arguments.last
-        return unless options.is_a?(Hash) && Fiber.current_scheduler.is_a?(Scheduler)
+        return unless options.is_a?(Hash) && Scheduler.current
 
         fifos = options.select { |key, target| key != :chdir && fifo?(target) }
         return if fifos.empty?
@@ -60,7 +60,7 @@ module Heddle
 
       def self.fifo?(target)
         path = target.is_a?(Array) ? target.first : target
-        path.is_a?(String) && Fiber.current_scheduler.__send__(:known_kind, path) == :fifo
+        path.is_a?(String) && Opening.kind_of(path) == :fifo
       end
       private_class_method :fifo?
 
@@ -73,10 +73,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::System)
-Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::System)
-Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::FifoRedirection::Popen) # (below block_form_close)

@@ -1,24 +1,26 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
-    # kernel knows by heart is asked on the spot; what may have to come from a disk is asked by a thread of the pool.
+    # kernel has in memory is asked inline; what may have to come from a disk is asked by a thread of the pool.
     module FileLookup
       # Runs the block, which looks +path+ up, where it holds up nobody.
       #
       # @yield [Object] the path: a String, or what Ruby takes for an open file
       def self.run(path, &block)
-        scheduler = Fiber.current_scheduler
-        return yield(path) unless scheduler.is_a?(Scheduler) && path?(path)
+        scheduler = Scheduler.current
+        return yield(path) unless scheduler && path?(path)
 
         path = path.is_a?(String) ? path.dup : File.path(path)
-        known = scheduler.__send__(:known?, path)
-        return known ? scheduler.__send__(:quickly) { yield(path) } : yield(path) if OFFLOADED
+        known = scheduler.cached?(path)
+        return known ? scheduler.inline { yield(path) } : yield(path) if RubyFeatures::OPEN_IS_OFFLOADED
 
-        known ? yield(path) : FileWait.run { block.call(path) }
+        known ? yield(path) : PoolThread.run { block.call(path) }
       end
 
       # (Tempfile has a path and is an open file: that is asked.)
@@ -27,19 +29,16 @@ module Heddle
       end
       private_class_method :path?
 
-      OFFLOADED = RUBY_VERSION >= "3.4"
-      private_constant :OFFLOADED
-
       # For File's methods that only look.
       module Stat
         %i[stat lstat exist? file? directory? size size? zero? ftype mtime atime ctime readable? writable?
            executable? symlink?].each do |name|
           class_eval(<<~RUBY, __FILE__, __LINE__ + 1)
-            def #{name}(path)                                              # def exist?(path)
-              return __heddle_#{name}(path) unless Fiber.current_scheduler #   return __heddle_exist?(path) unless ...
-                                                                           #
-              FileLookup.run(path) { |found| __heddle_#{name}(found) }     #   FileLookup.run(path) { |found| ... }
-            end                                                            # end
+            def #{name}(path)                                          # def exist?(path)
+              return __heddle_#{name}(path) unless Scheduler.current   #   return __heddle_exist?(path) unless ...
+                                                                       #
+              FileLookup.run(path) { |found| __heddle_#{name}(found) } #   FileLookup.run(path) { |found| ... }
+            end                                                        # end
           RUBY
         end
       end
@@ -48,7 +47,7 @@ module Heddle
       module Exist
         # @private
         def exist?(path)
-          return __heddle_exist?(path) unless Fiber.current_scheduler
+          return __heddle_exist?(path) unless Scheduler.current
 
           FileLookup.run(path) { |found| __heddle_exist?(found) }
         end
@@ -56,6 +55,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(File.singleton_class, Heddle::CoreExt::FileLookup::Stat)
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::FileLookup::Exist)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
   module CoreExt
@@ -12,7 +12,7 @@ module Heddle
       module List
         # @private
         def children(*arguments, **options)
-          unless Fiber.current_scheduler
+          unless Scheduler.current
             return options.empty? ? __heddle_children(*arguments) : __heddle_children(*arguments, **options)
           end
 
@@ -21,7 +21,7 @@ module Heddle
 
         # @private
         def entries(*arguments, **options)
-          unless Fiber.current_scheduler
+          unless Scheduler.current
             return options.empty? ? __heddle_entries(*arguments) : __heddle_entries(*arguments, **options)
           end
 
@@ -30,14 +30,14 @@ module Heddle
 
         # @private
         def empty?(path)
-          return __heddle_empty?(path) unless Fiber.current_scheduler
+          return __heddle_empty?(path) unless Scheduler.current
 
           Folder.run(Folder.with_path([path])) { |name| __heddle_empty?(name) }
         end
 
         # @private
         def glob(*arguments, **options, &block)
-          return __heddle_glob(*arguments, **options, &block) unless Fiber.current_scheduler
+          return __heddle_glob(*arguments, **options, &block) unless Scheduler.current
 
           options = Folder.with_base(options)
           patterns, *flags = arguments
@@ -48,7 +48,7 @@ module Heddle
 
         # @private
         def [](*patterns, **options)
-          return __send__(:"__heddle_[]", *patterns, **options) unless Fiber.current_scheduler
+          return __send__(:"__heddle_[]", *patterns, **options) unless Scheduler.current
 
           options = Folder.with_base(options)
           Folder.run(Folder.patterns(patterns), options) { |*list| __send__(:"__heddle_[]", *list, **options) }
@@ -59,7 +59,7 @@ module Heddle
       module Each
         # @private
         def each_child(*arguments, **options, &block)
-          if block && Fiber.current_scheduler.is_a?(Scheduler)
+          if block && Scheduler.current
             Folder.open_and_each(arguments, options, children_only: true, &block)
           else
             __heddle_each_child(*arguments, **options, &block)
@@ -68,7 +68,7 @@ module Heddle
 
         # @private
         def foreach(*arguments, **options, &block)
-          if block && Fiber.current_scheduler.is_a?(Scheduler)
+          if block && Scheduler.current
             Folder.open_and_each(arguments, options, children_only: false, &block)
           else
             __heddle_foreach(*arguments, **options, &block)
@@ -80,21 +80,21 @@ module Heddle
       module Open
         # @private
         def children
-          return __heddle_children unless Fiber.current_scheduler
+          return __heddle_children unless Scheduler.current
 
-          FileWait.run { __heddle_children }
+          PoolThread.run { __heddle_children }
         end
 
         # @private
         def each(&block)
-          return __heddle_each(&block) unless block && Fiber.current_scheduler.is_a?(Scheduler)
+          return __heddle_each(&block) unless block && Scheduler.current
 
           Folder.each_of(self, children_only: false, &block)
         end
 
         # @private
         def each_child(&block)
-          return __heddle_each_child(&block) unless block && Fiber.current_scheduler.is_a?(Scheduler)
+          return __heddle_each_child(&block) unless block && Scheduler.current
 
           Folder.each_of(self, children_only: true, &block)
         end
@@ -111,7 +111,7 @@ module Heddle
         def run(arguments, options = {}, **job)
           return yield(*arguments) unless [*arguments, *options.values].flatten.all? { |one| plain?(one) }
 
-          FileWait.run(**job) { yield(*arguments) }
+          PoolThread.run(**job) { yield(*arguments) }
         end
 
         # The arguments, of which the first is a path.
@@ -147,7 +147,7 @@ module Heddle
         # Yields the entries of an open Dir from its beginning on. A block that breaks off leaves it where it would be
         # if it had been read till there.
         def each_of(dir, children_only:, &)
-          entries = FileWait.run do
+          entries = PoolThread.run do
             dir.__send__(:__heddle_rewind)
             batch(dir, children_only)
           end
@@ -181,7 +181,7 @@ module Heddle
             position = nil
             break if entries.size < BATCH
 
-            entries = FileWait.run { batch(dir, children_only) }
+            entries = PoolThread.run { batch(dir, children_only) }
           end
         ensure
           return_to(dir, position) if position
@@ -196,9 +196,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::Folder::List)
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::Folder::Each)
-Heddle::CoreExt.replace(Dir, Heddle::CoreExt::Folder::Open)
-Heddle::CoreExt.keep(Dir.singleton_class, :open)
-Heddle::CoreExt.keep(Dir, :read, :tell, :seek, :rewind, :close)

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
     module Fork
@@ -22,10 +24,8 @@ module Heddle
 
       # @private
       def self.forget_scheduler
-        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+        Fiber.set_scheduler(nil) if Scheduler.of_thread
       end
     end
   end
 end
-
-Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::Fork)

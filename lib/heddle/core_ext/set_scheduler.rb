@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby drops the thread's scheduler also when that refuses to be closed, as a Heddle must that runs.
     module SetScheduler
       # @private
       def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's own
-        if Fiber.scheduler.is_a?(Scheduler) && Fiber.scheduler.__send__(:inside?)
+        if Scheduler.of_thread&.inside?
           raise Error, "Heddle runs on this thread: set another scheduler in a thread of its own, or after Heddle.run"
         end
 
@@ -15,5 +17,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Fiber.singleton_class, Heddle::CoreExt::SetScheduler)

@@ -8,7 +8,7 @@ module Heddle
       # @raise [IO::TimeoutError] after IO#timeout
       # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-i-connect
       def connect(remote_address)
-        return __heddle_connect(remote_address) unless Fiber.current_scheduler.is_a?(Scheduler)
+        return __heddle_connect(remote_address) unless Scheduler.current
 
         connected = connect_nonblock(remote_address, exception: false)
         return connected unless connected == :wait_writable
@@ -19,5 +19,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Socket, Heddle::CoreExt::SocketConnect)

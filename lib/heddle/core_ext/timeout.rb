@@ -3,16 +3,16 @@
 require "timeout"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Timeout.timeout makes objects beforehand, for the exception that most blocks never see: with Heddle it costs a
     # fifth, and no object. Ruby's own strikes the thread: in a blocking fiber of Heddle's that would end them all.
     module TimeoutBlock
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
-        scheduler = Fiber.current_scheduler || (blocking = Scheduler.of_blocking_fiber)
-        if scheduler.nil? || !(scheduler.is_a?(Scheduler) && block_given? && TimeoutBlock.positive?(sec))
-          return __heddle_timeout(sec, klass, message, &)
-        end
+        scheduler = Scheduler.current || (blocking = Scheduler.of_blocking_fiber)
+        return __heddle_timeout(sec, klass, message, &) unless scheduler && block_given? && TimeoutBlock.positive?(sec)
 
         scheduler.timeout_after(sec, klass, message || "execution expired", !blocking.nil?, &)
       end
@@ -23,7 +23,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Timeout.singleton_class, Heddle::CoreExt::TimeoutBlock)
-# For `include Timeout`; Ruby 4.0 has that call Timeout.timeout.
-Heddle::CoreExt.replace(Timeout, Heddle::CoreExt::TimeoutBlock) if RUBY_VERSION < "4.0"

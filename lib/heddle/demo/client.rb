@@ -1,66 +1,74 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "styles"
-require_relative "target"
-
 module Heddle
   module Demo
-    # The process that makes requests in one style and takes the time.
+    # Makes requests in one of three styles, in a process of its own, and takes the time.
     class Client
+      # Seconds that blocking may take: it is measured on as many requests as fit in.
+      SAMPLE_SECONDS = 1.0
+
       # How many different errors are told apart.
       KINDS_MAX = 20
 
-      # The main program of a client's process. Reads orders such as {"delay_ms":100,"requests":1000}, answers each with
-      # what #measure returns.
-      # @return [void]
-      def self.main
-        trap("INT", "IGNORE") # Ctrl-C reaches the whole process group; the starter decides when to stop
-        $stdout.sync = true
-        setting = JSON.parse($stdin.gets, symbolize_names: true)
-        client = new(setting[:style], Target.from(setting[:target]))
-        Process.warmup # as a program does when it has loaded what it needs
-        $stdout.puts("ready")
-        while (order = $stdin.gets)
-          $stdout.puts(JSON.generate(client.measure(**JSON.parse(order, symbolize_names: true))))
-        end
-      rescue LoadError => e
-        $stdout.puts(e.message)
-      rescue Styles::Full => e
-        # No way to go on in this process: when Ruby 3.3 cannot make a thread, no other thread ever runs again.
-        $stdout.write_nonblock("#{JSON.generate({ full: e.carried })}\n")
-        exit!(1)
-      end
-
-      # @param style [String] "blocking", "threads" or "heddle"
-      # @param target [EmbeddedTarget, UrlTarget]
-      def initialize(style, target)
-        require "heddle" if style == "heddle"
-        @style = style.to_sym
+      # @param limit [Integer, nil] how many threads or fibers to have at once; nil: one for each request
+      def initialize(target, limit: nil)
         @target = target
+        @limit = limit
+        @made = 0
+        @running = []
         @errors = Hash.new(0)
         @lock = Mutex.new
       end
 
-      # Makes requests and checks every answer.
-      # @return [Hash] when it started and ended, how many requests were made, how many went wrong and how
-      # @raise [Styles::Full]
-      def measure(delay_ms:, requests:, limit: nil)
-        @errors.clear
-        styles = Styles.new(limit:)
+      # @return [Hash] when it started and ended, how many requests were made (fewer than asked for if blocking took too
+      #   long), how many went wrong and how; or how many threads or fibers there were when the system gave no more
+      def measure(style, delay_ms, requests)
         GC.start
         started = now
-        styles.public_send(@style, requests) { |number| request(delay_ms, number) }
-        ended = now
-        { started:, ended:, made: styles.made, errors: @errors, backend: @backend }
+        send(style, requests) { |number| request(delay_ms, number) }
+        { started:, ended: now, made: @made, errors: @errors, backend: @backend }
+      rescue ThreadError, FiberError
+        { full: @running.size }
       end
 
       private
 
+      # The three styles. Each yields the numbers 0...count, one a request, and returns when all are done. This is all
+      # that differs between the rows of the table. First, one request after another.
+      def blocking(count)
+        stop = now + SAMPLE_SECONDS
+        while @made < count && (@made.zero? || now <= stop)
+          yield @made
+          @made += 1
+        end
+      end
+
+      # A thread for each.
+      def threads(count)
+        start(count) { |number| Thread.new { yield number } }
+      end
+
+      # A fiber for each.
+      def heddle(count)
+        Heddle.run do
+          @backend = Fiber.scheduler.backend
+          start(count) { |number| Heddle.spawn { yield number } }
+        end
+      end
+
+      # At the limit the next request waits for an earlier one to end.
+      def start(count)
+        count.times do |number|
+          @running.shift.value if @limit && @running.size >= @limit
+          @running << yield(number)
+        end
+        @running.each(&:value)
+        @made = count
+      end
+
       def request(delay_ms, number)
         mistake = @target.mistake(@target.get(delay_ms, number), delay_ms, number)
         count_error(mistake) if mistake
-        @backend ||= Fiber.current_scheduler&.backend if @style == :heddle
       rescue StandardError => e
         count_error("#{e.class}: #{e.message.scrub}")
       end
@@ -72,9 +80,7 @@ module Heddle
         end
       end
 
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      end
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

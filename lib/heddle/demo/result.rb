@@ -1,76 +1,72 @@
 # frozen_string_literal: true
 
-require_relative "measurement"
+require "json"
+require_relative "child"
 
 module Heddle
   module Demo
+    # What one or several clients measured at the same time.
+    # asked, made:: how many requests were asked for, and made: fewer if they were a sample
+    # seconds:: from the first client's start to the last one's end
+    # errors:: how many requests went wrong, by what went wrong
+    # limit:: how many threads or fibers the system carried in one process, nil if as many as asked for
+    # backend:: what Heddle ran on, or nil
+    Measurement = Data.define(:asked, :made, :seconds, :errors, :limit, :backend) do
+      # @param answers [Array<Hash>] of the clients
+      def self.of(answers, asked, limit)
+        new(asked:, limit:, made: answers.sum { |answer| answer[:made] }, backend: answers.first[:backend],
+            seconds: answers.map { |answer| answer[:ended] }.max - answers.map { |answer| answer[:started] }.min,
+            errors: sum_errors(answers.map { |answer| answer[:errors].transform_keys(&:to_s) }))
+      end
+
+      # Several counts of errors as one.
+      def self.sum_errors(all) = all.reduce { |sum, errors| sum.merge(errors) { |_, a, b| a + b } }
+
+      # How many requests went wrong.
+      def error_count = errors.values.sum
+
+      # Whether a sample was measured.
+      def extrapolated? = made < asked
+
+      # Right answers per second.
+      def rate = (made - error_count) / seconds
+    end
+
     # Everything that a run of the demo measured.
-    class Result
-      # One column of the table: the measurements at one delay, by style. The delay is nil for a server of the user's.
-      Column = Data.define(:delay_ms, :blocking, :threads, :heddle, :processes) do
-        # @return [Float] how far Heddle is ahead of threads, in per cent
-        def advantage
-          percent_over(heddle, threads)
+    # columns:: for each column of the table its delay, nil for a server of the user's, and its measurements by kind:
+    #           blocking, threads, heddle, and heddle_processes if asked for
+    # slow:: what Heddle took for a few requests to a slow server, and what blocking would take; nil for a server of the
+    #        user's
+    Result = Data.define(:settings, :columns, :slow) do
+      # All of them.
+      def measurements = [*columns.flat_map { |_, kinds| kinds.values }, *slow&.fetch(:measurement)]
+
+      # What Heddle ran on.
+      def backend = measurements.filter_map(&:backend).first
+
+      # How many requests were made.
+      def requests = measurements.sum(&:made)
+
+      # How many of them went wrong.
+      def errors = measurements.sum(&:error_count)
+
+      # For programs: one line of JSON. All rates are in requests per second.
+      def to_json(*)
+        rows = columns.map do |delay_ms, kinds|
+          { delay_ms:, **kinds.transform_values { |measurement| measurement.rate.round(1) },
+            blocking_extrapolated: kinds[:blocking].extrapolated?, threads_limit: kinds[:threads].limit,
+            errors: kinds.values.sum(&:error_count) }
         end
-
-        # @return [Float] what further processes add, in per cent
-        def gain
-          percent_over(processes, heddle)
-        end
-
-        # @return [Array<Measurement>] those that were made
-        def measurements
-          [blocking, threads, heddle, processes].compact
-        end
-
-        private
-
-        def percent_over(one, other)
-          ((one.rate / other.rate) - 1) * 100
-        end
+        JSON.generate(ruby: RUBY_VERSION, yjit: Child.yjit?, backend:, requests: settings.requests,
+                      processes: settings.processes, rows:, slow: slow && slow_row, requests_made: requests, errors:)
       end
 
-      # A few requests to a slow server: what Heddle took, and what blocking would take.
-      Slow = Data.define(:requests, :delay_ms, :measurement, :blocking_seconds)
+      private
 
-      # @return [Settings]
-      attr_reader :settings
-
-      # @return [Array<Column>]
-      attr_reader :columns
-
-      # @return [Slow, nil] nil for a server of the user's
-      attr_reader :slow
-
-      def initialize(settings:, columns:, slow:)
-        @settings = settings
-        @columns = columns
-        @slow = slow
-      end
-
-      # @return [String] the backend that Heddle ran on
-      def backend
-        measurements.filter_map(&:backend).first
-      end
-
-      # @return [Integer] how many requests were made
-      def requests
-        measurements.sum(&:made)
-      end
-
-      # @return [Integer] how many of them went wrong
-      def errors
-        measurements.sum(&:error_count)
-      end
-
-      # @return [Boolean] whether every answer was right
-      def right?
-        errors.zero?
-      end
-
-      # @return [Array<Measurement>]
-      def measurements
-        [*columns.flat_map(&:measurements), *slow&.measurement]
+      def slow_row
+        { requests: slow[:measurement].asked, delay_ms: slow[:delay_ms],
+          heddle_seconds: slow[:measurement].seconds.round(3),
+          blocking_seconds_extrapolated: slow[:blocking_seconds].round(3) }
       end
     end
   end

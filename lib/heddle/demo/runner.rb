@@ -1,88 +1,110 @@
 # frozen_string_literal: true
 
 require_relative "child"
-require_relative "clients"
-require_relative "progress"
+require_relative "client"
 require_relative "result"
-require_relative "settings"
 require_relative "target"
 
 module Heddle
   module Demo
-    # Runs the demo: starts the server, has each column measured in each style, collects the result. It only starts
-    # processes and waits for them, so that it takes no time from either side.
+    # Runs the demo: starts the server, has each column measured in each style, collects the result. Each measurement
+    # has processes of its own, so that what one leaves behind (stacks, a larger heap) does not count for or against
+    # another. This one only starts them and waits, so that it takes no time from either side.
     class Runner
-      STYLES = %i[blocking threads heddle].freeze
-
       # The first claim of 2008: 20 requests to a server that takes a second for each.
       SLOW_REQUESTS = 20
       SLOW_DELAY_MS = 1000
 
+      # Requests to the demo's own server that a process makes before it is measured, so that YJIT has compiled them.
+      WARM_UP = 50
+
+      # How many threads or fibers to do with, once the system has refused more: fewer than it gave, to be safe.
+      SAFE_SHARE = 0.9
+
+      BAR_WIDTH = 20
+
       # @param settings [Settings]
-      # @param progress_out [IO] where progress is shown
+      # @param progress_out [IO] where progress is shown: a bar that redraws itself on a terminal, else lines
       def initialize(settings, progress_out: $stderr)
         @settings = settings
-        @clients = {}
-        @progress = Progress.new(steps, out: progress_out)
+        @out = progress_out
+        @limits = {}
+        @done = 0
+        # What is measured for each column: the style, and in how many processes.
+        @kinds = { blocking: [:blocking, 1], threads: [:threads, 1], heddle: [:heddle, 1] }
+        @kinds[:heddle_processes] = [:heddle, settings.processes] if settings.processes > 1
+        @steps = (settings.columns.size * @kinds.size) + (settings.url ? 0 : 1)
       end
 
       # @return [Result]
       # @raise [Child::Failed] if a process cannot start or ends early
       def run
-        with_target do |target|
-          @target = target
-          columns = @settings.columns.map { |delay_ms| column(delay_ms) }
-          Result.new(settings: @settings, columns:, slow: (slow(columns) unless @settings.url))
+        @target = @settings.url ? Target.new(@settings.url).look : Target.own(start_server)
+        columns = @settings.columns.to_h do |delay_ms|
+          [delay_ms, @kinds.transform_values { |style, count| measure(style, count, delay_ms, @settings.requests) }]
         end
+        Result.new(settings: @settings, columns:, slow: (slow(columns) unless @settings.url))
       ensure
-        @clients.each_value(&:close)
-        @progress.clear
+        Child.all.dup.each(&:close)
+        @out.print("\r\e[K") if @out.tty?
       end
 
       private
 
-      def steps
-        styles = STYLES.size + (@settings.processes > 1 ? 1 : 0)
-        (@settings.columns.size * styles) + (@settings.url ? 0 : 1)
-      end
-
-      def with_target
-        return yield UrlTarget.new(url: @settings.url).with_expected_body if @settings.url
-
-        server = Child.new("heddle/demo/server", "Heddle::Demo::Server.main", bare: true)
-        yield EmbeddedTarget.new(port: Integer(server.line))
-      ensure
-        server&.close
-      end
-
-      def column(delay_ms)
-        in_styles = STYLES.to_h { |style| [style, measure(style, delay_ms)] }
-        processes = measure(:heddle, delay_ms, count: @settings.processes) if @settings.processes > 1
-        Result::Column.new(delay_ms:, processes:, **in_styles)
-      end
-
-      def measure(style, delay_ms, requests: @settings.requests, count: 1)
-        @progress.step(description(style, delay_ms, requests, count)) do
-          clients(style, count).measure(delay_ms:, requests:)
+      def start_server
+        child = Child.new do |child, link|
+          server = Server.new(lifeline: link)
+          child.tell(port: server.port)
+          server.serve
         end
+        child.hear[:port]
       end
 
-      def clients(style, count)
-        @clients[[style, count]] ||= Clients.new(style:, target: @target, count:)
+      # With an equal share in each process. Where the system does not carry all at once, it is done again with as many
+      # at once as it carries.
+      def measure(style, count, delay_ms, requests)
+        show("#{requests} requests #{delay_ms ? "answered after #{delay_ms} ms" : "to #{@settings.url}"}, #{style}" \
+             "#{" in #{count} processes" if count > 1}")
+        shares = Array.new(count) { |index| (requests + index) / count }
+        while (full = (answers = answers(style, delay_ms, shares)).filter_map { |answer| answer[:full] }.min)
+          @limits[style] = (full * SAFE_SHARE).floor
+          raise Child::Failed, "the system carries not even two requests at once (#{style})" if @limits[style] < 1
+        end
+        limit = @limits[style]
+        Measurement.of(answers, requests, (limit if limit && shares.max > limit))
       end
 
-      def description(style, delay_ms, requests, count)
-        style = "#{style} in #{count} processes" if count > 1
-        where = delay_ms ? "answered after #{delay_ms} ms" : "to #{@settings.url}"
-        "#{requests} requests #{where}, #{style}"
+      def answers(style, delay_ms, shares)
+        children = shares.map { |share| Child.new { |child| work(child, style, delay_ms, share) } }
+        children.each(&:hear).each { |child| child.tell(begin: true) }
+        children.map(&:hear)
+      ensure
+        children&.each(&:close)
+      end
+
+      # In the child.
+      def work(child, style, delay_ms, share)
+        require "heddle" if style == :heddle
+        WARM_UP.times { |number| @target.get(0, number) } unless @settings.url
+        Process.warmup # as a program does when it has loaded what it needs
+        child.tell(ready: true)
+        child.hear
+        child.tell(**Client.new(@target, limit: @limits[style]).measure(style, delay_ms, share))
+      end
+
+      def show(text)
+        bar = ("#" * (BAR_WIDTH * @done / @steps)).ljust(BAR_WIDTH, ".")
+        line = format("[%s] %2d/%d  %s", bar, @done += 1, @steps, text)
+        @out.print(@out.tty? ? "\r\e[K#{line}" : "#{line}\n")
+        @out.flush
       end
 
       # Blocking would take 20 times the delay, and what a request costs besides.
       def slow(columns)
-        measurement = measure(:heddle, SLOW_DELAY_MS, requests: SLOW_REQUESTS)
-        cost = columns.map { |column| (1 / column.blocking.rate) - (column.delay_ms / 1000.0) }.min
-        Result::Slow.new(requests: SLOW_REQUESTS, delay_ms: SLOW_DELAY_MS, measurement:,
-                         blocking_seconds: SLOW_REQUESTS * ((SLOW_DELAY_MS / 1000.0) + [cost, 0].max))
+        measurement = measure(:heddle, 1, SLOW_DELAY_MS, SLOW_REQUESTS)
+        cost = columns.map { |delay_ms, kinds| (1 / kinds[:blocking].rate) - (delay_ms / 1000.0) }.min
+        { measurement:, delay_ms: SLOW_DELAY_MS,
+          blocking_seconds: SLOW_REQUESTS * ((SLOW_DELAY_MS / 1000.0) + [cost, 0].max) }
       end
     end
   end

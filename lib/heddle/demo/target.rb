@@ -1,19 +1,54 @@
 # frozen_string_literal: true
 
-require_relative "embedded_target"
-require_relative "url_target"
+require "net/http"
+require "uri"
+require_relative "server"
 
 module Heddle
   module Demo
-    # What the requests go to: the demo's own server, or the user's.
-    module Target
-      # Makes a target of what its #to_h said in another process.
-      # @param data [Hash]
-      # @return [EmbeddedTarget, UrlTarget]
-      def self.from(data)
-        return EmbeddedTarget.new(port: data[:port]) if data[:kind] == "embedded"
+    # What the requests go to, and what is right about the answers. The demo's own server has to give the body that
+    # belongs to the request. A server of the user's has to give a status of success, and, if it gives the same body
+    # twice when asked in advance, that one every time.
+    class Target
+      # @param port [Integer] of the demo's own server
+      # @return [Target]
+      def self.own(port) = new("http://127.0.0.1:#{port}/", own: true)
 
-        UrlTarget.new(url: data[:url], body: data[:body]&.unpack1("m0"))
+      # @param url [String]
+      def initialize(url, own: false)
+        @uri = URI(url)
+        @own = own
+        @proxy = own ? nil : :ENV
+        @options = @uri.scheme == "https" ? { use_ssl: true } : {}
+      end
+
+      # Looks what body to expect.
+      # @return [self]
+      def look
+        first, second = Array.new(2) { get.body.b }
+        @body = first if first == second
+        self
+      rescue StandardError
+        self # the measurement will meet the same error, count it and show it
+      end
+
+      # The request that is measured: plain Net::HTTP, a new connection each time. By itself it repeats a GET that
+      # failed, and takes half an answer for a whole one: errors would be hidden.
+      # @return [Net::HTTPResponse]
+      def get(delay_ms = nil, number = nil)
+        Net::HTTP.start(@uri.hostname, @uri.port, @proxy, **@options) do |http|
+          http.max_retries = 0
+          http.ignore_eof = false
+          http.get(@own ? Server.path(delay_ms, number) : @uri.request_uri)
+        end
+      end
+
+      # @return [String, nil] what is wrong with an answer
+      def mistake(response, delay_ms, number)
+        return "status #{response.code}" unless response.is_a?(Net::HTTPSuccess)
+
+        body = @own ? Server.body(delay_ms, number) : @body
+        "wrong body" if body && response.body.b != body
       end
     end
   end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   class Scheduler
     # One blocking operation: it runs on a thread of the pool while a fiber waits for it.
     class BlockingJob
@@ -70,7 +72,7 @@ module Heddle
 
       def wait_until_done
         until @done.closed?
-          killed = Fiber.scheduler.__send__(:outlast_kill) do
+          killed = Fiber.scheduler.outlast_kill do
             stop if @interruption
             @done.pop(timeout: (STOP_INTERVAL if @interruption && @whole))
           end

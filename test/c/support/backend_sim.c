@@ -57,11 +57,11 @@ typedef struct {
 #define REMOVE_AT(array, index) ((array).items[index] = (array).items[--(array).count])
 
 /* The backend's own memory: who waits under which token. */
-typedef struct {
+struct hd_backend {
     ARRAY(hd_interest *) slots; /* index = low half of the token - 1 */
     ARRAY(uint32_t) generations;
     bool woken, polling;
-} sim_backend;
+};
 
 static struct {
     uint64_t random;
@@ -308,10 +308,10 @@ static int sim_probe(char *reason, int reason_size)
     return 0;
 }
 
-static int sim_open(void **result, bool pinned)
+static int sim_open(hd_backend **result, bool pinned)
 {
     (void)pinned;
-    sim_backend *backend = calloc(1, sizeof(*backend));
+    hd_backend *backend = calloc(1, sizeof(*backend));
     if (!backend) return -ENOMEM;
     *result = backend;
     return 0;
@@ -328,19 +328,17 @@ static void drop_requests(bool removed_only)
     }
 }
 
-static void sim_backend_close(void *pointer, bool in_child)
+static void sim_backend_close(hd_backend *backend)
 {
-    sim_backend *backend = pointer;
-    if (!in_child) drop_requests(false);
+    drop_requests(false);
     world.completions.count = 0;
     free(backend->slots.items);
     free(backend->generations.items);
     free(backend);
 }
 
-static int sim_arm(void *pointer, hd_interest *interest)
+static int sim_arm(hd_backend *backend, hd_interest *interest)
 {
-    sim_backend *backend = pointer;
     HD_ASSERT(!backend->polling && interest->token == 0);
     sim_file_t *file = file_of(interest->fd);
     if (interest->fd < 0 || (!file && !world.faults.late_bad_fd)) return -EBADF;
@@ -359,9 +357,8 @@ static int sim_arm(void *pointer, hd_interest *interest)
     return 0;
 }
 
-static void sim_disarm(void *pointer, hd_interest *interest)
+static void sim_disarm(hd_backend *backend, hd_interest *interest)
 {
-    sim_backend *backend = pointer;
     int index = (int)(uint32_t)interest->token - 1;
     HD_ASSERT(!backend->polling && backend->slots.items[index] == interest);
     backend->slots.items[index] = NULL;
@@ -369,15 +366,14 @@ static void sim_disarm(void *pointer, hd_interest *interest)
         if (world.requests.items[i].token == interest->token) world.requests.items[i].removed = true;
 }
 
-static void sim_flush(void *pointer)
+static void sim_release_files(hd_backend *backend)
 {
-    HD_ASSERT(!((sim_backend *)pointer)->polling);
+    HD_ASSERT(!backend->polling);
     drop_requests(true);
 }
 
-static void sim_poll_nogvl(void *pointer, int64_t timeout_ns)
+static void sim_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
 {
-    sim_backend *backend = pointer;
     int64_t until_ns = hd_clock_deadline(world.now_ns, timeout_ns);
     HD_ASSERT(timeout_ns >= 0 && !backend->polling);
     backend->polling = true;
@@ -400,9 +396,8 @@ static void sim_poll_nogvl(void *pointer, int64_t timeout_ns)
     backend->polling = false;
 }
 
-static void sim_reap(void *pointer)
+static void sim_reap(hd_backend *backend)
 {
-    sim_backend *backend = pointer;
     while (world.completions.count > 0) {
         int at = world.faults.shuffle ? (int)draw((uint64_t)world.completions.count) : 0;
         completion completion = world.completions.items[at];
@@ -416,9 +411,9 @@ static void sim_reap(void *pointer)
     }
 }
 
-static void sim_wake(void *pointer)
+static void sim_wake(hd_backend *backend)
 {
-    ((sim_backend *)pointer)->woken = true;
+    backend->woken = true;
 }
 
 const hd_backend_ops hd_backend_sim = {
@@ -428,7 +423,7 @@ const hd_backend_ops hd_backend_sim = {
     .close = sim_backend_close,
     .arm = sim_arm,
     .disarm = sim_disarm,
-    .flush = sim_flush,
+    .release_files = sim_release_files,
     .poll_nogvl = sim_poll_nogvl,
     .reap = sim_reap,
     .wake = sim_wake,

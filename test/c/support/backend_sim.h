@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/backend.h"
+#include "core/interest.h"
 
 typedef struct {
     unsigned spurious_percent;   /* a poll returns early, for nothing (as after a signal) */
@@ -49,7 +49,7 @@ short sim_ready(int fd);           /* poll(2)'s answer */
 int sim_descriptors(void);
 
 /* Something that comes about by itself at that time, also while a poll waits: bytes arrive, another thread wakes
- * a fiber. It must not arm, disarm or flush. */
+ * a fiber. It must not arm, disarm or release files. */
 void sim_at(int64_t when_ns, void (*action)(void *argument), void *argument);
 
 /* Actions that have not happened yet. */

@@ -8,8 +8,9 @@
 #include <sys/socket.h>
 
 #include "backend_sim.h"
-#include "core/reactor.h"
+#include "core/interest.h"
 #include "os/backends.h"
+#include "os/fork.h"
 #include "test.h"
 
 /* The system calls that the tests need, for real or simulated descriptors. */
@@ -111,8 +112,23 @@ static void open_setting(const setting *setting)
     world = setting->world;
     if (!world->real) sim_start(rnd64(), setting->faults);
     CHECK_EQ(0, hd_map_init(&ios));
-    CHECK_EQ(0, hd_reactor_init(&reactor, &ios));
+    CHECK_EQ(0, hd_reactor_init(&reactor, &ios, hd_fork_generation));
     CHECK_EQ(0, hd_reactor_open(&reactor, setting->ops, setting->pinned));
+}
+
+/* Runs the body in a child, which must end well. */
+static inline void in_child(void (*body)(void))
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        body();
+        fflush(NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(child, waitpid(child, &status, 0));
+    CHECK_EQ(0, status);
 }
 
 /* Nothing may be linked any more. */
@@ -128,8 +144,8 @@ static void check_idle(void)
 static void close_setting(void)
 {
     check_idle();
-    hd_reactor_close(&reactor, false);
-    hd_reactor_close(&reactor, false); /* twice does no harm */
+    hd_reactor_close(&reactor);
+    hd_reactor_close(&reactor); /* twice does no harm */
     hd_reactor_free(&reactor);
     hd_map_free(&ios);
     if (!world->real) sim_stop();
@@ -198,11 +214,18 @@ static void unpark(waiter *waiter)
     hd_wait_end(&waiter->wait);
 }
 
+/* A look at the kernel that does not wait. */
+static inline void poll_now(void)
+{
+    hd_reactor_poll_nogvl(&reactor, 0);
+    hd_reactor_reap(&reactor);
+}
+
 /* Hands the ready waits to their waiters; how many. */
 static int run_ready(void)
 {
     int count = 0;
-    for (hd_wait *wait; (wait = hd_reactor_next(&reactor)); count++) {
+    for (hd_wait *wait; (wait = hd_next_ready(&reactor)); count++) {
         waiter *woken = HD_CONTAINER_OF(wait, waiter, wait);
         woken->woken++;
         CHECK_EQ(1, woken->woken);

@@ -47,13 +47,14 @@ static void free_job(hd_job *job)
     free(job);
 }
 
+static const hd_job_type test_job_type = {.run = run_job, .free = free_job};
+
 static test_job *new_job(int number)
 {
     test_job *test = calloc(1, sizeof(*test));
     CHECK(test);
     test->number = number;
-    test->job.run = run_job;
-    test->job.free = free_job;
+    hd_job_init(&test->job, &test_job_type, HD_POOL_FILES);
     __atomic_add_fetch(&alive, 1, __ATOMIC_ACQ_REL);
     return test;
 }
@@ -61,13 +62,13 @@ static test_job *new_job(int number)
 static void submit(test_job *test)
 {
     CHECK_EQ(0, hd_wait_begin(&test->waiter.wait, &reactor, HD_WAIT_FOR_WORKER, (hd_word)test, HD_NO_DEADLINE));
-    CHECK_EQ(0, hd_worker_submit(&test->job, &inbox, &test->waiter.wait));
+    CHECK_EQ(0, hd_job_submit(&test->job, &inbox, &test->waiter.wait));
 }
 
 static void give_up(test_job *test)
 {
     hd_wait_end(&test->waiter.wait);
-    hd_worker_release(&test->job);
+    hd_job_release(&test->job);
 }
 
 static void finish_job(test_job *test)

@@ -1,31 +1,18 @@
 # frozen_string_literal: true
 
+require "io/console"
+require "pty"
+
 require_relative "../../test_helper"
+require_relative "../../support/forks"
 
 # The child of a fork starts clean, whatever it forked from; the parent is not disturbed.
 contract "Fork" do
+  include TestSupport::Forks
+
   def setup
     super
     heddle_only("schedulers")
-  end
-
-  # Runs the block in a forked child; returns what it printed. The child ends with exit!.
-  def in_child
-    reader, writer = IO.pipe
-    pid = fork do
-      reader.close
-      result = begin
-        yield.inspect
-      rescue Exception => e
-        "#{e.class}: #{e.message} #{e.backtrace&.first(3)}"
-      end
-      writer.write(result)
-      exit!(0)
-    end
-    writer.close
-    reader.read.tap { Process.wait(pid) }
-  ensure
-    [reader, writer].each { |io| io&.close }
   end
 
   def test_from_a_task
@@ -261,6 +248,42 @@ contract "Fork" do
     RUBY
 
     assert_equal("true\ntrue\n[:timer, [true, true, true]]\n", out)
+  end
+
+  # A worker that reads has a duplicate of the descriptor: the other end would not see that all the others are closed.
+  def test_the_child_keeps_no_descriptor_of_a_worker
+    reactor do
+      master, slave = PTY.open.each { |io| keep(io) }
+      slave.raw!(min: 2, time: 20)
+      reading = go { slave.readpartial(2) }
+      master.write("x")
+      copies = lambda do
+        paths = Dir.children("/proc/self/fd").map { |fd| "/proc/self/fd/#{fd}" }
+        paths.count { |path| File.symlink?(path) && File.readlink(path) == slave.path }
+      end
+      wait_until { copies.call == 2 }
+
+      assert_equal("1", in_child { copies.call })
+      master.write("y")
+
+      assert_equal("xy", reading.value)
+    end
+  end
+
+  # What becomes of an operation on a worker in the child: the records of the parent are freed there, and only there.
+  def test_garbage_of_the_parent_in_the_child
+    reactor do
+      lookups = Array.new(300) { |i| Fiber.scheduler.send(:lookup, "127.0.0.1", (i % 200).to_s, 0) }
+      count = in_child do
+        lookups.clear
+        GC.start
+        name = backend
+        Heddle.run(backend: name) { Array.new(10) { |i| Heddle.spawn { i if Addrinfo.ip("127.0.0.1") } }.sum(&:value) }
+      end
+
+      assert_equal("45", count)
+      assert_equal(300, lookups.each(&:release).size)
+    end
   end
 
   def test_no_descriptor_of_the_scheduler_reaches_a_program

@@ -1,0 +1,15 @@
+/* Deadlines from the timeouts that Ruby programs give. */
+#ifndef HEDDLE_DEADLINE_H
+#define HEDDLE_DEADLINE_H
+
+#include "../core/clock.h"
+#include "compat.h"
+
+/* nil = none; else seconds as Kernel#sleep takes them (a negative one is an ArgumentError, a non-number a TypeError). */
+int64_t hd_deadline_from(VALUE timeout);
+
+/* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is
+ * too large. */
+int64_t hd_deadline_of_limit(VALUE limit);
+
+#endif

@@ -1,0 +1,297 @@
+/* See ruby_internals.h. */
+#include "ruby_internals.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+#include <unistd.h>
+
+/* -- the insides of an IO -------------------------------------------------------------------------------------- */
+
+#ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+void hd_io_take_over(VALUE io)
+{
+    if (RFILE(io)->fptr) RFILE(io)->fptr->self = io;
+}
+
+bool hd_io_flushes(VALUE io, const void *bytes)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    const char *start = fptr ? fptr->wbuf.ptr : NULL;
+    return start && (const char *)bytes >= start && (const char *)bytes < start + fptr->wbuf.capa;
+}
+
+size_t hd_io_filled_meanwhile(VALUE io, const void *bytes)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || bytes != fptr->rbuf.ptr || fptr->rbuf.len <= 0) return 0;
+    memmove(fptr->rbuf.ptr, fptr->rbuf.ptr + fptr->rbuf.off, (size_t)fptr->rbuf.len);
+    fptr->rbuf.off = 0;
+    return (size_t)fptr->rbuf.len;
+}
+
+void *hd_io_write_buffer(VALUE io, size_t *size)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    *size = (size_t)fptr->wbuf.len;
+    return fptr->wbuf.ptr + fptr->wbuf.off;
+}
+
+void hd_io_flushed(VALUE io, size_t count)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    fptr->wbuf.off += (int)count;
+    fptr->wbuf.len -= (int)count;
+    if (fptr->wbuf.len == 0) fptr->wbuf.off = 0;
+}
+
+bool hd_io_has_to_flush(VALUE io)
+{
+    return RFILE(io)->fptr && RFILE(io)->fptr->wbuf.len > 0;
+}
+
+VALUE hd_io_write_lock(VALUE io)
+{
+    return RFILE(io)->fptr->write_lock;
+}
+
+bool hd_io_has_room(VALUE io, size_t size)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->mode & (FMODE_SYNC | FMODE_TTY)) return false;
+    return fptr->wbuf.ptr && (size_t)fptr->wbuf.len + size < (size_t)fptr->wbuf.capa;
+}
+
+bool hd_io_writes_bytes(VALUE io)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return fptr && !fptr->encs.enc && !fptr->encs.enc2 && !fptr->encs.ecflags;
+}
+
+bool hd_io_converts(VALUE io)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return !fptr || fptr->encs.enc2 || fptr->encs.ecflags;
+}
+
+int hd_io_descriptor(VALUE io)
+{
+    return RFILE(io)->fptr ? RFILE(io)->fptr->fd : -1;
+}
+
+int hd_io_mode(VALUE io)
+{
+    return RFILE(io)->fptr->mode;
+}
+
+hd_hidden_io hd_io_hide(VALUE io)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->fd < 0) return (hd_hidden_io){0};
+    hd_hidden_io hidden = {.io = io, .insides = fptr, .fd = fptr->fd, .mode = fptr->mode};
+    fptr->mode &= ~FMODE_READWRITE;
+    fptr->fd = -1;
+    return hidden;
+}
+
+void hd_io_show(const hd_hidden_io *hidden)
+{
+    if (!hidden->insides) return;
+    rb_io_t *fptr = RFILE(hidden->io)->fptr;
+    if (fptr == hidden->insides && fptr->fd < 0) {
+        fptr->fd = hidden->fd;
+        fptr->mode |= hidden->mode & FMODE_READWRITE;
+    }
+    else if (!(hidden->mode & FMODE_EXTERNAL)) {
+        close(hidden->fd);
+    }
+}
+
+#else
+
+void hd_io_take_over(VALUE io) {}
+
+bool hd_io_flushes(VALUE io, const void *bytes)
+{
+    return false;
+}
+
+size_t hd_io_filled_meanwhile(VALUE io, const void *bytes)
+{
+    return 0;
+}
+
+void *hd_io_write_buffer(VALUE io, size_t *size)
+{
+    *size = 0;
+    return NULL;
+}
+
+void hd_io_flushed(VALUE io, size_t count) {}
+
+bool hd_io_has_to_flush(VALUE io)
+{
+    return false;
+}
+
+VALUE hd_io_write_lock(VALUE io)
+{
+    return Qnil;
+}
+
+bool hd_io_has_room(VALUE io, size_t size)
+{
+    return false;
+}
+
+bool hd_io_writes_bytes(VALUE io)
+{
+    return false;
+}
+
+bool hd_io_converts(VALUE io)
+{
+    return true;
+}
+
+int hd_io_descriptor(VALUE io)
+{
+    if (!RFILE(io)->fptr || RTEST(rb_io_closed_p(io))) return -1;
+    return rb_io_descriptor(io);
+}
+
+int hd_io_mode(VALUE io)
+{
+    return rb_io_mode(io);
+}
+
+hd_hidden_io hd_io_hide(VALUE io)
+{
+    return (hd_hidden_io){0};
+}
+
+void hd_io_show(const hd_hidden_io *hidden) {}
+#endif
+
+/* -- what only an inspect string says -------------------------------------------------------------------------- */
+
+static bool says(VALUE object, const char *what)
+{
+    VALUE text = rb_inspect(object);
+    return strstr(StringValueCStr(text), what) != NULL;
+}
+
+bool hd_resumes_another(VALUE fiber)
+{
+    return says(fiber, " by resuming)");
+}
+
+bool hd_fiber_runs(VALUE fiber)
+{
+    return says(fiber, "(resumed)>") || says(fiber, "(suspended by resuming)>");
+}
+
+bool hd_thread_in_system_call(VALUE thread)
+{
+    VALUE status = rb_funcall(thread, rb_intern("status"), 0);
+    return !RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0;
+}
+
+/* -- who has called the hook ----------------------------------------------------------------------------------- */
+
+/* How far a scheduler's class may wrap the hook in methods of its own. */
+enum { WRAPPERS_MAX = 32 };
+
+static bool of_ruby_itself(VALUE frame)
+{
+    static const char internal[] = "<internal:";
+    VALUE path = rb_profile_frame_path(frame); /* nil: written in C */
+    return NIL_P(path) || !strncmp(RSTRING_PTR(path), internal, strlen(internal));
+}
+
+static bool equal(VALUE string, const char *expected)
+{
+    return RB_TYPE_P(string, T_STRING) && RSTRING_LEN(string) == (long)strlen(expected) &&
+           !memcmp(RSTRING_PTR(string), expected, strlen(expected));
+}
+
+static bool is_read_nonblock(VALUE frame)
+{
+    return equal(rb_profile_frame_method_name(frame), "read_nonblock") && of_ruby_itself(frame);
+}
+
+static bool is_io_write(VALUE frame)
+{
+    return equal(rb_profile_frame_method_name(frame), "write") && equal(rb_profile_frame_classpath(frame), "IO");
+}
+
+static bool called_by(bool (*is_wanted)(VALUE frame))
+{
+    VALUE frames[WRAPPERS_MAX];
+    int count = rb_profile_frames(0, 2, frames, NULL); /* the hook itself, and its caller */
+    if (count < 2) return false;
+    if (of_ruby_itself(frames[1])) return is_wanted(frames[1]);
+
+    count = rb_profile_frames(0, WRAPPERS_MAX, frames, NULL);
+    for (int i = 2; i < count; i++) {
+        if (is_wanted(frames[i])) return true;
+    }
+    return false;
+}
+
+bool hd_called_by_read_nonblock(void)
+{
+    return called_by(is_read_nonblock);
+}
+
+bool hd_called_by_io_write(void)
+{
+    return called_by(is_io_write);
+}
+
+bool hd_called_by_wait(void)
+{
+    VALUE frames[2];
+    if (rb_profile_frames(0, 2, frames, NULL) < 2) return false;
+    VALUE name = rb_profile_frame_method_name(frames[1]); /* of the caller of the hook */
+    return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
+}
+
+/* -- what the heap says ---------------------------------------------------------------------------------------- */
+
+/* Exported for the library objspace. Their callbacks must not allocate. */
+void rb_objspace_reachable_objects_from(VALUE object, void callback(VALUE, void *), void *data);
+void rb_objspace_reachable_objects_from_root(void callback(const char *, VALUE, void *), void *data);
+
+static void add_hidden(VALUE object, void *pointer)
+{
+    hd_hidden_objects *hidden = pointer;
+    if (hidden->count < HD_HIDDEN_MAX && hd_is_hidden(object) && hidden->wanted(object))
+        hidden->found[hidden->count++] = object;
+}
+
+void hd_find_hidden(VALUE object, hd_hidden_objects *hidden)
+{
+    hidden->count = 0;
+    rb_objspace_reachable_objects_from(object, add_hidden, hidden);
+}
+
+typedef struct {
+    VALUE ours;
+    bool found;
+} handler_search;
+
+/* (The handlers are all the Procs that Ruby's virtual machine itself refers to.) */
+static void look_for_handler(const char *category, VALUE object, void *pointer)
+{
+    handler_search *search = pointer;
+    if (object != search->ours && !strcmp(category, "vm") && RTEST(rb_obj_is_proc(object))) search->found = true;
+}
+
+bool hd_program_handles_signals(VALUE ours)
+{
+    handler_search search = {.ours = ours};
+    rb_objspace_reachable_objects_from_root(look_for_handler, &search);
+    return search.found;
+}

@@ -1,0 +1,112 @@
+/* WHERE HEDDLE LOOKS BEHIND RUBY'S BACK: all that it reads of Ruby's structs, of inspect strings, of the frames of its
+ * callers and of the heap, because no function tells it. Each part names what would make it superfluous. */
+#ifndef HEDDLE_RUBY_INTERNALS_H
+#define HEDDLE_RUBY_INTERNALS_H
+
+#include "compat.h"
+
+/* -- the insides of an IO: rb_io_t, which is public up to Ruby 4.0 (functions for its buffers and its mode would do) -- */
+
+/* After close_read of an IO with a second one for writing (IO.popen "r+"): Ruby gives the first the insides of the
+ * second, but they still name the second, which is closed, and the hooks are called with that. */
+void hd_io_take_over(VALUE io);
+
+/* Do these bytes lie in the write buffer of the IO? Ruby 4.0 flushes it by one io_write, and what that leaves over is
+ * lost when the IO is closed. */
+bool hd_io_flushes(VALUE io, const void *bytes);
+
+/* These bytes are where a read is to go to, after a wait. If that is the read buffer, and another fiber has filled it
+ * meanwhile, what is in it still is moved to its beginning, as if it had been read now: so many bytes. Else 0. */
+size_t hd_io_filled_meanwhile(VALUE io, const void *bytes);
+
+/* What is in the write buffer now. Other fibers and threads append to it, and move its bytes, whenever this one waits:
+ * it is asked for anew after every wait. */
+void *hd_io_write_buffer(VALUE io, size_t *size);
+
+/* So many bytes of the write buffer have been written. */
+void hd_io_flushed(VALUE io, size_t count);
+
+/* Is there anything in the write buffer? */
+bool hd_io_has_to_flush(VALUE io);
+
+/* The Mutex that whoever writes to the IO holds; it is there once something has been written. */
+VALUE hd_io_write_lock(VALUE io);
+
+/* Does the write buffer take so many bytes without being flushed? */
+bool hd_io_has_room(VALUE io, size_t size);
+
+/* Are strings written byte by byte as they are, whatever their encoding? */
+bool hd_io_writes_bytes(VALUE io);
+
+/* Is what `read` gives of it no plain copy of the bytes: of another encoding, or with other line ends? */
+bool hd_io_converts(VALUE io);
+
+/* The number of an open IO, or -1. (One that is hidden is not open.) */
+int hd_io_descriptor(VALUE io);
+
+/* FMODE_READABLE and so on of an open IO, also of one that is frozen: that can be closed. */
+int hd_io_mode(VALUE io);
+
+/* An IO that looks closed to all but its closer. */
+typedef struct {
+    VALUE io;
+    void *insides; /* NULL: it is not hidden */
+    int fd, mode;
+} hd_hidden_io;
+
+/* Hides an open IO. It does nothing where Ruby shows no insides. */
+hd_hidden_io hd_io_hide(VALUE io);
+
+/* As it was before, to be closed by Ruby. If it has been opened anew meanwhile, the old file is closed here. */
+void hd_io_show(const hd_hidden_io *hidden);
+
+/* -- what only an inspect string says ------------------------------------------------------------------------- */
+
+/* Has the fiber resumed another one, which Heddle may have parked? Ruby strikes that one then, and tells it only here.
+ * (A Fiber#resuming? would do: rb_fiber_t has it.) */
+bool hd_resumes_another(VALUE fiber);
+
+/* Is this fiber, or one that it has resumed, what its thread runs? One that is abandoned is "suspended", or
+ * "terminated". (A Thread#current_fiber would do.) */
+bool hd_fiber_runs(VALUE fiber);
+
+/* Is the thread in a call of the system? Then it "sleeps". */
+bool hd_thread_in_system_call(VALUE thread);
+
+/* -- who has called the hook ----------------------------------------------------------------------------------- */
+
+/* A read_nonblock of Ruby's own? IO#read_nonblock and ARGF.read_nonblock call the io_read hook exactly as the blocking
+ * methods do; it must not wait then. (From Ruby 4.1 on no io_read waits.) */
+bool hd_called_by_read_nonblock(void);
+
+/* IO#write? IO#syswrite calls the io_write hook in the same way, but takes a part for an answer. (As above.) */
+bool hd_called_by_io_write(void);
+
+/* IO#wait or one of its kin, which return nil when IO#timeout is over? (Asked of Ruby 3.3 only.) */
+bool hd_called_by_wait(void);
+
+/* -- what the heap says ---------------------------------------------------------------------------------------- */
+
+/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close. */
+static inline bool hd_is_hidden(VALUE object)
+{
+    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
+}
+
+enum { HD_HIDDEN_MAX = 16 };
+
+/* Hidden objects that another one refers to, also from its stack. */
+typedef struct {
+    bool (*wanted)(VALUE object);
+    VALUE found[HD_HIDDEN_MAX];
+    int count;
+} hd_hidden_objects;
+
+/* Finds those that are wanted. (For closer.c, on 3.3 and 3.4: 4.0 wakes the closer by another way.) */
+void hd_find_hidden(VALUE object, hd_hidden_objects *hidden);
+
+/* Has the program a handler for a signal, beside this Proc? (No method of Ruby's tells without changing one: a
+ * Signal.handler(name) would do.) */
+bool hd_program_handles_signals(VALUE ours);
+
+#endif

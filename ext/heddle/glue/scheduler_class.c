@@ -1,0 +1,422 @@
+/* The class Heddle::Scheduler: its memory, the GC's view of it, opening and closing. */
+
+#include "init.h"
+#include "caught.h"
+#include "home.h"
+#include "hook_fiber.h"
+#include "ruby_internals.h"
+#include "strike.h"
+
+/* -- memory -------------------------------------------------------------------------------------------------- */
+
+static void mark_wait(hd_map_node *node, void *unused)
+{
+    (void)unused;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
+    rb_gc_mark((VALUE)wait->root);
+    if (wait->exception) rb_gc_mark((VALUE)wait->exception);
+}
+
+static void scheduler_mark(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    const VALUE objects[] = {
+        scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
+        scheduler->loop.fiber,  scheduler->home.fiber,  scheduler->home.last,  scheduler->home.runner,
+        scheduler->home.fatal,  scheduler->home.raised, scheduler->home.order, scheduler->home.order_storage,
+        scheduler->fibers.body, scheduler->frames.fiber,
+    };
+    for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
+    hd_interrupt_mask_mark(scheduler);
+    /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
+    if (hd_forked_since(scheduler->reactor.generation)) return;
+    if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
+    hd_strikes_mark(scheduler);
+}
+
+/* Never walks the waits: the fibers' stacks may be swept before this object. */
+static void scheduler_free(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->overdue_node))
+        hd_node_remove(&scheduler->overdue_node);
+    hd_reactor_close(&scheduler->reactor);
+    hd_reactor_free(&scheduler->reactor);
+    hd_strikes_free(scheduler);
+    free(scheduler->masks.kinds);
+    free(scheduler->line);
+    free(scheduler->guesses.by_descriptor);
+    ruby_xfree(scheduler);
+}
+
+static size_t scheduler_memsize(const void *pointer)
+{
+    const hd_scheduler *scheduler = pointer;
+    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer *) +
+           (scheduler->reactor.waits.mask + scheduler->strikes.by_fiber.mask + 2) * sizeof(hd_list);
+}
+
+/* Not write-barrier protected: it is marked again in every minor collection, for records come and go without
+ * the GC's knowledge. */
+const rb_data_type_t hd_scheduler_type = {
+    .wrap_struct_name = "Heddle::Scheduler",
+    .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_memsize},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* In the child no fiber of the parent is to be found any more. */
+static void forget_parent(hd_scheduler *scheduler)
+{
+    hd_reactor_forget(&scheduler->reactor, hd_fork_generation);
+    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
+    hd_strikes_forget(scheduler);
+    hd_node_init(&scheduler->overdue_node);
+    scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
+    scheduler->frames.fiber = scheduler->running.root = scheduler->loop.fiber = Qnil;
+    scheduler->home.fiber = scheduler->home.fatal = scheduler->home.order = scheduler->home.order_storage = Qnil;
+    scheduler->home.waits = scheduler->running.scheduled = false;
+    scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
+}
+
+static VALUE scheduler_alloc(VALUE class)
+{
+    hd_scheduler *scheduler;
+    VALUE self = TypedData_Make_Struct(class, hd_scheduler, &hd_scheduler_type, scheduler);
+    scheduler->self = self;
+    scheduler->thread = scheduler->sent = scheduler->running.root = scheduler->loop.fiber = Qnil;
+    scheduler->home.fiber = scheduler->home.last = scheduler->home.runner = Qnil;
+    scheduler->home.fatal = scheduler->home.raised = scheduler->home.order = scheduler->home.order_storage = Qnil;
+    scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
+    scheduler->forget_parent = forget_parent;
+    hd_node_init(&scheduler->overdue_node);
+    hd_list_init(&scheduler->strikes.exceptions);
+    int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
+    if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
+    hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
+    scheduler->fibers.body = hd_fiber_body(self);
+    return self;
+}
+
+/* -- methods ------------------------------------------------------------------------------------------------- */
+
+static VALUE scheduler_pinned_p(VALUE self)
+{
+    (void)self;
+    return HD_BOOL(hd_threads_are_pinned());
+}
+
+/* call-seq: Heddle.backends -> array of hashes
+ *
+ * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+ *
+ * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
+static VALUE heddle_backends(VALUE module)
+{
+    (void)module;
+    VALUE list = rb_ary_new();
+    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++) {
+        char reason[160] = "";
+        bool available = (*ops)->probe(reason, sizeof(reason)) == 0;
+        VALUE entry = rb_hash_new();
+        rb_hash_aset(entry, ID2SYM(rb_intern("name")), rb_usascii_str_new_cstr((*ops)->name));
+        rb_hash_aset(entry, ID2SYM(rb_intern("available")), available ? Qtrue : Qfalse);
+        rb_hash_aset(entry, ID2SYM(rb_intern("reason")), available ? Qnil : rb_usascii_str_new_cstr(reason));
+        rb_ary_push(list, entry);
+    }
+    return list;
+}
+
+static const hd_backend_ops *best_backend(void)
+{
+    char reason[160];
+    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++)
+        if ((*ops)->probe(reason, sizeof(reason)) == 0) return *ops;
+    rb_raise(hd_eError, "no event backend is available: %s", reason);
+}
+
+static const hd_backend_ops *forced_backend(const char *name)
+{
+    const hd_backend_ops *ops = hd_backend_named(name);
+    if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: uring, epoll)", name);
+    char reason[160];
+    if (ops->probe(reason, sizeof(reason)) < 0) rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
+    return ops;
+}
+
+/* @private The Ruby half of initialize calls it with the wanted name or nil. */
+static VALUE scheduler_choose_backend(VALUE self, VALUE name)
+{
+    hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
+    rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
+    scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
+    return Qnil;
+}
+
+/* @return [String] the event backend in use: "uring" or "epoll" */
+static VALUE scheduler_backend(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    return scheduler->ops ? rb_usascii_str_new_cstr(scheduler->ops->name) : Qnil;
+}
+
+/* @return [Thread, nil] the thread that runs it; nil before its first use */
+static VALUE scheduler_thread(VALUE self)
+{
+    return hd_scheduler_get(self)->thread;
+}
+
+static void check_thread(const hd_scheduler *scheduler)
+{
+    if (scheduler->reactor.backend && hd_scheduler_foreign(scheduler))
+        rb_raise(hd_eError, "the scheduler belongs to another thread");
+}
+
+/* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
+ *
+ * @return [self]
+ * @raise [Heddle::Error] if it is running already, or on another thread */
+static VALUE scheduler_run(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    check_thread(scheduler);
+    bool idle = scheduler->reactor.waits.count == 0 && NIL_P(scheduler->home.fatal);
+    if (idle && !hd_scheduler_inside(scheduler)) return self;
+    hd_run_until_idle(hd_scheduler_ready(self));
+    return self;
+}
+
+/* Is this call made from within, by one of its own fibers or while its loop runs? */
+static VALUE scheduler_inside_p(VALUE self)
+{
+    return HD_BOOL(hd_scheduler_inside(hd_scheduler_get(self)));
+}
+
+static VALUE own_or_nil(VALUE scheduler)
+{
+    return rb_typeddata_is_kind_of(scheduler, &hd_scheduler_type) ? scheduler : Qnil;
+}
+
+/* @return [Heddle::Scheduler, nil] the one with which the fiber that runs may wait; nil in a blocking fiber, and where
+ *   there is no scheduler or one of another kind */
+static VALUE scheduler_s_current(VALUE class)
+{
+    (void)class;
+    return own_or_nil(rb_fiber_scheduler_current());
+}
+
+/* @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
+static VALUE scheduler_s_of_thread(VALUE class)
+{
+    (void)class;
+    return own_or_nil(rb_fiber_scheduler_get());
+}
+
+/* @return [Heddle::Scheduler, nil] the one of this thread, if one of its fibers runs or one that such a fiber has
+ *   resumed: what .current does not say of a blocking fiber */
+static VALUE scheduler_s_of_blocking_fiber(VALUE class)
+{
+    (void)class;
+    const hd_scheduler *scheduler = hd_scheduler_of_thread();
+    bool own = scheduler && scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current();
+    return own ? scheduler->self : Qnil;
+}
+
+/* @return [Array<Fiber, nil>] the fibers that run the loop, or have run it last: of the scheduler that this thread has
+ *   now, and of this one */
+static VALUE scheduler_last_homes(VALUE self)
+{
+    const hd_scheduler *now = hd_scheduler_of_thread();
+    return rb_assoc_new(now ? now->home.last : Qnil, hd_scheduler_get(self)->home.last);
+}
+
+/* Ends `run` though fibers are left. Called in one of the fibers. */
+static VALUE scheduler_stop(VALUE self)
+{
+    hd_scheduler_get(self)->home.stopped = true;
+    return Qnil;
+}
+
+/* Opens the backend on this thread, the one that runs the scheduler. */
+static VALUE scheduler_open(VALUE self)
+{
+    hd_scheduler_ready(self);
+    return Qnil;
+}
+
+static VALUE cancel_fibers(VALUE self)
+{
+    return rb_funcall(self, rb_intern("cancel_all"), 0);
+}
+
+static VALUE end_fibers(VALUE self)
+{
+    return rb_funcall(self, rb_intern("end_fibers"), 0);
+}
+
+static void disarm_interests(hd_map_node *node, void *unused)
+{
+    (void)unused;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
+}
+
+/* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
+static void abandon_fibers(hd_scheduler *scheduler)
+{
+    rb_gc_register_mark_object(scheduler->self);
+    hd_map_each(&scheduler->reactor.waits, disarm_interests, NULL);
+}
+
+static VALUE close_reactor(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    int ignored;
+    if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
+    if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
+    scheduler->closed = true;
+    hd_scheduler_runs(scheduler, false);
+    hd_inbox_close(&scheduler->inbox);
+    hd_reactor_close(&scheduler->reactor);
+    return Qnil;
+}
+
+/* When the thread is ending with an exception or a kill, now or while the rest runs, the fibers are cancelled. */
+static VALUE run_or_cancel(VALUE self)
+{
+    int state = 0, ignored = 0;
+    VALUE error = rb_errinfo();
+    if (NIL_P(error)) {
+        rb_protect(scheduler_run, self, &state);
+        if (!state) return Qnil;
+        error = rb_errinfo();
+    }
+    rb_set_errinfo(Qnil);
+    rb_protect(cancel_fibers, self, &ignored);
+    /* A kill is no exception: its number in errinfo can only be left as it is. */
+    if (NIL_P(error) || hd_is_exception(error)) rb_set_errinfo(error);
+    if (state) rb_jump_tag(state);
+    return Qnil;
+}
+
+/* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
+ * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
+ * another scheduler is set. */
+static VALUE scheduler_close(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (scheduler->closed) return Qnil;
+    check_thread(scheduler);
+    if (hd_scheduler_inside(scheduler))
+        rb_raise(hd_eError, "the scheduler cannot be closed from one of its own fibers");
+    return rb_ensure(run_or_cancel, self, close_reactor, self);
+}
+
+/* @return [Boolean] */
+static VALUE scheduler_closed_p(VALUE self)
+{
+    return HD_BOOL(hd_scheduler_get(self)->closed);
+}
+
+static void push_fiber(hd_map_node *node, void *array)
+{
+    rb_ary_push((VALUE)array, (VALUE)node->key);
+}
+
+/* @return [Array<Fiber>] the fibers that are parked or ready, in no particular order */
+static VALUE scheduler_fibers(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    VALUE fibers = rb_ary_new_capa((long)scheduler->reactor.waits.count);
+    hd_map_each(&scheduler->reactor.waits, push_fiber, (void *)fibers);
+    return fibers;
+}
+
+/* @return [Integer] how many fibers are parked or ready */
+static VALUE scheduler_size(VALUE self)
+{
+    return SIZET2NUM(hd_scheduler_get(self)->reactor.waits.count);
+}
+
+/* Raises an exception in a fiber of this scheduler: at once if it is parked, else when it parks next. Unlike
+ * Fiber#raise it does not switch to the fiber, and any thread of the Ractor may call it.
+ *
+ * @param fiber [Fiber]
+ * @param exception [Exception]
+ * @return [true] */
+static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
+{
+    if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
+        rb_raise(rb_eTypeError, "exception: must be an Exception");
+    hd_strike_fiber(hd_scheduler_get(self), fiber, exception);
+    return Qtrue;
+}
+
+/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. */
+static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
+    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception);
+    return Qtrue;
+}
+
+/* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
+static VALUE scheduler_root(VALUE self)
+{
+    return hd_root(hd_scheduler_get(self));
+}
+
+/* Takes back an exception given to interrupt that the fiber has not raised yet.
+ *
+ * @return [void] */
+static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
+{
+    hd_strike_withdraw(hd_scheduler_get(self), fiber, exception);
+    return Qnil;
+}
+
+static VALUE masks_hold_again(VALUE scheduler)
+{
+    ((hd_scheduler *)scheduler)->masks.ended = false;
+    return Qnil;
+}
+
+/* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
+static VALUE scheduler_without_masks(VALUE self)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    scheduler->masks.ended = true;
+    hd_strikes_deliver_all(scheduler);
+    return rb_ensure(rb_yield, Qnil, masks_hold_again, (VALUE)scheduler);
+}
+
+void hd_init_scheduler_class(void)
+{
+    rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
+    rb_define_singleton_method(hd_cScheduler, "current", scheduler_s_current, 0);
+    VALUE class_methods = rb_singleton_class(hd_cScheduler);
+    rb_define_private_method(class_methods, "of_thread", scheduler_s_of_thread, 0);
+    rb_define_private_method(class_methods, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
+    rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
+    rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
+    rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
+    rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
+    rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
+    rb_define_private_method(hd_cScheduler, "inside?", scheduler_inside_p, 0);
+    rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
+    rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
+    rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
+    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
+    rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
+    rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
+    rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);
+    rb_define_method(hd_cScheduler, "scheduler_close", scheduler_close, 0);
+    rb_define_method(hd_cScheduler, "close", scheduler_close, 0);
+    rb_define_method(hd_cScheduler, "closed?", scheduler_closed_p, 0);
+    rb_define_method(hd_cScheduler, "fibers", scheduler_fibers, 0);
+    rb_define_method(hd_cScheduler, "size", scheduler_size, 0);
+    rb_define_method(hd_cScheduler, "interrupt", scheduler_interrupt, 2);
+    rb_define_method(hd_cScheduler, "withdraw", scheduler_withdraw, 2);
+}

@@ -1,0 +1,137 @@
+/* Reads and writes that never block (read_write.h). */
+#include "read_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { COPY_MAX = 1 << 20, BLOCKING_WRITE_MAX = 4096 };
+
+static bool is_file(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+/* The settings of a terminal that hands bytes on as they come (raw); false for everything else. */
+static bool is_raw(int fd, struct termios *settings)
+{
+    return tcgetattr(fd, settings) == 0 && !(settings->c_lflag & ICANON);
+}
+
+int64_t hd_terminal_read_timeout(int fd)
+{
+    struct termios settings;
+    if (!is_raw(fd, &settings) || settings.c_cc[VMIN] > 0) return HD_NO_DEADLINE;
+    return settings.c_cc[VTIME] * 100 * HD_NS_PER_MS;
+}
+
+/* Does a read of the terminal wait for more when there is a byte? (poll tells of that one.) */
+static bool waits_for_more(int fd, size_t size)
+{
+    struct termios settings;
+    return size > 1 && is_raw(fd, &settings) && settings.c_cc[VMIN] > 1 && settings.c_cc[VTIME] > 0;
+}
+
+/* The kernel cannot promise not to block here: terminals, FIFOs, old kernels' pipes, file systems without NOWAIT. */
+static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
+{
+    if (offset != HD_NO_OFFSET || is_file(fd)) return -EINPROGRESS;
+    struct pollfd poll_fd = {.fd = fd, .events = direction == HD_READ ? POLLIN : POLLOUT};
+    int ready = poll(&poll_fd, 1, 0);
+    if (ready < 0) return -errno;
+    /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
+    if (ready == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+        return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
+    if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
+    /* Writable means that a little fits: a blocking descriptor would wait for the rest. */
+    if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+        size = BLOCKING_WRITE_MAX;
+    ssize_t moved = direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
+    return moved < 0 ? -errno : moved;
+}
+
+static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
+{
+    ssize_t moved;
+    if (*kind == HD_TERMINAL) return try_after_poll(direction, fd, bytes, size, offset, *kind);
+    if (*kind == HD_SOCKET && (size > 0 || direction == HD_WRITE)) { /* (a read of nothing takes no message) */
+        moved = direction == HD_READ ? recv(fd, bytes, size, MSG_DONTWAIT)
+                                     : send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (moved >= 0 || errno != ENOTSOCK) return moved < 0 ? -errno : moved;
+        *kind = HD_MAYBE_FILE; /* the object is a socket, but was reopened with a path */
+    }
+    struct iovec vector = {bytes, size};
+    moved = direction == HD_READ ? preadv2(fd, &vector, 1, offset, RWF_NOWAIT)
+                                 : pwritev2(fd, &vector, 1, offset, RWF_NOWAIT);
+    if (moved >= 0) return moved;
+    int error = errno;
+    if (error == EOPNOTSUPP || error == ENOSYS) {
+        *kind = HD_MAYBE_FILE;
+        return try_after_poll(direction, fd, bytes, size, offset, *kind);
+    }
+    if (error == EAGAIN && (offset != HD_NO_OFFSET || (*kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
+    return -error;
+}
+
+ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
+{
+    ssize_t moved;
+    do {
+        moved = try_once(direction, fd, bytes, size, offset, kind);
+    } while (moved == -EINTR);
+    return moved;
+}
+
+static ssize_t call_kernel(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+{
+    if (offset == HD_NO_OFFSET) return direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
+    return direction == HD_READ ? pread(fd, bytes, size, offset) : pwrite(fd, bytes, size, offset);
+}
+
+ssize_t hd_rw_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
+{
+    ssize_t moved;
+    if (size > COPY_MAX) size = COPY_MAX;
+    do {
+        moved = call_kernel(direction, fd, bytes, size, offset);
+    } while (moved < 0 && errno == EINTR);
+    return moved < 0 ? -errno : moved;
+}
+
+static void run(hd_job *job)
+{
+    hd_rw_job *rw = (hd_rw_job *)job;
+    rw->result = hd_rw_blocking(rw->direction, rw->fd.number, rw->bytes, rw->size, rw->offset);
+}
+
+static void release(hd_job *job)
+{
+    hd_private_fd_close(&((hd_rw_job *)job)->fd);
+    free(job);
+}
+
+static const hd_job_type rw_type = {.run = run, .free = release};
+
+hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
+{
+    if (size > COPY_MAX) size = COPY_MAX; /* a part; the caller comes again */
+    hd_rw_job *rw = malloc(sizeof(*rw) + size);
+    int own_fd = rw ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own_fd < 0) {
+        free(rw);
+        return NULL;
+    }
+    *rw = (hd_rw_job){.direction = direction, .offset = offset, .size = size, .result = -EINTR};
+    hd_job_init(&rw->job, &rw_type, HD_POOL_FILES);
+    hd_private_fd_own(&rw->fd, own_fd);
+    if (direction == HD_WRITE) memcpy(rw->bytes, bytes, size);
+    return rw;
+}

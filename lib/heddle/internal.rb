@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What the parts of Heddle call of each other, and nobody else: the methods are private, but not in the files that say
+  # <tt>using Internal</tt>.
+  module Internal
+    refine Scheduler.singleton_class do
+      public :of_blocking_fiber, :of_thread, :thread_can_start?
+    end
+
+    refine Scheduler do
+      # of tasks and scopes
+      public :end_task, :interrupt_chain, :outside?, :root, :scopes, :wait_until_closed, :waiters_of
+      # of a dump
+      public :counts, :timeouts, :waits
+      # of what takes the place of Ruby's own methods
+      public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast_kill,
+             :send_file
+    end
+  end
+  private_constant :Internal
+end
