@@ -51,7 +51,7 @@ bool hd_end_operation(hd_wait *wait, VALUE exception)
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
-    if (!hd_wait_take_over(wait, &displaced)) return;
+    if (!hd_wait_unblock_instead(wait, &displaced)) return;
     if (displaced)
         hd_strike_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
     else
