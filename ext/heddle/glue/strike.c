@@ -218,7 +218,7 @@ void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, hd_mask strictest,
                  hd_strike_choice choice, hd_strike **first)
 {
-    for (hd_strike *strike = hd_strike_next(scheduler, queue, NULL); strike; strike = hd_strike_next(scheduler, queue, strike)) {
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
         if (*first && (*first)->due < strike->due) continue;
         if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;
