@@ -1,43 +1,44 @@
 # frozen_string_literal: true
 
-# One row on one peer, in a process of its own: warm up, measure, check the result, write one line of JSON.
-# People start bench/run.rb, which starts: child.rb ROW_FILE ROW PEER_FILE PEER OPERATIONS WARM_UP DESCRIPTOR
+# Rows on one peer, in a process of its own: for each line with a row and a number of operations it measures, checks the
+# result and answers with a line, both in JSON. People start bench/run.rb, which starts:
+# child.rb ROW_FILE PEER_FILE PEER DESCRIPTOR
 
 require_relative "support/registry"
 require_relative "support/adapters"
 require "json"
+require "socket"
 
-row_file, row_name, peer_file, peer_name, operations, warmup, descriptor = ARGV
-operations = Integer(operations)
-warmup = Integer(warmup)
-answer = IO.for_fd(Integer(descriptor), "w")
+row_file, peer_file, peer_name, descriptor = ARGV
+link = UNIXSocket.for_fd(Integer(descriptor))
 
 require row_file
 require peer_file
-row = Bench.rows.fetch(row_name)
 peer = Bench.peers.fetch(peer_name)
+peer.gems.each { |name| gem(name) }
+version = peer.gems.first && Gem.loaded_specs.fetch(peer.gems.first).version.to_s
+backend = nil
 
 # Ten thousand sockets or pipes need more open files than most shells allow at first.
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 
-peer.gems.each { |name| gem(name) }
-adapter = peer.adapter.call
-row.work.call(peer.adapter.call, warmup) if warmup > 0
+while (order = link.gets)
+  name, operations = JSON.parse(order)
+  row = Bench.rows.fetch(name)
+  adapter = peer.adapter.call
+  GC.start
+  result = nil
+  all = Bench::Costs.of { result = row.work.call(adapter, operations) }
+  costs = adapter.measured || all
 
-GC.start
-result = nil
-all = Bench::Costs.of { result = row.work.call(adapter, operations) }
-costs = adapter.measured || all
-
-expected = row.expect.call(operations)
-answer.puts(JSON.generate(
-              status: result == expected ? "ok" : "wrong result",
-              detail: result == expected ? nil : "#{result.inspect} in place of #{expected.inspect}"[0, 300],
-              cpu: costs.cpu, wall: costs.wall, operations:, objects: costs.objects,
-              result: result.inspect[0, 100],
-              backend: adapter.respond_to?(:backend) ? adapter.backend.to_s : nil,
-              version: peer.gems.first && Gem.loaded_specs.fetch(peer.gems.first).version.to_s
+  right = row.expect.nil? || result == (expected = row.expect.call(operations))
+  backend ||= adapter.backend.to_s if adapter.respond_to?(:backend)
+  link.puts(JSON.generate(
+              status: right ? "ok" : "wrong result",
+              detail: right ? nil : "#{result.inspect} in place of #{expected.inspect}"[0, 300],
+              cpu: costs.cpu, wall: costs.wall, operations:, objects: costs.objects, result: result.inspect[0, 100],
+              backend:, version:
             ))
-answer.flush
+end
 # Whatever the peer left running is not measured.
 exit!(0)

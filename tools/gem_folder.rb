@@ -75,41 +75,27 @@ module Tools
       @gemfile ||= File.read(File.join(ROOT, "Gemfile"))
     end
 
+    # With the lock file of an earlier run Bundler needs no network, if all gems are there.
     def install_all
       @console.step("installing the development gems for Ruby #{@info.version}", takes: "up to 1 minute") do |show|
         FileUtils.mkdir_p(@folder)
         FileUtils.rm_f(@log)
         File.write(File.join(@folder, "Gemfile"), gemfile)
-        install_what_is_here(show) || bundle_install(show)
+        bundle_install(show)
         Tools.write_whole(stamp, gemfile)
       end
     end
 
-    # Without the network, when all gems are there already. @return [Boolean]
-    def install_what_is_here(show)
-      return false unless File.exist?(File.join(@folder, "Gemfile.lock"))
-
-      bundle("--local", show)
-      true
-    rescue Problem
-      false
-    end
-
     def bundle_install(show)
-      FileUtils.rm_f(File.join(@folder, "Gemfile.lock"))
-      bundle(show)
-    rescue Problem => e
-      raise Problem.new("#{e.message} (no network?)", remedies: remedies, log: @log)
-    end
-
-    def bundle(*arguments, show)
       settings = {
         "BUNDLE_GEMFILE" => File.join(@folder, "Gemfile"), "BUNDLE_PATH" => @folder, "BUNDLE_APP_CONFIG" => @folder,
         "BUNDLE_JOBS" => Tools.processors.to_s, "BUNDLE_RETRY" => "3", "BUNDLE_SILENCE_ROOT_WARNING" => "1",
         "BUNDLE_IGNORE_MESSAGES" => "1", "BUNDLE_DISABLE_VERSION_CHECK" => "1"
       }
-      Command.run(@info.exe, "-e", 'load Gem.bin_path("bundler", "bundle")', "install", *arguments,
+      Command.run(@info.exe, "-e", 'load Gem.bin_path("bundler", "bundle")', "install",
                   log: @log, env: settings, chdir: @folder, on_line: show, failure: "the gems could not be installed")
+    rescue Problem => e
+      raise Problem.new("#{e.message} (no network?)", remedies: remedies, log: @log)
     end
   end
 end

@@ -69,7 +69,7 @@ module Tools
     private
 
     def declared
-      text = File.read(File.join(ROOT, @name), 400) if @name.end_with?("_test.rb")
+      text = File.read(File.expand_path(@name, ROOT), 400) if @name.end_with?("_test.rb")
       return DECLARATION.match(text)&.captures || [SECONDS, CORES] if text
 
       [60, 1]

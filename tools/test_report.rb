@@ -32,9 +32,10 @@ module Tools
       @sums.each { |title, sums| puts "", "#{title}: #{sums.map { |key, number| "#{number} #{key}" }.join(", ")}" }
       runs, failures, errors, skips = %i[runs failures errors skips].map { |key| @sums.values.sum { |sums| sums[key] } }
       puts "", "To run a failed test alone:", *@again.map { |line| "  #{line}" } if @again.any?
-      puts "", "no test matches" if runs.zero?
-      puts "", "#{runs - failures - errors - skips} passed, #{failures + errors} failed, #{skips} skipped"
-      @again.empty? && runs.positive?
+      failed = failures + errors
+      puts "", "#{runs - failed - skips} passed, #{failed} failed, #{skips} skipped"
+      puts "no test matches" if runs.zero?
+      failed.zero? && runs.positive?
     end
 
     private

@@ -80,4 +80,12 @@ module Bench
 
     def thread(&) = Thread.new(&)
   end
+
+  # No tasks at all: for rows about the one thread that runs them.
+  class PlainAdapter
+    include Costs
+
+    def run = yield
+    def spawn = yield
+  end
 end

@@ -1,60 +1,80 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "child"
 
 module Bench
+  ORDER = %w[heddle threads async carbon_fiber uringmachine itsi c].freeze
+  private_constant :ORDER
+
+  # Those that run a group unless the command line says otherwise. Ratios are to the first.
+  def self.peers_of(group)
+    return group.peers.map { |name| peers.fetch(name) } if group.peers
+
+    peers.values.select(&:default).sort_by { |peer| ORDER.index(peer.name) || ORDER.size }
+  end
+
   # The command line of bench/run.rb.
   class Options
-    attr_reader :rows, :peers, :rounds, :scale, :timeout, :output, :json, :install
+    attr_reader :given, :rows, :peers, :rounds, :turns, :scale, :timeout, :output, :json, :install, :yjit
 
     def initialize(argv)
-      @rows = Bench.rows.values
-      @peers = nil
-      @rounds = 5
+      @given = argv.dup
+      @rows = rows_of("operations")
       @scale = 1.0
       @timeout = 60.0
       @install = true
+      @yjit = Child::YJIT
       parser.parse!(argv)
       abort("what is #{argv.first}? See --help.") unless argv.empty?
-      # Ratios are to the first peer.
-      @peers ||= Bench.peers.values.select(&:default).sort_by { |peer| ORDER.index(peer.name) || ORDER.size }
     rescue OptionParser::ParseError => e
       abort("#{e.message}. See --help.")
     end
-
-    ORDER = %w[heddle threads async carbon_fiber uringmachine itsi c].freeze
-    private_constant :ORDER
 
     private
 
     def parser
       OptionParser.new do |on|
-        on.banner = "usage: bin/ruby bench/run.rb [options]\nCompares Heddle with threads and other schedulers."
-        on.on("--rows A,B", Array, "only these rows") { |names| @rows = pick(Bench.rows, names) }
-        on.on("--peers A,B", Array, "only these peers; ratios are to the first") do |names|
-          @peers = pick(Bench.peers, names)
+        on.banner = "usage: bin/ruby bench/run.rb [options]\nCompares Heddle with threads and other schedulers; " \
+                    "--list names further groups of rows."
+        on.on("--rows A,B", Array, "these rows, groups of rows or patterns (default operations; all: all)") do |names|
+          @rows = names.flat_map { |name| pick_rows(name) }.uniq
         end
-        on.on("--rounds N", Integer, "rounds (default #{@rounds})") { |n| @rounds = n.clamp(1..) }
+        on.on("--peers A,B", Array, "these peers; ratios are to the first (default: what the group says)") do |names|
+          @peers = names.map { |name| Bench.peers[name] || unknown(name, Bench.peers.keys) }
+        end
+        on.on("--rounds N", Integer, "rounds (default: what the group says)") { |n| @rounds = n.clamp(1..) }
+        on.on("--turns N", Integer, "parts of a round (default: what the group says)") { |n| @turns = n.clamp(1..) }
         on.on("--scale X", Float, "multiplies the size of every row (default 1)") { |x| @scale = x }
-        on.on("--timeout SECONDS", Float, "longest run of one row on one peer (default #{@timeout.to_i})") do |seconds|
+        on.on("--timeout SECONDS", Float, "longest turn of one row on one peer (default #{@timeout.to_i})") do |seconds|
           @timeout = seconds
         end
+        on.on("--[no-]yjit", "with YJIT (default: where this Ruby has it)") { |yjit| @yjit = yjit }
         on.on("--output FILE", "write the report there as well, as Markdown") { |file| @output = file }
         on.on("--json", "print everything as one line of JSON instead") { @json = true }
-        on.on("--[no-]install", "install missing peers (default yes)") { |install| @install = install }
+        on.on("--[no-]install", "install missing peers and servers (default yes)") { |install| @install = install }
         on.on("--list", "names of the rows and peers") { list }
       end
     end
 
-    def pick(known, names)
-      names.map { |name| known[name] || abort("no #{name}; there are: #{known.keys.join(", ")}") }
+    def pick_rows(name)
+      return Bench.rows.values if name == "all"
+      return rows_of(name) if Bench.groups.key?(name)
+
+      found = Bench.rows.values_at(*Bench.rows.keys.select { |row| row == name || File.fnmatch(name, row) })
+      found.empty? ? unknown(name, Bench.groups.keys + rows_of("operations").map(&:name)) : found
     end
 
+    def rows_of(group) = Bench.rows.values.select { |row| row.group.name == group }
+
+    def unknown(name, known) = abort("no #{name}; there are: #{known.join(", ")}")
+
     def list
-      puts("rows:")
-      Bench.rows.each_value { |row| puts("  #{row.name.ljust(20)}#{row.title}") }
-      puts("peers:")
-      Bench.peers.each_key { |name| puts("  #{name}") }
+      Bench.groups.each_value do |group|
+        puts("#{group.name}: #{group.title}")
+        rows_of(group.name).each { |row| puts("  #{row.name.ljust(34)}#{row.title}") }
+      end
+      puts("peers: #{Bench.peers.keys.join(", ")}")
       exit
     end
   end

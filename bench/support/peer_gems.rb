@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require "timeout"
+require_relative "child"
 
 module Bench
   # The peers' gems, in a folder of their own for each Ruby: tmp/bench/gems/. A gem that cannot be installed is
@@ -44,7 +45,7 @@ module Bench
     def install(name)
       warn("installing #{name} for Ruby #{RUBY_VERSION} ...")
       command = [RbConfig.ruby, "-S", "gem", "install", "--no-document", "--install-dir", @dir, name]
-      said, status = Timeout.timeout(INSTALL_LIMIT) { Open3.capture2e(Runner::CLEAN_ENV, *command, stdin_data: "") }
+      said, status = Timeout.timeout(INSTALL_LIMIT) { Open3.capture2e(Child::CLEAN_ENV, *command, stdin_data: "") }
       File.write(File.join(@dir, "#{name}.log"), said)
       said[/^ERROR: *(.*)/, 1] || "see #{name}.log" unless status.success?
     rescue Timeout::Error

@@ -1,25 +1,50 @@
 # frozen_string_literal: true
 
-# What a row and a peer are, and how their files are found and loaded. Used by the runner and by its children.
+# What a group, a row and a peer are, and how their files are found and loaded. Used by the runner and by its children.
 module Bench
   ROOT = File.expand_path("..", __dir__)
+
+  # Rows that are measured in the same way and stand in one table.
+  #
+  # name::    what --rows calls all of them
+  # title::   one line for people
+  # peers::   the names of those that run them, the base first; nil for all that are run by default
+  # rounds::  how many samples there are
+  # turns::   parts of each sample: those who are compared do them by turns
+  # share::   one process of each peer runs all rows that are measured by turns (else each row has its own)
+  # keep::    the processes stay for all rows and rounds (else there are new ones in each)
+  # shuffle:: each turn has another order
+  # best::    the fastest round counts (else the median)
+  # figures:: a table for each of them; nil for one table of the figure that each row names
+  # own::     ratios are to the row's base on the same peer, what that is in words (else on the first peer)
+  # beside::  heading of the column with figures from elsewhere
+  # note::    what else has to be known about the table
+  # setup::   run once before, with install: whether it may install what it needs; returns what to add to the children's
+  #           environment, and facts for the report
+  Group = Struct.new(:name, :title, :peers, :rounds, :turns, :share, :keep, :shuffle, :best, :figures, :own, :beside,
+                     :note, :setup, keyword_init: true)
 
   # One workload: plain Ruby that spawns its tasks through the peer.
   #
   # name::     what --rows calls it
   # title::    one line for people
   # unit::     what one operation is
-  # operations:: how many at --scale 1, the same for every peer but for its share
-  # multiple:: their number is rounded up to a multiple of this
+  # operations:: how many at --scale 1 in a round, the same for every peer but for its share
+  # multiple:: their number in a turn is rounded up to a multiple of this
   # fixed::    the row is about this number of operations at once
+  # seconds::  does no more operations than fit in so many seconds
   # figure::   :cpu or :wall, whichever says more about this workload
-  # expect::   from the number of operations to the result that the workload has to return
+  # base::     name of the row that ratios are to; nil for this one
+  # goal::     name of a peer => the highest ratio that it may have
+  # batch::    rows of one batch are measured by turns; nil for this one alone
+  # beside::   figure => text for the group's column of that name
+  # expect::   from the number of operations to the result that the workload has to return; nil: any, but all the same
   # work::     from (peer, number of operations) to the result
-  Row = Struct.new(:name, :title, :unit, :operations, :multiple, :fixed, :figure, :expect, :work, :file,
-                   keyword_init: true) do
-    # The number of operations for a peer.
-    def operations_at(scale, peer)
-      wanted = (operations * scale * (fixed ? 1 : peer.share)).ceil.clamp(1..)
+  Row = Struct.new(:name, :title, :group, :unit, :operations, :multiple, :fixed, :seconds, :figure, :base, :goal,
+                   :batch, :beside, :expect, :work, :file, keyword_init: true) do
+    # The number of operations for a peer, in one of so many turns.
+    def operations_at(scale, peer, turns = 1)
+      wanted = (operations * scale * (fixed ? 1 : peer.share) / turns).ceil.clamp(1..)
       (wanted + multiple - 1) / multiple * multiple
     end
   end
@@ -42,12 +67,22 @@ module Bench
   end
 
   class << self
+    def groups = @groups ||= {}
     def rows = @rows ||= {}
     def peers = @peers ||= {}
 
-    def row(name, title, unit:, operations:, expect:, multiple: 1, fixed: false, figure: :cpu, &work)
+    # The rows that are defined in the block belong to it.
+    def group(name, title, rounds: 5, turns: 1, **options)
+      @group = groups[name] ||= Group.new(name:, title:, rounds:, turns:, **options)
+      yield
+    ensure
+      @group = nil
+    end
+
+    def row(name, title, unit:, operations:, expect: nil, multiple: 1, figure: :cpu, **options, &work)
       file = caller_locations(1, 1).first.absolute_path
-      rows[name] = Row.new(name:, title:, unit:, operations:, multiple:, fixed:, figure:, expect:, work:, file:)
+      rows[name] = Row.new(name:, title:, group: @group || groups.fetch("operations"), unit:, operations:, multiple:,
+                           figure:, expect:, work:, file:, **options)
     end
 
     def peer(name, gems: [], ruby: ">= 0", rows: nil, share: 1, env: {}, default: true, command: nil, prepare: nil,
@@ -58,8 +93,12 @@ module Bench
 
     # Loads the row files in the order of the table, then the peers.
     def load_all
-      %w[tasks queues pipes network closes].each { |name| require_relative "../rows/#{name}" }
+      %w[tasks queues pipes network closes would_block replaced_methods connect_names memcached].each do |name|
+        require_relative "../rows/#{name}"
+      end
       Dir[File.join(ROOT, "peers", "*.rb")].each { |file| require file }
     end
   end
+
+  group("operations", "Operations, by implementation") { nil }
 end

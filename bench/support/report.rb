@@ -5,61 +5,82 @@ require "json"
 module Bench
   # The tables that people read, and the JSON for everything else.
   class Report
-    def initialize(options, runner)
-      @rows = options.rows
-      @peers = options.peers
-      @rounds = options.rounds
+    def initialize(rows, runner, environment)
+      @rows = rows
       @runner = runner
-      @environment = Environment.describe(runner.cells.values)
+      @environment = environment
     end
 
     def to_json(*)
       cells = @runner.cells.values.map do |cell|
-        { row: cell.row.name, peer: cell.peer.name, unit: cell.row.unit, figure: cell.row.figure,
-          ratio: Statistics.ratio(cell, base(cell.row)), **Statistics.summary(cell) }
+        ratios = %i[cpu wall].to_h { |figure| [:"#{figure}_ratio", Statistics.ratio(cell, base(cell), figure)] }
+        { group: cell.row.group.name, row: cell.row.name, peer: cell.peer.name, unit: cell.row.unit,
+          figure: cell.row.figure, ratio: ratios.fetch(:"#{cell.row.figure}_ratio"), **ratios,
+          **Statistics.summary(cell) }
       end
-      JSON.generate(environment: @environment, rounds: @rounds, missing: @runner.missing, cells:)
+      JSON.generate(environment: @environment, missing: @runner.missing, cells:)
     end
 
     # For the terminal; with markdown for a file.
     def to_s(markdown: false)
       style = markdown ? :markdown : :unicode
-      [heading, main_table(style), legend, cost_table(style), *notes, *verdict].compact.join("\n\n") << "\n"
+      groups = @rows.group_by(&:group).flat_map do |group, rows|
+        [("#{group.title}:" unless group.name == "operations"), *tables(group, rows, style), *notes(rows),
+         *verdict(group, rows)]
+      end
+      missing = @runner.missing.map { |name, reason| "- #{name}: #{reason}" }.join("\n")
+      [heading, *groups, *(missing unless missing.empty?)].compact.join("\n\n") << "\n"
     end
 
     private
 
-    def heading = @environment.map { |key, value| "#{"#{key}:".ljust(9)} #{value}" }.join("\n")
-
-    def legend
-      "Microseconds per operation, CPU time (user + system) or wall time as the row says: median of #{@rounds} " \
-        "rounds, half the range, and in brackets how many times #{@peers.first.name}'s (median of the rounds' ratios)."
+    def heading
+      width = @environment.keys.map(&:size).max + 1
+      @environment.map { |key, value| "#{"#{key}:".ljust(width)} #{value}" }.join("\n")
     end
 
-    def main_table(style)
-      lines = @rows.map do |row|
-        [row.title, "#{row.figure} / #{row.unit}", *shown_peers.map { |peer| main_cell(cell(row, peer)) }]
+    def tables(group, rows, style)
+      main = (group.figures || [nil]).map { |figure| main_table(group, rows, figure, style) }
+      [*main, legend(group), cost_table(group, rows, style)]
+    end
+
+    def legend(group)
+      turns = @runner.turns(group)
+      rounds = "#{@runner.rounds(group)} rounds#{" of #{turns} turns" if turns > 1}"
+      sample, ratio = group.best ? ["the fastest", "fastest rounds"] : ["median", "median of each turn's"]
+      base = group.own ? "the same peer's #{group.own}" : "#{@runner.peers(group).first&.name}'s"
+      text = "Microseconds per operation, CPU time (user + system) or wall time as the row says: #{sample} of " \
+             "#{rounds}, half the range, and in brackets how many times #{base} (#{ratio}). #{group.note}".strip
+      text.gsub(/(.{1,118})(?: +|\z)/, "\\1\n").chomp
+    end
+
+    # The row's own figure, or the one that is asked for.
+    def main_table(group, rows, figure, style)
+      peers = @runner.peers(group)
+      lines = rows.map do |row|
+        shown = figure || row.figure
+        [row.title, "#{shown} / #{row.unit}", *(row.beside&.fetch(shown) || "-" if group.beside),
+         *peers.map { |peer| main_cell(cell(row, peer), shown) }]
       end
-      table(["", "", *shown_peers.map(&:name)], lines, style)
+      table(["", "", *group.beside, *peers.map(&:name)], lines, style)
     end
 
-    def main_cell(cell)
+    def main_cell(cell, figure)
       return "" unless cell
       return cell.failure if cell.failure
 
-      figures = Statistics.summary(cell)
-      text = "#{number(figures[:median])} ±#{(figures[:spread] * 100).round}%"
-      return text if cell.peer == @peers.first
+      figures = Statistics.figures(cell, figure)
+      text = "#{number(figures[cell.row.group.best ? :best : :median])} ±#{(figures[:spread] * 100).round}%"
+      return text if base(cell).equal?(cell)
 
-      "#{text} (#{format("%.2f", Statistics.ratio(cell, base(cell.row)) || Float::NAN)})"
+      "#{text} (#{format("%.2f", Statistics.ratio(cell, base(cell), figure) || Float::NAN)})"
     end
 
     # CPU, wall and objects of every cell.
-    def cost_table(style)
-      lines = @rows.map do |row|
-        [row.name, *shown_peers.map { |peer| cost_cell(cell(row, peer)) }]
-      end
-      table(["CPU us / wall us / objects", *shown_peers.map(&:name)], lines, style)
+    def cost_table(group, rows, style)
+      peers = @runner.peers(group)
+      lines = rows.map { |row| [row.name, *peers.map { |peer| cost_cell(cell(row, peer)) }] }
+      table(["CPU us / wall us / objects", *peers.map(&:name)], lines, style)
     end
 
     def cost_cell(cell)
@@ -71,34 +92,55 @@ module Bench
       [number(figures[:cpu]), number(figures[:wall]), objects].compact.join(" / ")
     end
 
-    def notes
-      missing = @runner.missing.map { |name, reason| "#{name}: #{reason}" }
-      failures = @runner.cells.values.select(&:failure).map do |cell|
-        "#{cell.row.name}, #{cell.peer.name}: #{cell.failure}#{" (#{cell.detail})" if cell.detail}"
+    def notes(rows)
+      lines = @runner.cells.values.select { |cell| cell.failure && rows.include?(cell.row) }.map do |cell|
+        "- #{cell.row.name}, #{cell.peer.name}: #{cell.failure}#{" (#{cell.detail})" if cell.detail}"
       end
-      [missing, failures].reject(&:empty?).map { |lines| lines.map { |line| "- #{line}" }.join("\n") }
+      lines.empty? ? [] : [lines.join("\n")]
     end
 
-    # Where the first peer is not the fastest, and its distance to the bare C loop.
-    def verdict
-      behind = @rows.filter_map do |row|
-        faster = shown_peers.drop(1).reject(&:command).select do |peer|
-          (Statistics.ratio(cell(row, peer), base(row)) || 1) < 1
+    def verdict(group, rows)
+      return [goals(rows)] if rows.any?(&:goal)
+
+      group.own ? [] : [behind(group, rows), floor(group, rows)].compact
+    end
+
+    def goals(rows)
+      over = @runner.cells.values.select { |cell| rows.include?(cell.row) }.filter_map do |cell|
+        goal = cell.row.goal&.fetch(cell.peer.name[/\A[^-]+/], nil)
+        ratio = Statistics.ratio(cell, base(cell))
+        format("%s, %s (%.3f; %.2f)", cell.row.name, cell.peer.name, ratio, goal) if goal && ratio && ratio > goal
+      end
+      over.empty? ? "All goals are met." : "Over the goal (ratio; goal): #{over.join(", ")}."
+    end
+
+    # Where the first peer is not the fastest.
+    def behind(group, rows)
+      first, *others = @runner.peers(group)
+      behind = rows.filter_map do |row|
+        faster = others.reject(&:command).select do |peer|
+          (Statistics.ratio(cell(row, peer), cell(row, first)) || 1) < 1
         end
         "#{row.name} (#{faster.map(&:name).join(", ")})" unless faster.empty?
       end
-      c = shown_peers.find(&:command)
-      floor = @rows.filter_map { |row| Statistics.ratio(base(row), cell(row, c)) if c && cell(row, c) }.first
-      name = @peers.first.name
-      [("#{name} is behind on: #{behind.join(", ")}." unless behind.empty?),
-       ("#{name} takes #{format("%.2f", floor)} times the CPU of the bare C loop for TCP echo." if floor)].compact
+      "#{first.name} is behind on: #{behind.join(", ")}." unless behind.empty?
     end
 
-    def shown_peers = @peers.reject { |peer| @runner.missing.key?(peer.name) }
+    # The first peer's distance to the bare C loop.
+    def floor(group, rows)
+      first = @runner.peers(group).first
+      c = @runner.peers(group).find(&:command) or return
+      floor = rows.filter_map { |row| Statistics.ratio(cell(row, first), cell(row, c)) }.first or return
+      "#{first.name} takes #{format("%.2f", floor)} times the CPU of the bare C loop for TCP echo."
+    end
 
     def cell(row, peer) = @runner.cells[[row.name, peer.name]]
 
-    def base(row) = cell(row, @peers.first)
+    # The cell that its ratio is to.
+    def base(cell)
+      peer = cell.row.group.own ? cell.peer : @runner.peers(cell.row.group).first
+      @runner.cells[[cell.row.base || cell.row.name, peer.name]]
+    end
 
     def number(microseconds)
       format(microseconds < 10 ? "%.2f" : "%.1f", microseconds)

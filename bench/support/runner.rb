@@ -1,123 +1,143 @@
 # frozen_string_literal: true
 
-require "json"
-require "rbconfig"
-require "tempfile"
+require_relative "child"
+require_relative "peer_gems"
 
 module Bench
-  # Runs each (row, peer, round) in a process of its own, peers interleaved: A B C A B C.
+  # Runs every row on every peer in processes of their own, those that are compared by turns: A B C A B C.
   class Runner
-    # Nothing of Bundler or of the caller's Ruby options may reach a child.
-    CLEAN_ENV = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_BIN_PATH" => nil,
-                  "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil }.freeze
-    CHILD = File.join(ROOT, "child.rb")
-    YJIT = RbConfig::CONFIG["YJIT_SUPPORT"].to_s.then { |support| support != "" && support != "no" }
+    # Operations by which it is found out how many there is time for.
+    FEW = 10
 
-    # All samples of a row on a peer, and what went wrong, if anything: "hangs", "crashes", "wrong result".
-    Cell = Struct.new(:row, :peer, :samples, :failure, :detail)
+    # All rounds of a row on a peer, each a list of turns, and what went wrong, if anything: "hangs", "crashes",
+    # "wrong result".
+    Cell = Struct.new(:row, :peer, :rounds, :failure, :detail, :operations) do
+      def turns = rounds.flatten
 
-    attr_reader :cells, :missing
-
-    def initialize(rows:, peers:, rounds: 1, scale: 1.0, timeout: 60.0, install: true)
-      @rows = rows
-      @rounds = rounds
-      @scale = scale
-      @timeout = timeout
-      @gems = PeerGems.new(install: install)
-      @missing = peers.to_h { |peer| [peer.name, @gems.missing(peer) || peer.prepare&.call] }.compact
-      @peers = peers.reject { |peer| @missing.key?(peer.name) }
-      @cells = {}
+      def fail(failure, detail)
+        self.failure = failure
+        self.detail = detail
+      end
     end
 
-    # Number of child processes that #run will start at most.
-    def steps = @rounds * @rows.sum { |row| peers_of(row).size }
+    attr_reader :cells, :missing, :facts
 
-    # Runs everything; yields the row and the peer before each child.
-    def run
-      @rows.each do |row|
-        @rounds.times do
-          peers_of(row).each do |peer|
-            yield row, peer if block_given?
-            cell = @cells[[row.name, peer.name]] ||= Cell.new(row, peer, [], nil, nil)
-            add_sample(cell) unless cell.failure
-          end
+    # peers, rounds, turns:: nil for what each group says
+    def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, install: true,
+                   yjit: Child::YJIT)
+      @scale = scale
+      @rounds = rounds
+      @turns = turns
+      @install = install
+      @gems = PeerGems.new(install:)
+      @child_options = { timeout:, yjit: }
+      @env = {}
+      @facts = {}
+      @results = {}
+      @missing = {}
+      groups = rows.group_by(&:group)
+      @peers = groups.keys.to_h { |group| [group, available(peers || Bench.peers_of(group))] }
+      @cells = rows.flat_map { |row| cells_of(row) }.to_h { |cell| [[cell.row.name, cell.peer.name], cell] }
+    end
+
+    # The peers of a group that can run here, the base first.
+    def peers(group) = @peers.fetch(group)
+
+    def rounds(group) = @rounds || group.rounds
+
+    def turns(group) = @turns || group.turns
+
+    # How often #run will yield.
+    def steps = @cells.values.map(&:row).sum { |row| rounds(row.group) * turns(row.group) }
+
+    # Runs everything; yields the cell before each measurement.
+    def run(&)
+      @peers.each_key { |group| prepare(group) }
+      batches.group_by { |cells| cells.first.row.group }.each do |group, batches|
+        rounds = batches.flat_map { |cells| [cells] * rounds(group) }
+        (group.keep ? [rounds] : rounds.map { |cells| [cells] }).each do |together|
+          with_children { |child_of| together.each { |cells| round(group, cells, child_of, &) } }
         end
       end
       self
     end
 
-    # One child. Returns its answer, a Hash with at least "status" and "detail".
-    def measure(row, peer)
-      reader, writer = IO.pipe
-      errors = Tempfile.create("bench", anonymous: true)
-      pid = Process.spawn(env_of(peer), *command(row, peer, writer),
-                          :pgroup => true, :in => File::NULL, :out => peer.command ? writer : errors, :err => errors,
-                          writer => writer)
-      writer.close
-      line = read_answer(reader)
-      # A child that hangs has to be stopped, one that has answered is on its way out.
-      stop(pid) if line == :timeout
-      _, status = Process.wait2(pid)
-      pid = nil
-      answer_from(line, status, errors)
-    ensure
-      pid&.then { |running| stop(running) } # Ctrl-C leaves nothing behind
-      [reader, writer, errors].each { |io| io&.close unless io&.closed? }
-    end
-
     private
 
-    def peers_of(row) = @peers.select { |peer| peer.runs?(row) }
-
-    def add_sample(cell)
-      answer = measure(cell.row, cell.peer)
-      if answer["status"] == "ok"
-        cell.samples << answer
-      else
-        cell.failure = answer["status"]
-        cell.detail = answer["detail"]
+    # Those who are missing are noted, with the reason.
+    def available(peers)
+      peers.uniq.reject do |peer|
+        @missing[peer.name] = @gems.missing(peer) || peer.prepare&.call unless @missing.key?(peer.name)
+        @missing.compact!
+        @missing.key?(peer.name)
       end
     end
 
-    def env_of(peer) = CLEAN_ENV.merge(@gems.env, peer.env)
+    def cells_of(row) = @peers.fetch(row.group).select { |peer| peer.runs?(row) }.map { |peer| Cell.new(row, peer, []) }
 
-    def command(row, peer, writer)
-      operations = row.operations_at(@scale, peer)
-      warmup = row.operations_at(@scale / 10.0, peer)
-      return peer.command.call(operations, warmup) if peer.command
-
-      [RbConfig.ruby, *("--yjit" if YJIT), CHILD, row.file, row.name, peer.file, peer.name,
-       operations.to_s, warmup.to_s, writer.fileno.to_s]
+    def prepare(group)
+      env, facts = group.setup&.call(install: @install)
+      @env.merge!(env || {})
+      @facts.merge!(facts || {})
     end
 
-    # Everything that the child writes until it closes the pipe, or :timeout.
-    def read_answer(reader)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @timeout
-      text = +""
-      loop do
-        left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        return :timeout unless left.positive? && reader.wait_readable(left)
+    # Lists of cells that are measured by turns; those of a peer stay together, for they are compared.
+    def batches
+      @cells.values.group_by { |cell| cell.row.batch || cell.row.name }.values
+        .map { |cells| cells.group_by(&:peer).values.flatten }
+    end
 
-        text << reader.readpartial(4096)
+    # The child of each cell. It starts when it is asked, and again after it was stopped.
+    def with_children
+      children = {}
+      yield(lambda do |cell|
+        children[[cell.peer.name, *(cell.row.name unless cell.row.group.share)]] ||=
+          Child.new(cell.peer, env: @env.merge(@gems.env), **@child_options)
+      end)
+    ensure
+      children.each_value(&:stop)
+    end
+
+    def round(group, cells, child_of)
+      cells.each { |cell| cell.rounds << [] }
+      turns(group).times do
+        # Where the order could matter nobody gains from a place; those of a peer stay together.
+        order = group.shuffle ? cells.group_by(&:peer).values.shuffle.flat_map(&:shuffle) : cells
+        order.each do |cell|
+          yield cell if block_given?
+          add_turn(cell, child_of.call(cell)) unless cell.failure
+        end
       end
-    rescue EOFError
-      text
     end
 
-    def stop(pid)
-      Process.kill(:KILL, -pid)
-    rescue Errno::ESRCH
-      # It has just ended by itself.
+    def add_turn(cell, child)
+      cell.operations ||= operations(cell, child) or return
+      answer = child.measure(cell.row, cell.operations, warm_up(cell))
+      return cell.fail(answer["status"], answer["detail"]) unless answer["status"] == "ok"
+      return if cell.row.expect.nil? && differs?(cell, answer["result"])
+
+      cell.rounds.last << answer
     end
 
-    def answer_from(line, status, errors)
-      return { "status" => "hangs", "detail" => "no end after #{@timeout} s" } if line == :timeout
-      return JSON.parse(line) unless line.empty?
+    def warm_up(cell) = cell.row.seconds ? cell.operations : cell.row.operations_at(@scale / 10.0, cell.peer)
 
-      errors.rewind
-      said = errors.each_line.map(&:strip).find { |text| text =~ /Error|BUG|Assert|error/ }
-      said = said&.gsub(%r{\S*/(gems|bench)/}) { "#{Regexp.last_match(1)}/" } # not where they lie here
-      { "status" => "crashes", "detail" => [said, status.to_s.sub(/pid \d+ /, "")].compact.join("; ") }
+    # As many as the row says, or as there is time for.
+    def operations(cell, child)
+      wanted = cell.row.operations_at(@scale, cell.peer, turns(cell.row.group))
+      return wanted unless cell.row.seconds
+
+      answers = Array.new(3) { child.ask(cell.row, FEW.clamp(..wanted)) }
+      failed = answers.find { |answer| answer["status"] != "ok" }
+      return cell.fail(failed["status"], failed["detail"]) if failed
+
+      answer = answers.min_by { |one| one["wall"] }
+      (cell.row.seconds * @scale * answer["operations"] / answer["wall"]).ceil.clamp(1, wanted)
+    end
+
+    def differs?(cell, result)
+      first = @results[cell.row.name] ||= result
+      cell.fail("wrong result", "#{result} in place of #{first}") unless result == first
+      result != first
     end
   end
 end

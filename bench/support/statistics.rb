@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # Figures of one cell, and its ratio to the first peer's.
+  # Figures of one cell, and its ratio to another.
   module Statistics
     module_function
 
@@ -19,30 +19,47 @@ module Bench
 
     # Microseconds per operation, one for each round. +figure+ is :cpu or :wall.
     def per_operation(cell, figure)
-      cell.samples.map { |sample| sample.fetch(figure.to_s) * 1e6 / sample.fetch("operations") }
+      cell.rounds.map { |turns| sum(turns, figure) * 1e6 / sum(turns, :operations) }
     end
 
-    # Median over the rounds of (this cell / that cell): both ran one after the other, so a slow moment hits both.
-    def ratio(cell, base)
-      return if cell.nil? || base.nil? || cell.samples.empty? || base.samples.empty?
+    # How many times the base, or nil. Median over the turns of (this cell / that cell): both ran one after the other,
+    # so a slow moment hits both. Where the fastest round counts it is theirs.
+    def ratio(cell, base, figure = cell&.row&.figure)
+      return if [cell, base].any? { |one| one.nil? || one.failure || one.turns.empty? }
+      return per_operation(cell, figure).min / per_operation(base, figure).min if cell.row.group.best
 
-      figure = cell.row.figure
-      pairs = per_operation(cell, figure).zip(per_operation(base, figure)).select(&:all?)
-      median(pairs.map { |own, other| own / other })
+      pairs = [cell, base].map { |one| one.turns.map { |turn| turn.fetch(figure.to_s) / turn.fetch("operations") } }
+      median(pairs.first.zip(pairs.last).select(&:all?).map { |own, other| own / other })
     end
 
+    # Median, half the range and fastest round of the row's figure; CPU, wall and objects per operation.
     def summary(cell)
       return { failure: cell.failure, detail: cell.detail } if cell.failure
 
-      main = per_operation(cell, cell.row.figure)
-      { median: median(main), spread: spread(main), cpu: median(per_operation(cell, :cpu)),
-        wall: median(per_operation(cell, :wall)), objects: objects(cell), rounds: cell.samples.size,
-        operations: cell.samples.first.fetch("operations"), result: cell.samples.first["result"] }
+      figures(cell, cell.row.figure).merge(
+        cpu: middle(cell, :cpu), wall: middle(cell, :wall), objects: objects(cell), rounds: cell.rounds.size,
+        turns: cell.rounds.first.size, operations: sum(cell.rounds.first, :operations),
+        result: cell.turns.last["result"]
+      )
+    end
+
+    # What counts in a table: the median, or the fastest round where the group says so.
+    def figures(cell, figure)
+      all = per_operation(cell, figure)
+      { median: median(all), spread: spread(all), best: all.min }
+    end
+
+    def middle(cell, figure)
+      all = per_operation(cell, figure)
+      cell.row.group.best ? all.min : median(all)
     end
 
     def objects(cell)
-      counts = cell.samples.filter_map { |sample| sample["objects"]&.fdiv(sample["operations"]) }
-      median(counts) unless counts.empty?
+      return unless cell.turns.first["objects"] # a program that is no Ruby
+
+      median(cell.rounds.map { |turns| sum(turns, :objects).fdiv(sum(turns, :operations)) })
     end
+
+    def sum(turns, figure) = turns.sum { |turn| turn.fetch(figure.to_s) }
   end
 end

@@ -7,6 +7,7 @@
 #                  the repository, see test/faults/inject.c), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
 require "mkmf"
+require_relative "../../lib/heddle/ruby_features"
 
 VARIANTS = {
   "release" => [],
@@ -21,8 +22,8 @@ variant = ENV.fetch("HEDDLE_VARIANT", "release")
 flags = VARIANTS.fetch(variant) { abort "HEDDLE_VARIANT: #{variant.inspect} is not one of #{VARIANTS.keys.join(", ")}" }
 
 abort "Heddle needs Linux for now (io_uring or epoll)." unless RUBY_PLATFORM.include?("linux")
-if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3.2")
-  abort "Heddle needs Ruby 3.3.2 or newer, this is #{RUBY_VERSION}."
+unless Heddle::RubyFeatures.at_least?(Heddle::RubyFeatures::OLDEST)
+  abort "Heddle needs Ruby #{Heddle::RubyFeatures::OLDEST} or newer, this is #{RUBY_VERSION}."
 end
 abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
 have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"])

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "ruby_features"
+
 module Heddle
   # Connecting to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): the system's resolver on
   # a worker thread, and the addresses raced as RFC 8305 says, while the other fibers run.
@@ -14,8 +16,8 @@ module Heddle
     LONGEST_SERVICE = 31
     SOCKADDR_IN_SIZE = 16
     # The keywords that this Ruby's TCPSocket.new and Socket.tcp know.
-    OPTIONS = [:resolv_timeout, :connect_timeout,
-               (:fast_fallback if RUBY_VERSION >= "3.4"), (:open_timeout if RUBY_VERSION >= "4.0")].compact.freeze
+    OPTIONS = [:resolv_timeout, :connect_timeout, (:fast_fallback if RubyFeatures::ADDRESSES_ARE_RACED),
+               (:open_timeout if RubyFeatures::OPEN_TIMEOUT_IS_KNOWN)].compact.freeze
     TIMEOUTS = (OPTIONS - [:fast_fallback]).freeze
     private_constant :SPECIAL, :LONGEST_HOST, :LONGEST_SERVICE, :SOCKADDR_IN_SIZE, :OPTIONS, :TIMEOUTS
 

@@ -14,8 +14,8 @@ module Heddle
       # of a dump
       public :counts, :timeouts, :waits
       # of what takes the place of Ruby's own methods
-      public :inside?, :known?, :known_kind, :large_size, :name_of, :offload, :open_descriptor,
-             :outlast_kill, :quickly, :send_file, :string_for
+      public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast_kill,
+             :send_file
     end
   end
   private_constant :Internal

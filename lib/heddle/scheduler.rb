@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "ruby_features"
 require_relative "scheduler/error_report"
 require_relative "scheduler/io_buffer_warning"
 
@@ -65,8 +66,9 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      # Ruby 4.0+ does by itself, in this fiber, what was not called. (A signal's handler that comes in then may wait.)
-      return RUBY_VERSION < "4.0" ? Fiber.blocking { work.call } : nil if quick? # (a non-blocking one is asked again)
+      if inline? # Ruby does it in this fiber, by itself or here; a signal's handler that comes in then may wait
+        return RubyFeatures::UNCALLED_OPERATIONS_ARE_DONE ? nil : Fiber.blocking { work.call }
+      end
 
       value = nil
       offload(-> { -errno_of(-> { value = work.call }) }, whole: true)

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "native"
-require_relative "core_ext/replace"
-require_relative "core_ext/would_block_errors"
-require_relative "core_ext/socket_read_nonblock"
-require_relative "core_ext/ssl_would_block_errors"
+require_relative "patches"
 
 # `require "heddle"` loads this; `require "heddle/would_block"` has it alone, without a scheduler.
 #
@@ -18,4 +15,6 @@ module Heddle
   #   Whether these exceptions have the backtrace that Ruby gives them, at Ruby's price: false at first. They always
   #   have it under `ruby --debug` ($DEBUG).
   #   @return [Boolean]
+
+  Patches.load(Patches.all.select { |patch| patch.places.empty? })
 end

@@ -3,22 +3,15 @@
 # bin/test: takes 44 s, 0.5 of a core
 
 require "test_helper"
-require "json"
+require_relative "bench_case"
 
-# Every benchmark row, tiny, on Heddle and on threads: each child checks its own result. And the runner itself: a peer
-# that hangs, crashes or gets it wrong must be seen, and must not stop the others.
-class BenchTest < HeddleTest
-  ROOT = File.expand_path("../..", __dir__)
-  RUN = File.join(ROOT, "bench", "run.rb")
-  require File.join(ROOT, "bench", "support", "registry")
-  Bench.load_all
-
-  time_limit 120
-
+# The rows of operations, tiny, on Heddle and on threads: each child checks its own result. And the runner itself: a
+# peer that hangs, crashes or gets it wrong must be seen, and must not stop the others.
+class BenchTest < BenchCase
   # Few enough to be quick, enough that every task waits for something.
   SCALE = 0.005
 
-  Bench.rows.each_value do |row|
+  Bench.rows.each_value.select { |row| row.group.name == "operations" }.each do |row|
     define_method("test_row_#{row.name}") do
       answer = bench("--rows", row.name, "--peers", "heddle,heddle-epoll,threads", "--scale", SCALE.to_s)
       cells = answer.fetch("cells")
@@ -64,25 +57,24 @@ class BenchTest < HeddleTest
     assert_match(/- crashes, threads: crashes \(.*no good/, out)
   end
 
+  def test_rounds_and_turns
+    cell, = bench("--rows", "fine", "--peers", "threads", "--rounds", "2", "--turns", "3", prelude: FIXTURE)["cells"]
+
+    assert_equal([2, 3, 3], cell.values_at("rounds", "turns", "operations"))
+  end
+
+  # A row that says nothing of its result has to have the same one everywhere.
+  def test_results_that_differ_are_told
+    cells = bench("--rows", "differs", "--peers", "heddle,threads", prelude: FIXTURE)["cells"]
+
+    assert_equal([nil, "wrong result"], cells.map { |cell| cell["failure"] })
+    assert_equal("\"Bench::ThreadAdapter\" in place of nil", cells.last["detail"])
+  end
+
   def test_unknown_names_are_refused
     outcome = run_bench("--rows", "nonesuch")
 
     refute_predicate(outcome, :success?)
-    assert_match(/no nonesuch; there are: .*echo/, outcome.err)
-  end
-
-  private
-
-  def bench(*, **)
-    outcome = run_bench(*, "--json", **)
-
-    assert_predicate(outcome, :success?, outcome.err)
-    assert_equal(1, outcome.out.lines.size)
-    JSON.parse(outcome.out)
-  end
-
-  def run_bench(*, prelude: nil)
-    load = prelude ? ["-r", prelude] : []
-    run_command(RbConfig.ruby, *load, RUN, "--no-install", "--rounds", "1", *, timeout: 100)
+    assert_match(/no nonesuch; there are: .*memcached.*echo/, outcome.err)
   end
 end

@@ -2,7 +2,7 @@
 
 require_relative "../../bench/support/registry"
 
-Bench.row("fine", "a row that works", unit: "turn", operations: 10, expect: ->(n) { n }) do |peer, n|
+Bench.row("fine", "a row that works", unit: "turn", operations: 9, expect: ->(n) { n }) do |peer, n|
   peer.run { 100_000.times { nil } }
   n
 end
@@ -13,4 +13,8 @@ Bench.row("crashes", "a row that raises", unit: "turn", operations: 1, expect: -
 
 Bench.row("hangs", "a row that never ends", unit: "turn", operations: 1, expect: ->(n) { n }) do |peer, _|
   peer.run { Queue.new.pop(timeout: 60) }
+end
+
+Bench.row("differs", "a row whose result depends on the peer", unit: "turn", operations: 1) do |peer, _|
+  peer.class.name
 end

@@ -2,13 +2,11 @@
 
 require "test_helper"
 require "support/servers/memcached"
-require "json"
+require_relative "bench_case"
 
-# bench/memcached.rb, tiny. Its children count the values that came back right.
-class MemcachedBenchTest < HeddleTest
-  BENCH = File.expand_path("../../bench/memcached.rb", __dir__)
-  VARIANTS = %w[none socket hybrid calls operations].freeze
-  time_limit 120
+# bench/rows/memcached.rb. The children count the values that came back right.
+class MemcachedBenchTest < BenchCase
+  VARIANTS = %w[none socket hybrid calls operations].map { |name| "memcached_#{name}" }
 
   def setup
     missing = TestSupport::Servers::Memcached.missing
@@ -17,30 +15,32 @@ class MemcachedBenchTest < HeddleTest
   end
 
   def test_every_variant
-    outcome = bench("--json")
+    cells = bench(*tiny).fetch("cells")
 
-    assert_equal("", outcome.err)
-    answer = JSON.parse(outcome.out)
-    cells = answer.fetch("cells")
+    assert_equal(VARIANTS.product(%w[heddle threads]), cells.map { |cell| cell.values_at("row", "peer") })
+    cells.each { |cell| assert_operator(cell.values_at("cpu", "wall", "cpu_ratio", "objects").min, :>, 0) }
 
-    assert_equal(%w[heddle threads].product(VARIANTS), cells.map { |cell| cell.values_at("peer", "variant") })
-    cells.each { |cell| assert_operator(cell.values_at("cpu", "real", "cpu_ratio", "objects").min, :>, 0) }
+    assert_in_delta(cells[0]["objects"], cells[2]["objects"], 0.1, "IO#timeout costs objects")
+  end
 
-    assert_operator(answer["timed_ratio"], :>, 0)
-    assert_in_delta(cells[0]["objects"], cells[1]["objects"], 0.1, "IO#timeout costs objects")
+  def test_a_limit_beside_none_in_one_process
+    cells = bench("--rows", "memcached_pair", "--scale", "0.004", "--turns", "2").fetch("cells")
+
+    assert_equal(%w[memcached_pair_none memcached_pair_socket], cells.map { |cell| cell["row"] })
+    assert_operator(cells.last["ratio"], :>, 0)
   end
 
   def test_the_table_has_the_one_of_2009_beside_it
-    out = bench.out
+    out = run_bench(*tiny).out
 
     assert_match(/^memcached: [\d.]+, dalli \d/, out)
     assert_match(/Timeout around each socket call .*21\.71 \(6\.42\)/, out)
-    assert_match(/In one process, by turns, heddle takes \d\.\d+ times the CPU with IO#timeout/, out)
   end
 
   def test_nothing_is_left_when_it_is_interrupted
     options = { env: { "TMPDIR" => tempdir }, timeout: 60 }
-    outcome = run_command(RbConfig.ruby, BENCH, "--no-install", "--peers", "heddle", **options) do |pid|
+    outcome = run_command(RbConfig.ruby, RUN, "--rows", "memcached", "--no-install", "--peers", "heddle",
+                          **options) do |pid|
       wait_until("a memcached") { servers.any? }
       sleep(0.3)
       Process.kill(:INT, -pid)
@@ -54,13 +54,7 @@ class MemcachedBenchTest < HeddleTest
 
   private
 
-  def bench(*)
-    outcome = run_command(RbConfig.ruby, BENCH, "--no-install", "--peers", "heddle,threads", "--rounds", "1",
-                          "--n", "10", "--turns", "2", *, timeout: 100)
-
-    assert_predicate(outcome, :success?, outcome.err)
-    outcome
-  end
+  def tiny = ["--rows", "memcached", "--peers", "heddle,threads", "--scale", "0.02", "--turns", "2"]
 
   # The memcacheds that work in this test's folder.
   def servers

@@ -178,8 +178,8 @@ static void write_somewhere(void *unused)
     note_events();
 }
 
-/* As the glue closes an IO: raise in all who wait on it, take their interests off, release files, close; then the number
- * is used again at once. */
+/* As the glue closes an IO: raise in all who wait on it, take their interests off, release files, close; then the
+ * number is used again at once. */
 static void close_pair(int at)
 {
     for (int side = at; side < at + 2; side++) {
@@ -273,7 +273,7 @@ static void take_turn(int64_t limit_ns)
 
 static void run_one(void)
 {
-    hd_wait *wait = hd_reactor_next(&reactor);
+    hd_wait *wait = hd_next_ready(&reactor);
     if (!wait) {
         CHECK_EQ(0, queue_length);
         return;

@@ -41,54 +41,54 @@ TEST(many_jobs)
     close_inbox();
 }
 
-/* Jobs that block take a thread each, up to the limit; the rest wait their turn and are not lost. */
-TEST(the_pool_grows_to_its_limit)
+enum { TOO_MANY = HD_WORKERS_MAX + 10 };
+
+/* Jobs that all wait at the gate, which the caller opens: as many as there can be threads run. */
+static void submit_too_many(test_job **jobs)
 {
-    enum { JOBS = HD_WORKERS_MAX + 10 };
-    test_job *jobs[JOBS];
     open_inbox();
     pthread_mutex_lock(&gate);
-    for (int i = 0; i < JOBS; i++) {
+    for (int i = 0; i < TOO_MANY; i++) {
         jobs[i] = new_job(i);
         jobs[i]->gate = &gate;
         submit(jobs[i]);
     }
     await_count(&running, HD_WORKERS_MAX);
-    int threads, queued;
-    hd_worker_stats(&threads, &queued);
-    CHECK_EQ(HD_WORKERS_MAX, threads);
-    CHECK_EQ(JOBS - HD_WORKERS_MAX, queued);
+}
+
+static void finish_too_many(test_job **jobs)
+{
     pthread_mutex_unlock(&gate);
-    await_jobs(jobs, JOBS);
-    CHECK_EQ(HD_WORKERS_MAX, load(&running_most));
-    for (int i = 0; i < JOBS; i++) finish_job(jobs[i]);
+    await_jobs(jobs, TOO_MANY);
+    for (int i = 0; i < TOO_MANY; i++)
+        if (jobs[i]) finish_job(jobs[i]);
     check_queue_empty();
     close_inbox();
 }
 
+/* Jobs that block take a thread each, up to the limit; the rest wait their turn and are not lost. */
+TEST(the_pool_grows_to_its_limit)
+{
+    test_job *jobs[TOO_MANY];
+    submit_too_many(jobs);
+    int threads, queued;
+    hd_worker_stats(&threads, &queued);
+    CHECK_EQ(HD_WORKERS_MAX, threads);
+    CHECK_EQ(TOO_MANY - HD_WORKERS_MAX, queued);
+    finish_too_many(jobs);
+    CHECK_EQ(HD_WORKERS_MAX, load(&running_most));
+}
+
 TEST(released_while_queued)
 {
-    enum { JOBS = HD_WORKERS_MAX + 10 };
-    test_job *jobs[JOBS];
-    open_inbox();
-    pthread_mutex_lock(&gate);
-    for (int i = 0; i < JOBS; i++) {
-        jobs[i] = new_job(i);
-        jobs[i]->gate = &gate;
-        submit(jobs[i]);
-    }
-    await_count(&running, HD_WORKERS_MAX);
-    for (int i = JOBS - 1; i >= HD_WORKERS_MAX; i -= 2) { /* every other one of those in the queue */
+    test_job *jobs[TOO_MANY];
+    submit_too_many(jobs);
+    for (int i = TOO_MANY - 1; i >= HD_WORKERS_MAX; i -= 2) { /* every other one of those in the queue */
         give_up(jobs[i]);
         jobs[i] = NULL;
     }
-    CHECK_EQ(JOBS - 5, load(&alive)); /* freed at once */
-    pthread_mutex_unlock(&gate);
-    await_jobs(jobs, JOBS);
-    for (int i = 0; i < JOBS; i++)
-        if (jobs[i]) finish_job(jobs[i]);
-    check_queue_empty();
-    close_inbox();
+    CHECK_EQ(TOO_MANY - 5, load(&alive)); /* freed at once */
+    finish_too_many(jobs);
 }
 
 /* The reactor, its inbox and the wait may be gone when the worker is done. */
@@ -210,7 +210,7 @@ static void *use_pool(void *pointer)
             continue;
         }
         hd_wait *woken;
-        while (!(woken = hd_reactor_next(&own->reactor))) {
+        while (!(woken = hd_next_ready(&own->reactor))) {
             hd_reactor_poll_nogvl(&own->reactor, HD_NO_DEADLINE); /* a lost wake would hang here */
             hd_reactor_reap(&own->reactor);
             hd_inbox_drain(&own->inbox);
@@ -293,7 +293,7 @@ TEST(forks_at_any_moment)
 
 /* Whoever goes on in the child frees what it has, in whatever state the parent's worker has left it. */
 static test_job *left[5];
-static hd_rw_job *left_transfer;
+static hd_rw_job *left_rw;
 static int left_fd;
 
 static bool same_number(const hd_job *job, const hd_job *other)
@@ -310,12 +310,14 @@ static void release_all(void)
 {
     CHECK_EQ(-1, fcntl(left_fd, F_GETFD));
     for (int i = 0; i < 5; i++) {
+        CHECK(hd_job_finished(&left[i]->job));
         hd_job_set_wait(&left[i]->job, NULL);
         hd_job_release(&left[i]->job);
     }
     CHECK_EQ(HD_WORKERS_MAX - 1, load(&alive)); /* those that fill the pool */
     __atomic_store_n(&alive, 0, __ATOMIC_RELEASE);
-    hd_job_release(&left_transfer->job);
+    CHECK_EQ(-EINTR, left_rw->result);
+    hd_job_release(&left_rw->job);
     start_anew();
     CHECK_EQ(0, load(&alive));
 }
@@ -345,9 +347,9 @@ TEST(released_in_the_child_of_a_fork)
     await_count(&running, HD_WORKERS_MAX);
     left[NEW] = new_job(3);
     submit(left[QUEUED] = new_job(5));
-    CHECK((left_transfer = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
-    left_fd = left_transfer->fd.number;
-    CHECK_EQ(0, hd_job_submit(&left_transfer->job, &inbox, NULL));
+    CHECK((left_rw = hd_rw_job_new(HD_READ, 0, NULL, 1, 0)));
+    left_fd = left_rw->fd.number;
+    CHECK_EQ(0, hd_job_submit(&left_rw->job, &inbox, NULL));
     in_child(release_all);
     CHECK_AT_LEAST(0, fcntl(left_fd, F_GETFD));
     pthread_mutex_unlock(&gate);
@@ -358,7 +360,7 @@ TEST(released_in_the_child_of_a_fork)
         finish_job(left[i]);
     }
     hd_job_release(&left[NEW]->job);
-    hd_job_release(&left_transfer->job);
+    hd_job_release(&left_rw->job);
     close_inbox();
 }
 

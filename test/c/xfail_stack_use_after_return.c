@@ -1,6 +1,6 @@
 /* Proof that the address sanitizer watches stacks: a function leaves its wait parked behind.
  * Caught by: stack-use-after-return */
-#include "core/reactor.h"
+#include "core/wait.h"
 #include "fire.h"
 #include <stdlib.h>
 

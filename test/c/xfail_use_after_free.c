@@ -1,6 +1,6 @@
 /* Proof that the address sanitizer watches: a wait that is freed while it is parked.
  * Caught by: heap-use-after-free */
-#include "core/reactor.h"
+#include "core/wait.h"
 #include "fire.h"
 #include <stdlib.h>
 

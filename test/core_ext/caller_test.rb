@@ -112,7 +112,7 @@ contract "Caller" do
   def test_the_backtrace_from_the_pool
     heddle_only("the pool")
     reactor do
-      error = assert_raises(Errno::ENOENT) { Heddle::CoreExt::FileWait.run { File.stat("/none") } }
+      error = assert_raises(Errno::ENOENT) { Heddle.const_get(:PoolThread).run { File.stat("/none") } }
 
       assert_includes(error.backtrace_locations.map(&:path), __FILE__)
       assert_nil(error.cause)

@@ -64,7 +64,7 @@ contract "StruckOpen" do
     begun = Thread::Queue.new
     reactor do
       task = Heddle.spawn do
-        Heddle::CoreExt::FileWait.run do
+        Heddle.const_get(:PoolThread).run do
           begun << true
           Thread.handle_interrupt(Exception => :never) { sleep(0.03) && (events << :operated) }
         end

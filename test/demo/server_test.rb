@@ -43,7 +43,7 @@ class DemoServerTest < HeddleTest
   def test_answers_after_the_delay
     took = elapsed { assert_includes(ask("/delay/200/1").read, Server.body(200, 1)) }
 
-    assert_includes(0.2..1.0, took)
+    assert_includes(0.2..5.0, took)
   end
 
   def test_delays_overlap
@@ -55,7 +55,7 @@ class DemoServerTest < HeddleTest
       end
     end
 
-    assert_includes(0.3..1.5, took)
+    assert_includes(0.3..5.0, took)
   end
 
   def test_a_request_in_pieces

@@ -10,8 +10,9 @@ module Soak
     # What grew by more than this part and that much, from the middle third of the time to the last, has leaked.
     ALLOWED = { rss_kb: [0.05, 8000], objects: [0.01, 2000], descriptors: [0, 0], fibers: [0, 0], armed: [0, 0],
                 timers: [0, 0] }.freeze
-    # What only the resident size says is looked at for so many times longer: memory is taken in steps of megabytes
-    # (a new arena of malloc, pages of Ruby's heap), and a leak goes on growing where a step does not.
+    # What has grown is looked at for so many times longer: memory is taken in steps of megabytes (a new arena of
+    # malloc, pages of Ruby's heap), and on a busy machine something may end late. A leak goes on growing, a step does
+    # not.
     LONGER = 3
     COLUMNS = { seconds: 8, operations: 12, rss_kb: 10, objects: 10, descriptors: 13, threads: 9, fibers: 8, armed: 7,
                 timers: 8 }.freeze
@@ -53,9 +54,9 @@ module Soak
 
     def measured(workers)
       rows = []
-      (1..LONGER).each do |turn|
-        @samples.times { |i| rows << sample((@samples * (turn - 1)) + i + 1, workers) }
-        break unless grown(rows.last(@samples)) == [:rss_kb]
+      LONGER.times do
+        @samples.times { rows << sample(workers) }
+        break if grown(rows.last(@samples)).empty?
       end
       rows.last(@samples)
     end
@@ -76,9 +77,8 @@ module Soak
       @idle -= 1
     end
 
-    def sample(index, workers)
-      wait = @started + (@seconds * index.fdiv(@samples)) - now
-      sleep(wait) if wait > 0
+    def sample(workers)
+      sleep(@seconds.fdiv(@samples))
       @gate = Thread::Queue.new
       sleep(0.002) until @idle == workers
       sleep(0.05) # what ends by itself ends

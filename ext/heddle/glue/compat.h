@@ -1,4 +1,6 @@
-/* What differs between Ruby versions, each with the version; extconf.rb probes. The only place that asks. */
+/* What differs between Ruby versions, each with the version; extconf.rb probes. The only place in C that asks. What
+ * Ruby code has to know of it, too, is in Heddle::RubyFeatures (see core_ext.c); for the rest of its questions see
+ * lib/heddle/ruby_features.rb. */
 #ifndef HEDDLE_COMPAT_H
 #define HEDDLE_COMPAT_H
 
@@ -21,9 +23,6 @@
 /* 3.4: what opens, looks up or removes a file is offered to blocking_operation_wait. */
 #define HD_OPEN_IS_OFFLOADED (RUBY_API_VERSION_CODE >= 30400)
 
-/* 3.4: IO#close hands the system call to blocking_operation_wait; 4.0 calls io_close instead. */
-#define HD_CLOSE_IS_OFFLOADED (RUBY_API_VERSION_CODE >= 30400 && RUBY_API_VERSION_CODE < 40000)
-
 #define HD_BOOL(condition) ((condition) ? Qtrue : Qfalse)
 
 /* Up to 3.4 Ruby flushes the write buffer of an IO without asking io_write (Bug #21789). */
@@ -35,9 +34,10 @@
 /* 3.3 and 3.4: IO#close waits for the threads that use the IO by a mutex, and each hands it over by unblock. */
 #define HD_CLOSE_HANDS_OVER_A_MUTEX (RUBY_API_VERSION_CODE < 40000)
 
+/* 4.0: Thread#raise takes the option cause:. */
+#define HD_THREAD_RAISE_TAKES_CAUSE (RUBY_API_VERSION_CODE >= 40000)
+
 /* What errinfo is in a fiber that Fiber#kill strikes (RUBY_FATAL_FIBER_KILLED in Ruby's internal/thread.h). */
 #define HD_FIBER_KILLED INT2FIX(2)
-
-/* 4.0: BlockingOperation objects; 3.4 passes a Proc. Both answer to `call`. */
 
 #endif

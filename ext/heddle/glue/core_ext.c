@@ -32,6 +32,9 @@ static VALUE replaced_p(VALUE self)
 
 void hd_init_core_ext(void)
 {
+    VALUE features = rb_define_module_under(hd_mHeddle, "RubyFeatures");
+    rb_define_const(features, "OPEN_IS_OFFLOADED", HD_BOOL(HD_OPEN_IS_OFFLOADED));
+    rb_define_const(features, "FLUSH_PASSES_BY_IO_WRITE", HD_BOOL(HD_FLUSH_PASSES_BY_IO_WRITE));
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
     rb_define_singleton_method(core_ext, "begin_replacing", begin_replacing, 0);
     rb_define_singleton_method(core_ext, "end_replacing", end_replacing, 0);

@@ -1,4 +1,4 @@
-/* What the methods that take the place of Ruby's own share; see lib/heddle/core_ext/replace.rb. */
+/* What the methods that take the place of Ruby's own share; see lib/heddle/replace.rb. */
 #ifndef HEDDLE_CORE_EXT_H
 #define HEDDLE_CORE_EXT_H
 
@@ -6,7 +6,5 @@
 
 /* The name under which Ruby's own method is kept, whose place one of Heddle's has taken. (An ID that is found once.) */
 #define HD_KEPT(name) rb_intern("__heddle_" name)
-
-void hd_init_core_ext(void);
 
 #endif

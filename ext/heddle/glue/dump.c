@@ -1,6 +1,7 @@
 /* What the fibers of a scheduler wait for, for Heddle.dump. */
 #include <poll.h>
 
+#include "init.h"
 #include "ruby_internals.h"
 #include "timeout.h"
 

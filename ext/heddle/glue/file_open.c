@@ -1,8 +1,9 @@
 /* In place of File#initialize; what a scheduler has to do with it is in lib/heddle/core_ext/file_open.rb. In C, for
  * without a scheduler a program is not to notice what this costs. */
-#include "file_open.h"
-
 #include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
+
 
 static VALUE open_in_fiber(VALUE file, int argc, const VALUE *argv)
 {
@@ -25,6 +26,5 @@ static VALUE initialize(int argc, VALUE *argv, VALUE file)
 void hd_init_file_open(void)
 {
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
-    VALUE file_open = rb_define_module_under(core_ext, "FileOpen");
-    rb_define_private_method(rb_define_module_under(file_open, "Initialize"), "initialize", initialize, -1);
+    rb_define_private_method(rb_define_module_under(core_ext, "FileOpen"), "initialize", initialize, -1);
 }

@@ -1,6 +1,8 @@
 /* See frame.h. */
 #include "frame.h"
 
+#include "init.h"
+
 static ID id_frames; /* where a fiber has the address of the innermost of its frames, as a Fixnum: it is even */
 
 static VALUE fixnum_of(hd_frame *frame)
@@ -20,15 +22,6 @@ static hd_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
     return scheduler->frames.kept_by_fibers ? kept_by(fiber) : NULL;
 }
 
-/* The frames that hung on the scheduler hang on their fiber from now on. */
-static void move_to_fiber(hd_scheduler *scheduler)
-{
-    if (NIL_P(scheduler->frames.fiber)) return;
-    rb_ivar_set(scheduler->frames.fiber, id_frames, fixnum_of(scheduler->frames.innermost));
-    scheduler->frames.kept_by_fibers++;
-    scheduler->frames.fiber = Qnil;
-}
-
 void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
 {
     VALUE fiber = rb_fiber_current();
@@ -38,13 +31,13 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     frame->kind = kind;
     frame->generation = scheduler->reactor.generation;
     frame->outer = innermost(scheduler, fiber);
-    if (scheduler->frames.fiber != fiber && frame->outer) {
-        rb_ivar_set(fiber, id_frames, fixnum_of(frame));
+    if (!frame->outer && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
+    if (scheduler->frames.fiber == fiber) {
+        scheduler->frames.innermost = frame;
         return;
     }
-    if (scheduler->frames.fiber != fiber) move_to_fiber(scheduler);
-    scheduler->frames.fiber = fiber;
-    scheduler->frames.innermost = frame;
+    rb_ivar_set(fiber, id_frames, fixnum_of(frame));
+    if (!frame->outer) scheduler->frames.kept_by_fibers++;
 }
 
 bool hd_frame_pop(hd_frame *frame)

@@ -3,6 +3,7 @@
  * wait. (Plain threads lose it: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep.) */
 #include "hand_over.h"
 
+#include "init.h"
 #include "ruby_internals.h"
 #include "strike.h"
 

@@ -14,6 +14,4 @@ void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker);
 /* The same for a fiber that was unblocked, but is struck before it runs. */
 void hd_pass_on(hd_scheduler *scheduler, const hd_wait *wait);
 
-void hd_init_hand_over(void);
-
 #endif

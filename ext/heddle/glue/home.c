@@ -1,6 +1,7 @@
 /* See home.h. */
 #include "home.h"
 
+#include "init.h"
 #include "caught.h"
 #include "loop.h"
 #include "strike.h"
@@ -32,10 +33,14 @@ static VALUE turn_loop(VALUE pointer)
     return Qnil;
 }
 
+typedef struct {
+    VALUE error, caller;
+} backtrace_call;
+
 /* What was raised in the loop has no line of the program, or those of a handler: where Heddle runs belongs to it. */
 static VALUE extend_backtrace(VALUE pointer)
 {
-    VALUE error = ((VALUE *)pointer)[0], caller = ((VALUE *)pointer)[1];
+    VALUE error = ((backtrace_call *)pointer)->error, caller = ((backtrace_call *)pointer)->caller;
     VALUE own = rb_funcall(error, rb_intern("backtrace"), 0), below = rb_funcall(caller, rb_intern("backtrace"), 0);
     if (!RB_TYPE_P(own, T_ARRAY) || !RB_TYPE_P(below, T_ARRAY)) return Qnil;
     return rb_funcall(error, rb_intern("set_backtrace"), 1, rb_ary_plus(own, below));
@@ -44,10 +49,10 @@ static VALUE extend_backtrace(VALUE pointer)
 static void raise_at_home(hd_scheduler *scheduler, VALUE error)
 {
     int ignored;
-    VALUE arguments[] = {error, scheduler->home.runner};
+    backtrace_call call = {error, scheduler->home.runner};
     rb_set_errinfo(Qnil);
     if (RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))))) return;
-    if (!NIL_P(scheduler->home.runner)) rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
+    if (!NIL_P(scheduler->home.runner)) rb_protect(extend_backtrace, (VALUE)&call, &ignored);
     rb_set_errinfo(Qnil);
     hd_raise_at_home(scheduler, error);
 }
@@ -156,11 +161,11 @@ static VALUE home_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
     rb_protect(run_here, (VALUE)scheduler, &state);
     hd_strikes_drop(scheduler);
     if (!state) return Qnil;
-    VALUE arguments[] = {rb_errinfo(), scheduler->home.runner};
-    if (hd_is_exception(arguments[0]) && arguments[0] != scheduler->home.raised) {
+    backtrace_call call = {rb_errinfo(), scheduler->home.runner};
+    if (hd_is_exception(call.error) && call.error != scheduler->home.raised) {
         rb_set_errinfo(Qnil);
-        rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
-        rb_set_errinfo(arguments[0]);
+        rb_protect(extend_backtrace, (VALUE)&call, &ignored);
+        rb_set_errinfo(call.error);
     }
     rb_jump_tag(state);
 }

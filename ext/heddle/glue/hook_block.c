@@ -1,6 +1,7 @@
 /* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
 #include <errno.h>
 
+#include "init.h"
 #include "closer.h"
 #include "deadline.h"
 #include "hand_over.h"

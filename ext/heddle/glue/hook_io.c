@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "init.h"
 #include "../os/read_write.h"
 #include "caught.h"
 #include "deadline.h"
@@ -11,6 +12,7 @@
 #include "ruby_internals.h"
 #include "park.h"
 #include "strike.h"
+#include "whole_file.h"
 #include "worker_call.h"
 
 typedef struct {
@@ -25,10 +27,6 @@ typedef struct {
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
 } transfer;
-
-/* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
- * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
-enum { PIECE_SIZE = 1 << 19 };
 
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { TURN_NS = HD_NS_PER_MS };
@@ -141,6 +139,12 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
+/* A transfer that a worker makes. */
+typedef struct {
+    transfer *call;
+    hd_rw_job *job;
+} worker_transfer;
+
 static VALUE release_job(VALUE job)
 {
     hd_job_release((hd_job *)job);
@@ -149,8 +153,8 @@ static VALUE release_job(VALUE job)
 
 static VALUE copy_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_rw_job *job = ((void **)pointer)[1];
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
     hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
@@ -165,8 +169,8 @@ static VALUE copy_result(VALUE pointer)
 
 static VALUE await_job(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_job *job = ((void **)pointer)[1];
+    const transfer *call = ((worker_transfer *)pointer)->call;
+    hd_job *job = &((worker_transfer *)pointer)->job->job;
     hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
                           .jobs = &job, .jobs_count = 1};
     hd_park(call->scheduler, &request);
@@ -177,8 +181,8 @@ static VALUE await_job(VALUE pointer)
  * its ensure block would write it once more. */
 static VALUE flush_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_rw_job *job = ((void **)pointer)[1];
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
     hd_caught first = {.exception = Qnil}, caught;
     for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
@@ -196,8 +200,9 @@ static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_
 {
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
     if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
-    void *arguments[] = {call, job};
-    return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
+    worker_transfer on_worker = {call, job};
+    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
+    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
 }
 
 static void raise_out_of_bounds(void)
@@ -288,8 +293,8 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
 
 static size_t piece_of(const transfer *call, size_t size)
 {
-    bool whole = size <= PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
-    return whole || must_not_wait(call) ? size : PIECE_SIZE;
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
 /* Lets the others run, also those whose time has come since the last look at the kernel. */
@@ -376,7 +381,7 @@ static VALUE transfer_all(transfer *call)
         if (call->from != HD_NO_OFFSET) call->from += moved;
         if (total == 0) least = least_after(call, moved);
         total += moved;
-        bool piece = moved == PIECE_SIZE && piece_of(call, SIZE_MAX) == PIECE_SIZE;
+        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = piece && total >= least;
         if (piece) let_others_run(call);
     } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));

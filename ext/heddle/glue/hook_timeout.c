@@ -1,4 +1,5 @@
 /* The hook timeout_after: Timeout.timeout inside a fiber. */
+#include "init.h"
 #include "deadline.h"
 #include "overdue.h"
 
@@ -68,7 +69,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     };
     if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout.root; /* overdue.c looks for it */
     if (deadline_ns != HD_NO_DEADLINE) {
-        hd_overdue_register(scheduler);
+        if (!hd_node_linked(&scheduler->overdue_node)) hd_overdue_register(scheduler);
         hd_timeout_set(&timeout, scheduler, deadline_ns);
         hd_overdue_expect(scheduler, deadline_ns);
     }

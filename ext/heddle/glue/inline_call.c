@@ -1,6 +1,7 @@
 /* See inline_call.h. */
 #include "inline_call.h"
 
+#include "init.h"
 #include "strike.h"
 
 static VALUE pop(VALUE frame)
@@ -17,14 +18,14 @@ VALUE hd_call_inline(hd_scheduler *scheduler, hd_frame_kind kind, VALUE (*functi
 }
 
 /* Runs the block; what it offers to blocking_operation_wait meanwhile runs inline. */
-static VALUE quickly(VALUE self)
+static VALUE scheduler_inline(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_strikes_raise_overdue(scheduler);
     return hd_call_inline(scheduler, HD_FRAME_INLINE, rb_yield, Qundef);
 }
 
-static VALUE quick_p(VALUE self)
+static VALUE scheduler_inline_p(VALUE self)
 {
     const hd_scheduler *scheduler = hd_scheduler_get(self);
     VALUE fiber = rb_fiber_current();
@@ -33,6 +34,6 @@ static VALUE quick_p(VALUE self)
 
 void hd_init_inline_call(void)
 {
-    rb_define_private_method(hd_cScheduler, "quickly", quickly, 0);
-    rb_define_private_method(hd_cScheduler, "quick?", quick_p, 0);
+    rb_define_private_method(hd_cScheduler, "inline", scheduler_inline, 0);
+    rb_define_private_method(hd_cScheduler, "inline?", scheduler_inline_p, 0);
 }

@@ -9,6 +9,4 @@
  * HD_FRAME_CLOSE for a close. */
 VALUE hd_call_inline(hd_scheduler *scheduler, hd_frame_kind kind, VALUE (*function)(VALUE), VALUE argument);
 
-void hd_init_inline_call(void);
-
 #endif

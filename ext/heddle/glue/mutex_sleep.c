@@ -3,8 +3,9 @@
  * frame, and learns from it what it waits for: only a signal ends the wait for a ConditionVariable. */
 #include "mutex_sleep.h"
 
-#include "caught.h"
 #include "core_ext.h"
+#include "init.h"
+#include "caught.h"
 #include "park.h"
 #include "strike.h"
 

@@ -1,6 +1,7 @@
 /* See new_fiber.h. */
 #include "new_fiber.h"
 
+#include "init.h"
 #include "caught.h"
 #include "loop.h"
 #include "park.h"

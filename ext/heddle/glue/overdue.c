@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "init.h"
 #include "caught.h"
 #include "ruby_internals.h"
 
@@ -220,8 +221,7 @@ static VALUE start_thread(VALUE pointer)
 
 void hd_overdue_register(hd_scheduler *scheduler)
 {
-    overdue_thread *ours = this_ractors();
-    if (!hd_node_linked(&scheduler->overdue_node)) hd_list_push_back(&ours->schedulers, &scheduler->overdue_node);
+    hd_list_push_back(&this_ractors()->schedulers, &scheduler->overdue_node);
 }
 
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)

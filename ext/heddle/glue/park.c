@@ -14,7 +14,7 @@ typedef struct {
     const hd_request *request;
     size_t armed;
     bool over; /* it has ended as it was to end: no exception came at the switch */
-} parking;
+} park_call;
 
 /* A handler that waits in the fiber of the loop, or in one that it has resumed there, leaves the loop to another: home
  * makes one. (A fiber that was made in a handler would never see a signal: Ruby takes it for the handler.) */
@@ -25,7 +25,7 @@ static VALUE find_root(hd_scheduler *scheduler)
     return root;
 }
 
-static void begin(parking *parking)
+static void begin(park_call *parking)
 {
     const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
@@ -52,7 +52,7 @@ static void begin(parking *parking)
 }
 
 /* Asks the kernel and the workers. 0 or -errno. */
-static int ask(parking *parking)
+static int ask(park_call *parking)
 {
     const hd_request *request = parking->request;
     for (; parking->armed < request->interests_count; parking->armed++) {
@@ -66,7 +66,7 @@ static int ask(parking *parking)
 
 static VALUE until_woken(VALUE pointer)
 {
-    parking *parking = (void *)pointer;
+    park_call *parking = (void *)pointer;
     const hd_request *request = parking->request;
     if (request->switch_away) {
         *request->result = request->switch_away(request->argument);
@@ -82,7 +82,7 @@ static VALUE until_woken(VALUE pointer)
 
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
  * computes, and the peer is to see it: the kernel must let go of the file now. */
-static void disarm(parking *parking)
+static void disarm(park_call *parking)
 {
     const hd_reactor *reactor = &parking->scheduler->reactor;
     bool held = false;
@@ -95,7 +95,7 @@ static void disarm(parking *parking)
 
 static VALUE unpark(VALUE pointer)
 {
-    parking *parking = (void *)pointer;
+    park_call *parking = (void *)pointer;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
     hd_scheduler_check_fork(scheduler);
@@ -113,7 +113,7 @@ static VALUE unpark(VALUE pointer)
 
 int hd_park(hd_scheduler *scheduler, const hd_request *request)
 {
-    parking parking = {.scheduler = scheduler, .request = request};
+    park_call parking = {.scheduler = scheduler, .request = request};
     begin(&parking);
     int error = ask(&parking);
     if (error) {

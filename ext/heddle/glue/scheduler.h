@@ -2,7 +2,7 @@
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
 
-#include "../core/reactor.h"
+#include "../core/interest.h"
 #include "../os/backends.h"
 #include "../os/fork.h"
 #include "../os/worker.h"
@@ -65,7 +65,7 @@ typedef struct hd_scheduler {
     } masks;
 
     struct { /* see frame.h */
-        VALUE fiber; /* the one that has pushed last, or nil */
+        VALUE fiber; /* the one whose frames these are, or nil */
         struct hd_frame *innermost;
         size_t kept_by_fibers; /* how many fibers have their frames themselves */
     } frames;
@@ -111,16 +111,5 @@ void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 
 /* Do threads of this Ractor stay with their native threads? */
 bool hd_threads_are_pinned(void);
-
-void hd_init_scheduler(void);
-void hd_init_hooks_block(void);
-
-void hd_init_hooks_select(void);
-void hd_init_hooks_close(void);
-void hd_init_hooks_timeout(void);
-void hd_init_hooks_process(void);
-void hd_init_hooks_resolve(void);
-void hd_init_name_of(void);
-void hd_init_dump(void);
 
 #endif

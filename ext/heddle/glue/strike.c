@@ -1,6 +1,8 @@
 /* See strike.h. */
 #include "strike.h"
 
+#include "init.h"
+
 /* An exception in the queue of a fiber. */
 typedef struct {
     hd_strike strike;

@@ -103,6 +103,4 @@ void hd_strikes_free(hd_scheduler *scheduler);
 /* What is to be raised in the thread that runs the scheduler. The first one stays. */
 void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);
 
-void hd_init_strike(void);
-
 #endif

@@ -1,13 +1,13 @@
 /* Heddle::CoreExt::TCPSocketConnect, in place of TCPSocket#initialize: a host that is a name goes to
  * lib/heddle/connect. Here because libraries ask Ruby for the parameters of this method (net-http, dalli), because an
  * address is to cost nothing more, and a name that has one address as little as can be. */
-#include "tcp_connect.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 #include <stdio.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hook_resolve.h"
 #include "scheduler.h"
 
@@ -72,7 +72,7 @@ typedef struct {
     VALUE self, scheduler, found; /* found: the numeric host and the port */
     int argc;
     const VALUE *argv;
-} connecting;
+} connect_call;
 
 /* A text without a NUL, which Ruby takes as it is. */
 static bool text_p(VALUE value, long longest)
@@ -93,14 +93,14 @@ static bool simple_p(int argc, const VALUE *argv)
 
 static VALUE connect_to_found(VALUE pointer)
 {
-    connecting *connecting = (void *)pointer;
+    connect_call *connecting = (void *)pointer;
     return call_original(connecting->self, 2, RARRAY_CONST_PTR(connecting->found), RB_NO_KEYWORDS);
 }
 
 /* Tells of the host as it was given. */
 static VALUE fail_to_connect(VALUE pointer, VALUE error)
 {
-    connecting *connecting = (void *)pointer;
+    connect_call *connecting = (void *)pointer;
     VALUE arguments[2 + MOST_ARGUMENTS] = {connecting->scheduler, error};
     memcpy(arguments + 2, connecting->argv, (size_t)connecting->argc * sizeof(VALUE));
     VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect"));
@@ -109,7 +109,7 @@ static VALUE fail_to_connect(VALUE pointer, VALUE error)
 
 static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *argv)
 {
-    connecting connecting = {.self = self, .scheduler = scheduler, .argc = argc, .argv = argv};
+    connect_call connecting = {.self = self, .scheduler = scheduler, .argc = argc, .argv = argv};
     char service[LONGEST_SERVICE + 1];
     if (FIXNUM_P(argv[1]))
         snprintf(service, sizeof(service), "%ld", FIX2LONG(argv[1]));

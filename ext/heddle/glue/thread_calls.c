@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hand_over.h"
 #include "strike.h"
 
@@ -19,7 +20,7 @@ bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception)
 static VALUE take_cause(int *argc, VALUE *argv)
 {
     VALUE cause = Qundef;
-    if (RUBY_API_VERSION_CODE < 40000 || !rb_keyword_given_p()) return cause;
+    if (!HD_THREAD_RAISE_TAKES_CAUSE || !rb_keyword_given_p()) return cause;
     VALUE options = rb_hash_dup(argv[*argc - 1]), key = ID2SYM(rb_intern("cause"));
     cause = rb_hash_lookup2(options, key, Qundef);
     rb_hash_delete(options, key);

@@ -1,6 +1,8 @@
 /* See timeout.h. */
 #include "timeout.h"
 
+#include "init.h"
+
 static VALUE cExitException;
 static ID id_cause; /* where Ruby keeps an exception's cause */
 

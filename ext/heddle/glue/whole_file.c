@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "ruby_internals.h"
-#include "known_path.h"
+#include "cached_path.h"
 #include "scheduler.h"
 
 enum { IN_BUFFER_MAX = 1 << 16 }; /* what Ruby may have read ahead */
@@ -35,6 +36,9 @@ static VALUE large_size(VALUE self, VALUE file, VALUE length)
 
 void hd_init_whole_file(void)
 {
-    rb_define_private_method(hd_cScheduler, "string_for", string_for, 1);
-    rb_define_private_method(hd_cScheduler, "large_size", large_size, 2);
+    VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
+    VALUE whole_file = rb_define_module_under(core_ext, "WholeFile");
+    rb_define_const(whole_file, "PIECE_SIZE", INT2FIX(HD_PIECE_SIZE));
+    rb_define_singleton_method(whole_file, "string_for", string_for, 1);
+    rb_define_singleton_method(whole_file, "large_size", large_size, 2);
 }

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../core/backend.h"
 #include "../core/clock.h"
+#include "../core/interest.h"
 #include "backends.h"
 #include "fork.h"
 #include "wakeup.h"
@@ -30,9 +30,9 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &
 typedef struct {
     hd_list interests; /* those that wait on this number, in order of arrival */
     uint32_t generation;
-    uint16_t events; /* what the registration asks for: the union of its interests, or more */
-    bool known;      /* the kernel had a registration when we last looked */
-    bool edge;       /* it answers to changes, and goes on after the first (else: one-shot) */
+    uint16_t events;  /* what the registration asks for: the union of its interests, or more */
+    bool registered;  /* the kernel had a registration when we last looked */
+    bool edge;        /* it answers to changes, and goes on after the first (else: one-shot) */
 } fd_entry;
 
 struct hd_backend {
@@ -95,7 +95,7 @@ static int reserve(hd_backend *backend, int fd)
     fd_entry *fds = malloc(count * sizeof(*fds));
     if (!fds) return -ENOMEM;
     for (int i = 0; i < count; i++) {
-        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.known = false};
+        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.registered = false};
         hd_list_init(&fds[i].interests);
         hd_node *node;
         while (i < backend->fds_count && (node = hd_list_first(&backend->fds[i].interests))) {
@@ -111,13 +111,13 @@ static int reserve(hd_backend *backend, int fd)
 
 static int control(hd_backend *backend, fd_entry *entry, int fd, struct epoll_event *event)
 {
-    if (entry->known && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
-    if (entry->known && errno != ENOENT) return -errno;
-    entry->known = true;
+    if (entry->registered && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
+    if (entry->registered && errno != ENOENT) return -errno;
+    entry->registered = true;
     if (epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_ADD, fd, event) == 0) return 0;
     if (errno == EEXIST && epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_MOD, fd, event) == 0) return 0;
     int error = -errno;
-    entry->known = false;
+    entry->registered = false;
     return error;
 }
 
@@ -149,7 +149,7 @@ static void end_edge(hd_backend *backend, int fd)
 {
     fd_entry *entry = &backend->fds[fd];
     epoll_ctl(backend->epoll_fd.number, EPOLL_CTL_DEL, fd, NULL);
-    entry->known = entry->edge = false;
+    entry->registered = entry->edge = false;
 }
 
 static int epoll_arm(hd_backend *backend, hd_interest *interest)

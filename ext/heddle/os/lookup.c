@@ -86,6 +86,7 @@ hd_address_lookup *hd_address_lookup_new(const char *host, const char *service, 
     if (!lookup) return NULL;
     hd_job_init(&lookup->job, &address_lookup, pool_for(family));
     lookup->family = family;
+    lookup->error = EAI_AGAIN;
     if (host) lookup->host = memcpy(lookup->texts, host, host_size);
     if (service) lookup->service = memcpy(lookup->texts + host_size, service, service_size);
     return lookup;
@@ -131,6 +132,7 @@ hd_name_lookup *hd_name_lookup_new(const hd_address *address, int flags)
     if (!lookup) return NULL;
     hd_job_init(&lookup->job, &name_lookup, HD_POOL_LOOKUPS);
     lookup->address = *address;
+    lookup->error = EAI_AGAIN;
     lookup->flags = flags;
     return lookup;
 }

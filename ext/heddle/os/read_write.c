@@ -129,7 +129,7 @@ hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size
         free(rw);
         return NULL;
     }
-    *rw = (hd_rw_job){.direction = direction, .offset = offset, .size = size};
+    *rw = (hd_rw_job){.direction = direction, .offset = offset, .size = size, .result = -EINTR};
     hd_job_init(&rw->job, &rw_type, HD_POOL_FILES);
     hd_private_fd_own(&rw->fd, own_fd);
     if (direction == HD_WRITE) memcpy(rw->bytes, bytes, size);

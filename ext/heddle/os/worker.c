@@ -175,7 +175,6 @@ static void *worker_main(void *pointer)
         hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
         hd_node_remove(&job->node);
         own->queued--;
-        set_state(job, HD_JOB_RUNNING);
         job->started_ns = hd_clock_now();
         hd_list_push_front(&own->running, &job->node);
         if (too_few(own)) start_thread(own); /* (so that whoever submits many waits for one start only) */
@@ -212,11 +211,11 @@ static hd_job *find_same(const worker_pool *own, const hd_job *job)
 /* When no worker can be started, those that there are still do the work. */
 static int enqueue(worker_pool *own, hd_job *job)
 {
-    set_state(job, HD_JOB_QUEUED);
+    set_state(job, HD_JOB_SUBMITTED);
     hd_list_push_back(&own->queue, &job->node);
     own->queued++;
     int error = too_few(own) ? start_thread(own) : 0;
-    if (!error || own->threads > 0 || job->state != HD_JOB_QUEUED) return 0;
+    if (!error || own->threads > 0 || job->started_ns) return 0;
     hd_node_remove(&job->node);
     own->queued--;
     set_state(job, HD_JOB_NEW);
@@ -239,6 +238,7 @@ int hd_job_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
     hd_job *other = job->type->same ? find_same(&pools[job->pool], job) : NULL;
     if (other) {
         set_state(job, HD_JOB_FOLLOWING);
+        job->followed = other;
         hd_list_push_back(&other->followers, &job->node);
     } else {
         error = enqueue(&pools[job->pool], job);
@@ -268,60 +268,37 @@ void hd_job_set_wait(hd_job *job, hd_wait *wait)
 
 bool hd_job_finished(hd_job *job)
 {
-    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED;
+    return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED || hd_forked_since(job->fork_generation);
 }
 
-/* Takes a job out of the queue; the first of its followers gets the place, and the others. */
-static void withdraw(hd_job *job)
+/* Takes a job off the list that it is in. False: it stays, for a worker runs it, or others want its result. */
+static bool withdraw(hd_job *job)
 {
-    hd_node *next = job->node.next, *node = hd_list_first(&job->followers);
+    bool submitted = job->state == HD_JOB_SUBMITTED || job->state == HD_JOB_ABANDONED;
+    if (submitted && (job->started_ns || !hd_list_empty(&job->followers))) {
+        set_state(job, HD_JOB_ABANDONED);
+        return false;
+    }
+    if (submitted) pools[job->pool].queued--;
+    if (!hd_node_linked(&job->node)) return true;
     hd_node_remove(&job->node);
-    if (!node) {
-        pools[job->pool].queued--;
-        return;
-    }
-    hd_job *heir = HD_CONTAINER_OF(node, hd_job, node);
-    hd_node_remove(node);
-    hd_node_insert(node, next);
-    set_state(heir, HD_JOB_QUEUED);
-    while ((node = hd_list_first(&job->followers))) {
-        hd_node_remove(node);
-        hd_list_push_back(&heir->followers, node);
-    }
+    if (job->state == HD_JOB_FINISHED) __atomic_sub_fetch(&job->inbox->pending, 1, __ATOMIC_RELEASE);
+    return true;
 }
 
 void hd_job_release(hd_job *job)
 {
-    bool free_now = true;
     /* Nobody else knows it any more. (Its worker holds the lock still, most likely.) */
     if (hd_forked_since(job->fork_generation) || (!job->had_wait && hd_job_finished(job))) {
         job->type->free(job);
         return;
     }
     pthread_mutex_lock(lock);
-    switch (job->state) {
-    case HD_JOB_QUEUED:
-        withdraw(job);
-        break;
-    case HD_JOB_FOLLOWING:
-        hd_node_remove(&job->node);
-        break;
-    case HD_JOB_RUNNING:
-        set_state(job, HD_JOB_ABANDONED);
-        free_now = false;
-        break;
-    case HD_JOB_FINISHED:
-        if (hd_node_linked(&job->node)) {
-            hd_node_remove(&job->node);
-            __atomic_sub_fetch(&job->inbox->pending, 1, __ATOMIC_RELEASE);
-        }
-        break;
-    case HD_JOB_NEW:
-    case HD_JOB_ABANDONED:
-        break;
-    }
+    hd_job *followed = job->state == HD_JOB_FOLLOWING ? job->followed : NULL;
+    bool over = withdraw(job), followed_over = followed && followed->state == HD_JOB_ABANDONED && withdraw(followed);
     pthread_mutex_unlock(lock);
-    if (free_now) job->type->free(job);
+    if (over) job->type->free(job);
+    if (followed_over) followed->type->free(followed);
 }
 
 void hd_inbox_drain(hd_inbox *inbox)

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "../core/reactor.h"
+#include "../core/wait.h"
 #include "fork.h"
 
 enum {
@@ -34,11 +34,10 @@ typedef struct hd_inbox {
 
 typedef enum {
     HD_JOB_NEW,
-    HD_JOB_QUEUED,
-    HD_JOB_RUNNING,
+    HD_JOB_SUBMITTED, /* in the queue, or running */
     HD_JOB_FOLLOWING, /* gets the result of another one */
     HD_JOB_FINISHED,
-    HD_JOB_ABANDONED
+    HD_JOB_ABANDONED /* as SUBMITTED, but its caller has released it */
 } hd_job_state;
 
 struct hd_job;
@@ -57,10 +56,11 @@ typedef struct hd_job {
     const hd_job_type *type;
     hd_node node;      /* in the queue, among the running, with the followers of another one, or in the inbox */
     hd_list followers; /* the jobs that get this one's result */
+    struct hd_job *followed;
     hd_pool pool;
     hd_job_state state;
     unsigned fork_generation;
-    int64_t started_ns;
+    int64_t started_ns; /* 0: it has not */
     hd_wait *wait; /* or NULL */
     bool had_wait; /* at any time; for the owner alone */
     hd_inbox *inbox;
@@ -83,7 +83,8 @@ void hd_job_run_inline(hd_job *job);
 /* Settles another wait when the job has run, at once if it has; NULL: none. With the GVL. */
 void hd_job_set_wait(hd_job *job, hd_wait *wait);
 
-/* Has the job run? Then its result may be read. */
+/* Has the job run? Then its result may be read. (In the child of a fork a job of the parent has ended: with what it is
+ * made with, as one that was interrupted.) */
 bool hd_job_finished(hd_job *job);
 
 /* The caller is done with the job (it has run, or its result is no longer wanted). It is freed now, or by the

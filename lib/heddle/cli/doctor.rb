@@ -39,8 +39,8 @@ module Heddle
       end
 
       def print_text(facts)
-        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *limits(facts[:limits]),
-              *advice(facts[:advice])])
+        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *patches(facts[:patches]),
+              *limits(facts[:limits]), *advice(facts[:advice])])
       end
 
       def ruby(facts)
@@ -73,6 +73,16 @@ module Heddle
         lines = ["Hooks      this Ruby calls #{offered.size}, Heddle serves #{offered.size - lacking.size} of them"]
         lines << "           not served: #{names(lacking)}" if lacking.any?
         lines + later.group_by { |hook| hook[:since] }.map { |since, some| "           since #{since}: #{names(some)}" }
+      end
+
+      def patches(patches)
+        return [] if patches.empty?
+
+        active, off, others = patches.values_at(:active, :switched_off, :not_needed).map { |names| names || [] }
+        lines = ["Patches    #{active.size} active (guides/patches.md says what each is for)"]
+        lines << "           switched off by HEDDLE_WITHOUT: #{off.join(", ")}" if off.any?
+        lines << "           not needed by this Ruby: #{others.join(", ")}" if others.any?
+        lines
       end
 
       def names(hooks)

@@ -82,14 +82,14 @@ module Heddle
 
       # (Ruby 3.3 tries one after the other; here the hosts that have several addresses are raced there too.)
       def fast_fallback(wanted)
-        return true if RUBY_VERSION < "3.4" && wanted.nil?
+        return true if !RubyFeatures::ADDRESSES_ARE_RACED && wanted.nil?
 
         wanted.nil? ? Socket.tcp_fast_fallback != false : wanted
       end
 
       # @return [Exception]
       def timeout_error(place)
-        return Errno::ETIMEDOUT.new("user specified timeout") if RUBY_VERSION < "4.0"
+        return Errno::ETIMEDOUT.new("user specified timeout") unless RubyFeatures::CONNECT_RAISES_IO_TIMEOUT
 
         IO::TimeoutError.new("user specified timeout for #{place}")
       end

@@ -34,11 +34,11 @@ module Heddle
       # Ruby's two ways to connect call it differently.
       def resolver
         named = @host.nil? || !Lookup.numeric?(SPECIAL.fetch(@host, @host))
-        RUBY_VERSION >= "3.4" && racing? && named && !@one_family ? "getaddrinfo(3)" : super
+        RubyFeatures::ADDRESSES_ARE_RACED && racing? && named && !@one_family ? "getaddrinfo(3)" : super
       end
 
       # Ruby asks for the one family only when it races.
-      def one_family? = @one_family = RUBY_VERSION >= "3.4" && racing?
+      def one_family? = @one_family = RubyFeatures::ADDRESSES_ARE_RACED && racing?
 
       # @return [true] connected
       def connect(address, local, timeout)
@@ -69,7 +69,7 @@ module Heddle
       def timed_out = resolution_timed_out
 
       # Ruby 3.3 says what the system would.
-      def connect_timed_out = RUBY_VERSION < "3.4" ? failure(Errno::ETIMEDOUT.new) : super
+      def connect_timed_out = RubyFeatures::ADDRESSES_ARE_RACED ? super : failure(Errno::ETIMEDOUT.new)
 
       # No own address is of the family of any address of the host.
       def no_local_address

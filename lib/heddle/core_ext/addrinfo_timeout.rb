@@ -20,5 +20,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Addrinfo.singleton_class, Heddle::CoreExt::AddrinfoTimeout, prefix: "__heddle_timed_")

@@ -20,9 +20,9 @@ module Heddle
       module PTYOpen
         # @see https://docs.ruby-lang.org/en/master/PTY.html#method-c-open
         def open
-          return __heddle_open unless block_given?
+          return __heddle_block_open unless block_given?
 
-          __heddle_open do |pair|
+          __heddle_block_open do |pair|
             yield pair
           ensure
             pair.each { |io| IOClose.wake_waiters(io) }
@@ -34,22 +34,25 @@ module Heddle
       module PTYLoaded
         # @private
         def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
-          __heddle_pty_inherited(error)
-          CoreExt.replace_now(PTY.singleton_class, PTYOpen) if error.name == "PTY::ChildExited"
+          __heddle_block_inherited(error)
+          BlockFormClose.replace_pty_open if error.name == "PTY::ChildExited"
         end
       end
       private_constant :PTYLoaded
 
-      # @private
-      def self.put_in_place
-        if !Object.autoload?(:PTY) && defined?(PTY::ChildExited)
-          CoreExt.replace_now(PTY.singleton_class, PTYOpen)
-        else
-          CoreExt.replace_now(StandardError.singleton_class, PTYLoaded, "__heddle_pty_")
+      class << self
+        # @private
+        def put_in_place
+          return replace_pty_open if !Object.autoload?(:PTY) && defined?(PTY::ChildExited)
+
+          CoreExt.replace(Patches[:block_form_close], StandardError.singleton_class, PTYLoaded)
+        end
+
+        # @private
+        def replace_pty_open
+          CoreExt.replace(Patches[:block_form_close], PTY.singleton_class, PTYOpen)
         end
       end
     end
   end
 end
-
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::BlockFormClose, prefix: "__heddle_block_")

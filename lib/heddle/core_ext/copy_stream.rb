@@ -7,11 +7,9 @@ module Heddle
     # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
     # nor a cancel reaches it. With one of these the fiber copies by itself.
     module CopyStream
-      # Does a worker copy from file to file? (Else it is done on the spot.)
-      BY_WORKER = RUBY_VERSION >= "3.4"
-      # Bytes that are copied in one go.
-      PART = BY_WORKER ? 64 << 20 : 1 << 20
-      private_constant :BY_WORKER, :PART
+      # Bytes of a file that are copied to another in one go: by a worker, or inline.
+      PART = RubyFeatures::OPEN_IS_OFFLOADED ? 64 << 20 : 1 << 20
+      private_constant :PART
 
       ARGF_CLASS = ARGF.class # (the object itself is out of reach for Ractors)
       private_constant :ARGF_CLASS
@@ -146,12 +144,10 @@ module Heddle
             total += count
             return total if count < part || total == length
 
-            Scheduler.current.yield unless BY_WORKER
+            Scheduler.current.yield unless RubyFeatures::OPEN_IS_OFFLOADED
           end
         end
       end
     end
   end
 end
-
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::CopyStream)

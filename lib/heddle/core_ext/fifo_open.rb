@@ -1,36 +1,33 @@
 # frozen_string_literal: true
 
 require "fcntl"
-require_relative "file_open"
+require_relative "../opening"
 
 module Heddle
   module CoreExt
-    # The other methods of Ruby 3.3 that open a file by its path: a FIFO is opened by a thread of the pool (see
-    # FileOpen), as Ruby 3.4+ has it done.
+    # The other methods that open a file by its path, for FIFOs.
     module FifoOpen
       # For IO's own methods.
       module Path
         # @private
         def sysopen(path, *arguments)
-          return __heddle_sysopen(path, *arguments) unless Scheduler.current
+          return __heddle_path_sysopen(path, *arguments) unless Scheduler.current
 
-          path = FileOpen.name_of(path)
-          flags = FileOpen.fifo_flags(arguments, {})
-          fifo = -> { FileOpen.descriptor_of_fifo(path, flags) } if flags
-          FileOpen.open(path, arguments, {}, fifo: fifo) { __heddle_sysopen(path, *arguments) }
+          path = Opening.path_of(path)
+          flags = Opening.fifo_flags(arguments.first) if Opening.kind_of(path) == :fifo
+          flags ? Opening.descriptor_of_fifo(path, flags) : __heddle_path_sysopen(path, *arguments)
         end
 
         # @private
         def foreach(path, *arguments, **options, &block)
-          return __heddle_foreach(path, *arguments, **options, &block) unless block && Scheduler.current
+          return __heddle_path_foreach(path, *arguments, **options, &block) unless block && Scheduler.current
 
-          path = FileOpen.name_of(path)
-          fifo = lambda do
-            line_options = options.slice(:chomp)
-            File.open(path, **options.except(:chomp)) { |file| file.each_line(*arguments, **line_options, &block) }
-            nil
-          end
-          FileOpen.open(path, [], options, fifo: fifo) { __heddle_foreach(path, *arguments, **options, &block) }
+          path = Opening.path_of(path)
+          return __heddle_path_foreach(path, *arguments, **options, &block) unless Opening.kind_of(path) == :fifo
+
+          line_options = options.slice(:chomp)
+          File.open(path, **options.except(:chomp)) { |file| file.each_line(*arguments, **line_options, &block) }
+          nil
         end
       end
 
@@ -38,27 +35,24 @@ module Heddle
       module Reopen
         # @private
         def reopen(path, *arguments, **options)
-          if path.is_a?(IO) || !Scheduler.current || closed?
-            return __heddle_path_reopen(path, *arguments) if options.empty?
-
-            return __heddle_path_reopen(path, *arguments, **options)
+          if !path.is_a?(IO) && Scheduler.current && !closed?
+            path = Opening.path_of(path)
+            return FifoOpen.reopen(self, path, arguments.first || options[:mode]) if Opening.kind_of(path) == :fifo
           end
+          return __heddle_path_reopen(path, *arguments) if options.empty?
 
-          path = FileOpen.name_of(path)
-          fifo = lambda do
-            mode = arguments.first || options[:mode] || (fcntl(Fcntl::F_GETFL) & Fcntl::O_ACCMODE)
-            # Of the class that this one has: it takes over the other's.
-            other = is_a?(File) ? File.new(path, mode) : IO.new(IO.sysopen(path, mode), mode, path: path)
-            __heddle_path_reopen(other)
-          ensure
-            other&.close
-          end
-          FileOpen.open(path, ["r+"], {}, fifo: fifo) { __heddle_path_reopen(path, *arguments, **options) }
+          __heddle_path_reopen(path, *arguments, **options)
         end
+      end
+
+      # The IO takes over another one, of the class that it has.
+      def self.reopen(io, path, mode)
+        mode ||= io.fcntl(Fcntl::F_GETFL) & Fcntl::O_ACCMODE
+        other = io.is_a?(File) ? File.new(path, mode) : IO.new(IO.sysopen(path, mode), mode, path: path)
+        io.__send__(:__heddle_path_reopen, other)
+      ensure
+        other&.close
       end
     end
   end
 end
-
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::FifoOpen::Path)
-Heddle::CoreExt.replace(IO, Heddle::CoreExt::FifoOpen::Reopen, prefix: "__heddle_path_") # (below io_close)

@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "file_open"
+require_relative "../opening"
 
 module Heddle
-  using Internal
-
   module CoreExt
     # Where a program is started with a FIFO for its input or output (<tt>spawn("cat", in: path)</tt>), Ruby opens that
     # in the parent, and the thread waits for the other end. A thread of the pool opens it here, and Ruby gets the IO.
@@ -62,7 +60,7 @@ module Heddle
 
       def self.fifo?(target)
         path = target.is_a?(Array) ? target.first : target
-        path.is_a?(String) && Scheduler.current.known_kind(path) == :fifo
+        path.is_a?(String) && Opening.kind_of(path) == :fifo
       end
       private_class_method :fifo?
 
@@ -75,10 +73,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(Kernel.singleton_class, Heddle::CoreExt::FifoRedirection::System)
-Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(Kernel, Heddle::CoreExt::FifoRedirection::System)
-Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::FifoRedirection::Spawn)
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::FifoRedirection::Popen) # (below block_form_close)

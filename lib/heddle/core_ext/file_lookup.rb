@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
   using Internal
 
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
-    # kernel knows by heart is asked on the spot; what may have to come from a disk is asked by a thread of the pool.
+    # kernel has in memory is asked inline; what may have to come from a disk is asked by a thread of the pool.
     module FileLookup
       # Runs the block, which looks +path+ up, where it holds up nobody.
       #
@@ -17,10 +17,10 @@ module Heddle
         return yield(path) unless scheduler && path?(path)
 
         path = path.is_a?(String) ? path.dup : File.path(path)
-        known = scheduler.known?(path)
-        return known ? scheduler.quickly { yield(path) } : yield(path) if OFFLOADED
+        known = scheduler.cached?(path)
+        return known ? scheduler.inline { yield(path) } : yield(path) if RubyFeatures::OPEN_IS_OFFLOADED
 
-        known ? yield(path) : FileWait.run { block.call(path) }
+        known ? yield(path) : PoolThread.run { block.call(path) }
       end
 
       # (Tempfile has a path and is an open file: that is asked.)
@@ -28,9 +28,6 @@ module Heddle
         object.is_a?(String) || (object.respond_to?(:to_path) && !object.respond_to?(:to_io))
       end
       private_class_method :path?
-
-      OFFLOADED = RUBY_VERSION >= "3.4"
-      private_constant :OFFLOADED
 
       # For File's methods that only look.
       module Stat
@@ -58,6 +55,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(File.singleton_class, Heddle::CoreExt::FileLookup::Stat)
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::FileLookup::Exist)

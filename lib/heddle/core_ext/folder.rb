@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "file_wait"
+require_relative "../pool_thread"
 
 module Heddle
   module CoreExt
@@ -82,7 +82,7 @@ module Heddle
         def children
           return __heddle_children unless Scheduler.current
 
-          FileWait.run { __heddle_children }
+          PoolThread.run { __heddle_children }
         end
 
         # @private
@@ -111,7 +111,7 @@ module Heddle
         def run(arguments, options = {}, **job)
           return yield(*arguments) unless [*arguments, *options.values].flatten.all? { |one| plain?(one) }
 
-          FileWait.run(**job) { yield(*arguments) }
+          PoolThread.run(**job) { yield(*arguments) }
         end
 
         # The arguments, of which the first is a path.
@@ -147,7 +147,7 @@ module Heddle
         # Yields the entries of an open Dir from its beginning on. A block that breaks off leaves it where it would be
         # if it had been read till there.
         def each_of(dir, children_only:, &)
-          entries = FileWait.run do
+          entries = PoolThread.run do
             dir.__send__(:__heddle_rewind)
             batch(dir, children_only)
           end
@@ -181,7 +181,7 @@ module Heddle
             position = nil
             break if entries.size < BATCH
 
-            entries = FileWait.run { batch(dir, children_only) }
+            entries = PoolThread.run { batch(dir, children_only) }
           end
         ensure
           return_to(dir, position) if position
@@ -196,9 +196,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::Folder::List)
-Heddle::CoreExt.replace(Dir.singleton_class, Heddle::CoreExt::Folder::Each)
-Heddle::CoreExt.replace(Dir, Heddle::CoreExt::Folder::Open)
-Heddle::CoreExt.keep(Dir.singleton_class, :open)
-Heddle::CoreExt.keep(Dir, :read, :tell, :seek, :rewind, :close)

@@ -29,5 +29,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Process.singleton_class, Heddle::CoreExt::Fork)

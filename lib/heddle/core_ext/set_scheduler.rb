@@ -17,5 +17,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Fiber.singleton_class, Heddle::CoreExt::SetScheduler)

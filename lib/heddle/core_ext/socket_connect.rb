@@ -19,5 +19,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Socket, Heddle::CoreExt::SocketConnect)

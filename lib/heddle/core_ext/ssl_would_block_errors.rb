@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../replace"
+
 module Heddle
   module CoreExt
     # What an OpenSSL::SSL::SSLSocket's *_nonblock methods raise. OpenSSL is often loaded later than Heddle: then its
@@ -22,13 +24,12 @@ module Heddle
         __heddle_inherited(error)
         SSLWouldBlockErrors.cheapen(error)
       end
+
+      if !Object.autoload?(:OpenSSL) && defined?(OpenSSL::SSL::SSLErrorWaitWritable)
+        MESSAGES.each_key { |name| cheapen(Object.const_get(name)) }
+      else
+        CoreExt.replace(Patches[:ssl_would_block_errors], StandardError.singleton_class, self)
+      end
     end
   end
-end
-
-if !Object.autoload?(:OpenSSL) && defined?(OpenSSL::SSL::SSLErrorWaitWritable)
-  Heddle::CoreExt::SSLWouldBlockErrors.cheapen(OpenSSL::SSL::SSLErrorWaitReadable)
-  Heddle::CoreExt::SSLWouldBlockErrors.cheapen(OpenSSL::SSL::SSLErrorWaitWritable)
-else
-  Heddle::CoreExt.replace_now(StandardError.singleton_class, Heddle::CoreExt::SSLWouldBlockErrors)
 end

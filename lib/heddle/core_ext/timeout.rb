@@ -23,7 +23,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(Timeout.singleton_class, Heddle::CoreExt::TimeoutBlock)
-# For `include Timeout`; Ruby 4.0 has that call Timeout.timeout.
-Heddle::CoreExt.replace(Timeout, Heddle::CoreExt::TimeoutBlock) if RUBY_VERSION < "4.0"

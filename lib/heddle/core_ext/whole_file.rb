@@ -1,37 +1,26 @@
 # frozen_string_literal: true
 
-require_relative "file_open"
+require_relative "../opening"
 
 module Heddle
-  using Internal
-
   module CoreExt
-    # Files that are read or written as a whole.
+    # Files that are read or written as a whole. (PIECE_SIZE, string_for and large_size are in C: whole_file.c.)
     module WholeFile
-      CLOSES_BY_WORKER = RUBY_VERSION >= "3.4"
-      PIECE_SIZE = 1 << 19
-      private_constant :CLOSES_BY_WORKER, :PIECE_SIZE
-
       class << self
         # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker
         # do it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
         #
         # @yield [String] the path: Ruby's own way
         def write(path, data, offset, options)
-          path = FileOpen.name_of(path)
-          mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
-          by_hand = lambda do
-            File.open(path, mode: mode, **options) do |file|
-              file.seek(offset) if offset
-              file.write(data)
-            end
-          end
-          other = by_hand if CLOSES_BY_WORKER && !path.to_s.start_with?("|") # (IO.write: a command)
-          FileOpen.open(path, ["w"], options, fifo: by_hand, large: by_hand, other: other) { yield(path) }
-        end
+          path = Opening.path_of(path)
+          return yield(path) unless by_hand?(path)
 
-        # For the methods that read one, when it is large.
-        def read(path, mode) = File.open(path, mode, &:read)
+          mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
+          File.open(path, mode: mode, **options) do |file|
+            file.seek(offset) if offset
+            file.write(data)
+          end
+        end
 
         # Reads what is left of a large file. Ruby writes zeros to the memory of the whole string first, which takes as
         # long as reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
@@ -40,7 +29,7 @@ module Heddle
         # @param length [Integer, nil] the most that is read; nil: all
         # @return [String, nil] nil where IO#read gives it: at the end of the file, if a length was given
         def read_in_pieces(file, size, length, encoding)
-          whole = Scheduler.current.string_for(size)
+          whole = string_for(size)
           piece = +""
           until length == whole.bytesize
             count = length ? [PIECE_SIZE, length - whole.bytesize].min : PIECE_SIZE
@@ -50,11 +39,13 @@ module Heddle
           whole.force_encoding(encoding) unless length && whole.empty?
         end
 
-        # How many bytes there are about to be read, if the file is large and needs no conversion; else nil.
-        def large_size(file, length)
-          return if length.is_a?(Integer) && length <= PIECE_SIZE # (the usual case)
+        private
 
-          Scheduler.current&.large_size(file, length)
+        def by_hand?(path)
+          return false unless Scheduler.current
+          return !path.to_s.start_with?("|") if RubyFeatures::OPEN_IS_OFFLOADED # (IO.write: a command)
+
+          %i[fifo large_file].include?(Opening.kind_of(path))
         end
       end
 
@@ -67,21 +58,25 @@ module Heddle
             return options.empty? ? __heddle_read(path, *rest) : __heddle_read(path, *rest, **options)
           end
 
-          path = FileOpen.name_of(path)
+          path = Opening.path_of(path)
           length, offset, mode = rest
-          fifo = -> { File.open(path, **options) { |file| file.read(length) } } unless offset || mode
-          large = -> { WholeFile.read(path, "r") } if rest.none? && options.empty?
-          FileOpen.open(path, [*mode], options, fifo: fifo, large: large) { __heddle_read(path, *rest, **options) }
+          kind = Opening.kind_of(path)
+          by_hand = kind == :fifo ? !offset && !mode : kind == :large_file && rest.none? && options.empty?
+          return File.open(path, **options) { |file| file.read(length) } if by_hand
+
+          Opening.by_ruby(kind, mode || options[:mode], options[:flags]) { __heddle_read(path, *rest, **options) }
         end
 
         # @private
         def binread(path, length = nil, offset = nil)
           return __heddle_binread(path, length, offset) unless Scheduler.current
 
-          path = FileOpen.name_of(path)
-          fifo = -> { File.open(path, "rb") { |file| file.read(length) } } unless offset
-          large = -> { WholeFile.read(path, "rb") } unless length || offset
-          FileOpen.open(path, [], {}, fifo: fifo, large: large) { __heddle_binread(path, length, offset) }
+          path = Opening.path_of(path)
+          kind = Opening.kind_of(path)
+          by_hand = !offset && (kind == :fifo || (kind == :large_file && !length))
+          return File.open(path, "rb") { |file| file.read(length) } if by_hand
+
+          Opening.by_ruby(kind, nil) { __heddle_binread(path, length, offset) }
         end
 
         # @private
@@ -92,10 +87,15 @@ module Heddle
             return __heddle_readlines(path, *arguments, **options)
           end
 
-          path = FileOpen.name_of(path)
+          path = Opening.path_of(path)
+          kind = Opening.kind_of(path)
+          unless kind == :fifo
+            mode, flags = options.values_at(:mode, :flags)
+            return Opening.by_ruby(kind, mode, flags) { __heddle_readlines(path, *arguments, **options) }
+          end
+
           line_options = options.slice(:chomp)
-          fifo = -> { File.open(path, **options.except(:chomp)) { |file| file.readlines(*arguments, **line_options) } }
-          FileOpen.open(path, [], options, fifo: fifo) { __heddle_readlines(path, *arguments, **options) }
+          File.open(path, **options.except(:chomp)) { |file| file.readlines(*arguments, **line_options) }
         end
 
         # @private
@@ -121,7 +121,7 @@ module Heddle
       module Read
         # @see https://docs.ruby-lang.org/en/master/IO.html#method-i-read
         def read(length = nil, buffer = nil)
-          size = WholeFile.large_size(self, length) if Scheduler.current && !buffer
+          size = WholeFile.large_size(self, length) if !buffer && Scheduler.current
           return __heddle_read(length, buffer) unless size
 
           encoding = length ? Encoding::BINARY : external_encoding || Encoding.default_external
@@ -131,6 +131,3 @@ module Heddle
     end
   end
 end
-
-Heddle::CoreExt.replace(IO.singleton_class, Heddle::CoreExt::WholeFile::ByPath)
-Heddle::CoreExt.replace(File, Heddle::CoreExt::WholeFile::Read)

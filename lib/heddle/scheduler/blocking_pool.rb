@@ -42,7 +42,7 @@ module Heddle
         @pid = Process.pid
       end
 
-      # Runs an operation on one of the threads while the calling fiber waits; on the spot when no thread can be had.
+      # Runs an operation on one of the threads while the calling fiber waits; inline when no thread can be had.
       #
       # @param work [#call]
       # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it

@@ -7,40 +7,29 @@ require_relative "../../test_helper"
 
 # What happens to n tasks at once costs n times as much as for one.
 contract "Growth" do
-  time_limit 90
-
   def setup
     super
     heddle_only("thousands of threads are too many here")
   end
 
-  def test_timeouts_that_expire_together
-    assert_linear(1000) do |count, clock|
-      count.times do
-        go do
-          Timeout.timeout(0.4) { sleep }
-        rescue Timeout::Error
-          sleep(0.001)
-        end
-      end
-      compute_for(0.5)
-      clock.call
-    end
-  end
-
-  def test_masked_timeouts_that_expire_together
-    assert_linear(1000) do |count, clock|
-      count.times do
-        go do
-          Timeout.timeout(0.4, Timeout::Error) do
-            Thread.handle_interrupt(Timeout::Error => :never) { 2.times { sleep(0.3) } }
+  # What the tasks do, each in a timeout of its own; all of these expire together.
+  {
+    "that_expire_together" => -> { sleep },
+    "of_masked_tasks" => -> { Thread.handle_interrupt(Timeout::Error => :never) { 2.times { sleep(0.3) } } },
+    "of_fibers_that_wait_for_others" => -> { Enumerator.new { |yielder| yielder << sleep }.next }
+  }.each do |name, wait|
+    define_method("test_timeouts_#{name}") do
+      assert_linear(1000) do |count, clock|
+        count.times do
+          go do
+            Timeout.timeout(0.4, Timeout::Error) { wait.call }
+          rescue Timeout::Error
+            sleep(0.001)
           end
-        rescue Timeout::Error
-          sleep(0.001)
         end
+        compute_for(0.5)
+        clock.call
       end
-      compute_for(0.5)
-      clock.call
     end
   end
 
@@ -49,20 +38,6 @@ contract "Growth" do
       roots = Array.new(count) { go { Enumerator.new { |yielder| yielder << sleep }.next }.fiber }
       clock.call
       roots.each { |root| Fiber.scheduler.interrupt(root, Heddle::Cancelled.new("enough")) }
-    end
-  end
-
-  def test_timeouts_of_fibers_that_wait_for_others
-    assert_linear(1000) do |count, clock|
-      count.times do
-        go do
-          Timeout.timeout(0.4) { Enumerator.new { |yielder| yielder << sleep }.next }
-        rescue Timeout::Error
-          nil
-        end
-      end
-      compute_for(0.5)
-      clock.call
     end
   end
 

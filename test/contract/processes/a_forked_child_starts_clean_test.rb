@@ -4,31 +4,15 @@ require "io/console"
 require "pty"
 
 require_relative "../../test_helper"
+require_relative "../../support/forks"
 
 # The child of a fork starts clean, whatever it forked from; the parent is not disturbed.
 contract "Fork" do
+  include TestSupport::Forks
+
   def setup
     super
     heddle_only("schedulers")
-  end
-
-  # Runs the block in a forked child; returns what it printed. The child ends with exit!.
-  def in_child
-    reader, writer = IO.pipe
-    pid = fork do
-      reader.close
-      result = begin
-        yield.inspect
-      rescue Exception => e
-        "#{e.class}: #{e.message} #{e.backtrace&.first(3)}"
-      end
-      writer.write(result)
-      exit!(0)
-    end
-    writer.close
-    reader.read.tap { Process.wait(pid) }
-  ensure
-    [reader, writer].each { |io| io&.close }
   end
 
   def test_from_a_task

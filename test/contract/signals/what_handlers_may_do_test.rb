@@ -8,8 +8,6 @@ require "support/trap_cases"
 # What signal handlers do, in the main thread, while all its fibers wait, while one computes, and in a blocking fiber.
 # A handler may do what a task may. Each case is a process of its own.
 contract "Trap" do
-  time_limit 120
-
   def setup
     super
     heddle_only("scripts")
@@ -84,7 +82,7 @@ contract "Trap" do
 
   # A signal may come at any moment: while a fiber ends, while another handler waits, while the loop polls.
   def test_many
-    said = assert_script(<<~RUBY, timeout: 60)
+    said = assert_script(<<~RUBY)
       child = nil
       over = false
       began = ended = 0
@@ -136,7 +134,7 @@ contract "Trap" do
     outcomes = []
     while (action = queue.pop)
       script = TestSupport::TrapCases.script(action, state)
-      outcome = run_ruby(script, env: { "HEDDLE_BACKEND" => backend }, timeout: 20)
+      outcome = run_ruby(script, env: { "HEDDLE_BACKEND" => backend })
       outcomes << [action, "#{outcome.out.chomp}#{outcome.err[0, 300]}"]
     end
     outcomes

@@ -4,14 +4,26 @@ require_relative "../../test_helper"
 
 # Every way to read waits for its data, and the others run meanwhile.
 contract "Read" do
-  on_streams "readpartial waits for the first bytes" do |reader, writer|
-    job = go { reader.readpartial(100) }
-    settle
+  %i[readpartial sysread].each do |read|
+    on_streams "#{read} waits for the first bytes" do |reader, writer|
+      job = go { reader.__send__(read, 100) }
+      settle
 
-    refute_predicate(job, :finished?)
-    writer.write("hello")
+      refute_predicate(job, :finished?)
+      writer.write("hello")
 
-    assert_equal("hello", job.value)
+      assert_equal("hello", job.value)
+    end
+
+    on_streams "#{read} fills the given buffer" do |reader, writer|
+      buffer = +"something else that is longer than the data"
+      job = go { reader.__send__(read, 100, buffer) }
+      settle
+      writer.write("hello")
+
+      assert_same(buffer, job.value)
+      assert_equal("hello", buffer)
+    end
   end
 
   on_streams "readpartial returns at most what was asked for" do |reader, writer|
@@ -19,36 +31,6 @@ contract "Read" do
 
     assert_equal("he", reader.readpartial(2))
     assert_equal("llo", reader.readpartial(10))
-  end
-
-  on_streams "readpartial fills the given buffer" do |reader, writer|
-    buffer = +"something else that is longer than the data"
-    job = go { reader.readpartial(100, buffer) }
-    settle
-    writer.write("hello")
-
-    assert_same(buffer, job.value)
-    assert_equal("hello", buffer)
-  end
-
-  on_streams "sysread waits for the first bytes" do |reader, writer|
-    job = go { reader.sysread(100) }
-    settle
-
-    refute_predicate(job, :finished?)
-    writer.write("hello")
-
-    assert_equal("hello", job.value)
-  end
-
-  on_streams "sysread fills the given buffer" do |reader, writer|
-    buffer = +"old"
-    job = go { reader.sysread(100, buffer) }
-    settle
-    writer.write("hello")
-
-    assert_same(buffer, job.value)
-    assert_equal("hello", buffer)
   end
 
   on_streams "read waits for all bytes asked for" do |reader, writer|

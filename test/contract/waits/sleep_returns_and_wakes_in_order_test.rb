@@ -67,35 +67,21 @@ contract "Sleep" do
   end
 
   # Since Ruby 3.3 nil means "for ever".
-  def test_nil_sleeps_until_it_is_interrupted
-    reactor do
-      job = go do
-        sleep(nil)
-      rescue ZeroDivisionError
-        :raised
+  { "nil" => [nil], "without_argument" => [] }.each do |name, arguments|
+    define_method("test_#{name}_sleeps_until_it_is_interrupted") do
+      reactor do
+        job = go do
+          sleep(*arguments)
+        rescue ZeroDivisionError
+          :raised
+        end
+        settle
+
+        refute_predicate(job, :finished?)
+        reference? ? @threads.first.raise(ZeroDivisionError) : job.fiber.raise(ZeroDivisionError)
+
+        assert_equal(:raised, job.value)
       end
-      settle
-
-      refute_predicate(job, :finished?)
-      reference? ? @threads.first.raise(ZeroDivisionError) : job.fiber.raise(ZeroDivisionError)
-
-      assert_equal(:raised, job.value)
-    end
-  end
-
-  def test_without_argument_sleeps_until_it_is_interrupted
-    reactor do
-      job = go do
-        sleep
-      rescue ZeroDivisionError
-        :raised
-      end
-      settle
-
-      refute_predicate(job, :finished?)
-      reference? ? @threads.first.raise(ZeroDivisionError) : job.fiber.raise(ZeroDivisionError)
-
-      assert_equal(:raised, job.value)
     end
   end
 

@@ -34,7 +34,7 @@ contract "BlockingPool" do
 
   private
 
-  def operate(&) = Heddle::CoreExt::FileWait.run(&)
+  def operate(&) = Heddle.const_get(:PoolThread).run(&)
 
   def kill_threads
     Thread.list.select { |thread| thread.name == "heddle blocking pool" }.each { |thread| thread.kill.join }

@@ -6,7 +6,7 @@ require "socket"
 require "tmpdir"
 
 module TestSupport
-  # Real servers, from Debian's packages, for the tests of clients and for bench/memcached.rb. Each is started at its
+  # Real servers, from Debian's packages, for the tests of clients and for bench/. Each is started at its
   # first use in the process, on a free port of 127.0.0.1 and with a folder of its own, and is gone when the process is.
   module Servers
     # Raised when a server cannot be had here.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../ruby_features"
+
 module Heddle
   module CLI
     # What to do about the facts that `heddle doctor` found, in plain words, with the next command to try.
@@ -9,8 +11,6 @@ module Heddle
 
       # Fewer fibers than this are few for Heddle.
       FIBERS_WANTED = 30_000
-
-      RUBY_WANTED = "3.3.2"
 
       # What the smallest ring may take of the limit on locked memory.
       RING_BYTES = 64 * 1024
@@ -30,9 +30,10 @@ module Heddle
 
       def ruby
         version = @facts[:ruby][:version]
-        return if Gem::Version.new(version) >= Gem::Version.new(RUBY_WANTED)
+        return if RubyFeatures.at_least?(RubyFeatures::OLDEST, version)
 
-        "Ruby #{version} is too old: Heddle needs #{RUBY_WANTED} or newer; in its repository `bin/setup` builds one"
+        "Ruby #{version} is too old: Heddle needs #{RubyFeatures::OLDEST} or newer; in its repository `bin/setup` " \
+          "builds one"
       end
 
       def mn_threads
@@ -44,11 +45,15 @@ module Heddle
 
       def failure
         return unless @facts[:failure]
+        return "unset HEDDLE_WITHOUT, or take its names from guides/patches.md" if switch_refused?
+
         return "HEDDLE_BACKEND=#{@facts[:wanted]} cannot be had: unset HEDDLE_BACKEND" if @facts[:backends].any?
 
         "Heddle cannot be loaded: `gem pristine heddle` compiles it again; in its repository `bin/build --ruby " \
           "#{RbConfig.ruby}` does"
       end
+
+      def switch_refused? = @facts[:failure].start_with?("HEDDLE_WITHOUT")
 
       def io_uring
         uring = @facts[:backends].find { |backend| backend[:name].to_s == "uring" }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "../../ruby_features"
 require_relative "../../version"
 require_relative "../open_files"
 
@@ -37,7 +38,8 @@ module Heddle
         @loaded = failure.nil?
         backend, failure = backend_or_failure if @loaded
         { heddle: VERSION, ruby: ruby, backend: backend, backends: @loaded ? Heddle.backends : [], wanted: wanted,
-          failure: failure, kernel: kernel, hooks: hooks, limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
+          failure: failure, kernel: kernel, hooks: hooks, patches: patches,
+          limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
       end
 
       private
@@ -46,7 +48,7 @@ module Heddle
       def load_failure
         require "heddle"
         nil
-      rescue LoadError, SyntaxError => e
+      rescue LoadError, SyntaxError, ArgumentError => e # (the last one: HEDDLE_WITHOUT)
         e.message.lines.first.chomp
       end
 
@@ -79,20 +81,25 @@ module Heddle
       # Each hook: since which Ruby, does this one call it, does Heddle define it?
       def hooks
         HOOKS.flat_map do |since, names|
-          offered = at_least?(RUBY_VERSION, since)
+          offered = RubyFeatures.at_least?(since)
           names.map { |name| { name:, since:, offered:, defined: @loaded && Scheduler.method_defined?(name) } }
         end
+      end
+
+      # The names, by the state of the patch.
+      def patches
+        return {} unless @loaded
+
+        Heddle.patches.group_by(&:state).transform_values { |patches| patches.map(&:name) }
       end
 
       def kernel
         name, release = Etc.uname.values_at(:sysname, :release)
         version = release[/\A\d+(\.\d+)*/] || "0"
-        features = KERNEL_FEATURES.transform_values { |since,| name == "Linux" && at_least?(version, since) }
+        features = KERNEL_FEATURES.transform_values { |since,| name == "Linux" && RubyFeatures.at_least?(since, version) }
         { name:, release:, cores: Etc.nprocessors, features:, # (0: allowed, 1: for a group only, 2: for nobody)
           io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
       end
-
-      def at_least?(version, wanted) = Gem::Version.new(version) >= Gem::Version.new(wanted)
 
       # Does a seccomp filter (a container's, a service's) restrict the system calls?
       def seccomp?

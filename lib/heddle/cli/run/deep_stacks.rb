@@ -7,7 +7,7 @@ module Heddle
     # started once more, in the same process, with room for as many calls as without Heddle.
     module DeepStacks
       # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C.
-      SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 2 << 20 }.freeze
+      SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 3 << 20 }.freeze
       # Says in the environment that Ruby has been started once more.
       MARK = "HEDDLE_RUN_STACKS"
       private_constant :MARK
@@ -20,7 +20,7 @@ module Heddle
       def self.make_room(args)
         return if ENV.keys.intersect?(SIZES.keys) && !ENV.key?(MARK)
         return [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
-        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 3 MB of address space)
+        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4 MB of address space)
 
         command = own_command(args) or return
         exec(SIZES.transform_values(&:to_s).merge(MARK => "1"), *command, close_others: false)

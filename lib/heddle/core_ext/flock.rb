@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "../pool_thread"
+
+module Heddle
+  using Internal
+
+  module CoreExt
+    # A thread of the pool waits for the owner of the lock.
+    module Flock
+      # @private
+      def flock(operation)
+        scheduler = Fiber.current_scheduler
+        waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN) if scheduler
+        return __heddle_flock(operation) unless waits && scheduler.is_a?(Scheduler)
+
+        attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
+        taken = scheduler.inline(&attempt)
+        taken || PoolThread.run("the lock of", self, lasting: true, attempt: attempt) { __heddle_flock(operation) }
+      end
+    end
+  end
+end

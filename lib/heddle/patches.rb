@@ -1,0 +1,238 @@
+# frozen_string_literal: true
+
+require_relative "ruby_features"
+
+# The register of what Heddle changes in Ruby's own classes.
+module Heddle
+  # One change that Heddle makes to Ruby's own classes; see guides/patches.md, and CoreExt for how they are made.
+  #
+  # @!attribute [r] name
+  #   @return [Symbol] by which HEDDLE_WITHOUT switches it off
+  # @!attribute [r] rubies
+  #   @return [String] those that it is for: "all", or their versions
+  # @!attribute [r] reason
+  #   @return [String] what Ruby does without it
+  # @!attribute [r] bug
+  #   @return [Integer, nil] the number under which Ruby knows of it
+  # @!attribute [r] files
+  #   @return [Array<String>] where it is written, below the root of the repository or gem
+  # @!attribute [r] test
+  #   @return [String] the file with its tests
+  # @!attribute [r] state
+  #   @return [Symbol] :active, :switched_off (by HEDDLE_WITHOUT), or :not_needed (by this Ruby)
+  Patch = Data.define(:name, :rubies, :reason, :bug, :files, :test, :state, :places, :kept, :kept_visibility) do
+    # @return [Boolean] whether it is in place, or will be with the first scheduler of the process
+    def active? = state == :active
+
+    # @return [String, nil] the file to load
+    def ruby_file = files.find { |file| file.end_with?(".rb") }
+
+    # @return [String]
+    def inspect = "#<#{self.class} #{name}: #{state.to_s.tr("_", " ")}>"
+  end
+
+  # The register of the patches.
+  module Patches
+    # Separated by commas: the patches that are not wanted.
+    SWITCH = "HEDDLE_WITHOUT"
+    @all = []
+
+    class << self
+      # @return [Array<Patch>] in the order in which they are put in place
+      attr_reader :all
+
+      # @param name [Symbol]
+      # @return [Patch]
+      def [](name) = all.find { |patch| patch.name == name }
+
+      # Loads what the active ones are written in.
+      def load(patches)
+        patches.select(&:active?).filter_map(&:ruby_file).each { |file| require_relative "../../#{file}" }
+      end
+
+      private
+
+      # An entry of the register.
+      #
+      # @param name [Symbol]
+      # @param rubies [String] for which Rubies
+      # @param reason [String]
+      # @param files [Array<String>] in core_ext/ (Ruby) or in glue/ (C)
+      # @param places [Hash] where its methods go ("IO#" into the class, "IO." into its singleton class) => the modules
+      #   in CoreExt that hold them; and the names of methods that stay, but get a second name, for what must not call
+      #   one that a program has overridden
+      # @param needed [Boolean] by this Ruby
+      # @param kept [String] how the second names of Ruby's own methods begin: another one for a method that is replaced
+      #   twice (the later patch calls the earlier one)
+      def patch(name, rubies, reason, files, places = {}, needed: true, bug: nil, kept: "__heddle_",
+                kept_visibility: :private)
+        state = unwanted.include?(name.to_s) ? :switched_off : :active
+        state = :not_needed unless needed
+        files = files.map { |file| "#{file.end_with?(".c") ? "ext/heddle/glue" : "lib/heddle/core_ext"}/#{file}" }
+        test = "test/core_ext/#{name}_test.rb"
+        @all << Patch.new(name:, rubies:, reason:, bug:, files:, test:, state:, places:, kept:,
+                          kept_visibility:)
+      end
+
+      def unwanted
+        @unwanted ||= ENV.fetch(SWITCH, "").split(",").map(&:strip).reject(&:empty?)
+      end
+
+      # Ends the register, which all Ractors can read then.
+      def complete
+        unknown = unwanted - @all.map { |patch| patch.name.to_s }
+        if unknown.any?
+          raise ArgumentError, "#{SWITCH}: there is no patch #{unknown.join(", ")}; these can be switched off: " \
+                               "#{@all.map(&:name).join(", ")}"
+        end
+
+        Ractor.make_shareable(@all)
+        Ractor.make_shareable(@unwanted)
+      end
+    end
+
+    patch(:service_names, "all",
+          "With a scheduler Ruby knows only the numbers of ports: the name of a service (\"http\") is an unknown host.",
+          %w[service_names.c],
+          { "Addrinfo." => "ServiceNames::ForAddrinfo", "Socket." => "ServiceNames::ForSocket",
+            "TCPSocket#" => "ServiceNames::ForTCPSocket", "TCPServer#" => "ServiceNames::ForTCPServer",
+            "UDPSocket#" => "ServiceNames::ForUDPSocket" })
+    patch(:fifo_redirection, "all",
+          "A program is started with a FIFO for its input or output: Ruby opens that in the parent, and the whole " \
+          "thread waits for the other end.",
+          %w[fifo_redirection.rb],
+          { "Kernel." => %w[FifoRedirection::Spawn FifoRedirection::System],
+            "Kernel#" => %w[FifoRedirection::Spawn FifoRedirection::System],
+            "Process." => "FifoRedirection::Spawn", "IO." => "FifoRedirection::Popen" })
+    patch(:fifo_open, "3.3",
+          "Ruby opens a FIFO without asking the scheduler, and the whole thread waits for the other end.",
+          %w[fifo_open.rb],
+          { "IO." => "FifoOpen::Path", "IO#" => "FifoOpen::Reopen" },
+          needed: !RubyFeatures::OPEN_IS_OFFLOADED, kept: "__heddle_path_")
+    patch(:addrinfo_timeout, "4.0 and newer",
+          "Ruby does not heed the timeout when a scheduler resolves the name.",
+          %w[addrinfo_timeout.rb],
+          { "Addrinfo." => "AddrinfoTimeout" },
+          needed: RubyFeatures::GETADDRINFO_HEEDS_TIMEOUT, kept: "__heddle_timed_")
+    patch(:block_form_close, "all",
+          "What is closed at the end of the block is not closed by the method IO#close: the fibers that wait for it " \
+          "are not woken.",
+          %w[block_form_close.rb],
+          { "IO." => "BlockFormClose" }, kept: "__heddle_block_")
+    patch(:copy_stream, "all",
+          "A worker copies the whole on Ruby 3.4 and newer, and waits there for sockets and pipes where neither a " \
+          "close nor a cancel reaches it; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
+          %w[copy_stream.rb send_file.c],
+          { "IO." => "CopyStream" })
+    patch(:fiber_raise, "all",
+          "Ruby loses the fiber that calls it, when the fiber that is struck was parked by a scheduler.",
+          %w[hook_fiber.c],
+          { "Fiber#" => "FiberRaise" })
+    patch(:file_lookup, "all",
+          "Ruby 3.3 looks a file up without asking the scheduler, and the whole thread waits for the disk; Ruby 3.4 " \
+          "and newer hand each call to a worker, also when the kernel knows the answer.",
+          %w[file_lookup.rb],
+          { "File." => "FileLookup::Stat", "Dir." => "FileLookup::Exist" })
+    patch(:file_open, "all",
+          "Ruby 3.3 opens a FIFO without asking the scheduler, and the whole thread waits for the other end; Ruby " \
+          "3.4 and newer hand each open to a worker, which costs three times what reading a small file does.",
+          %w[file_open.rb file_open.c],
+          { "File#" => "FileOpen" })
+    patch(:fsync, "all",
+          "Ruby does not ask the scheduler, and the whole thread waits for the disk.",
+          %w[fsync.rb],
+          { "IO#" => "Fsync" })
+    patch(:flock, "all",
+          "Ruby does not ask the scheduler, and the whole thread waits for the owner of the lock.",
+          %w[flock.rb],
+          { "File#" => "Flock" })
+    patch(:flush, "3.3 and 3.4",
+          "Ruby flushes without asking the scheduler, and the whole thread waits for a full pipe in blocking mode.",
+          %w[flush.c],
+          { "IO#" => "Flush" },
+          needed: RubyFeatures::FLUSH_PASSES_BY_IO_WRITE, bug: 21_789)
+    patch(:folder, "all",
+          "Ruby 3.3 lists a folder without asking the scheduler, and the whole thread waits for the disk; Ruby 3.4 " \
+          "and newer hand each entry to a worker, for up to 70 times the price.",
+          %w[folder.rb],
+          { "Dir." => ["Folder::List", "Folder::Each", :open],
+            "Dir#" => ["Folder::Open", :read, :tell, :seek, :rewind, :close] })
+    patch(:fork, "3.3 and 3.4",
+          "The child of a fork has the scheduler of its parent.",
+          %w[fork.rb],
+          { "Process." => "Fork" },
+          needed: !RubyFeatures::FORK_DROPS_THE_SCHEDULER)
+    patch(:handle_interrupt, "all",
+          "Ruby holds back what is raised in a thread, but no timeout and no cancel of a fiber.",
+          %w[interrupt_mask.c],
+          { "Thread." => "HandleInterrupt" }, kept_visibility: :public)
+    patch(:io_close, "all",
+          "Ruby 3.3 and 3.4 leave the fibers that wait on the IO parked for ever, and no Ruby wakes those in " \
+          "IO.select.",
+          %w[hook_close.c],
+          { "IO#" => %w[IOClose IOHalfClose], "BasicSocket#" => "IOHalfClose" }, bug: 19_039)
+    patch(:joined_write, "all",
+          "With a scheduler Ruby writes one string after the other: a line over TCP takes 40 ms, for its newline is " \
+          "a packet of its own, and the line of another fiber can come between a text and its newline.",
+          %w[joined_write.c],
+          { "IO#" => "JoinedWrite" })
+    patch(:pwrite, "3.3 and 3.4",
+          "Ruby calls the scheduler without the GVL: memory is corrupted.",
+          %w[pwrite.c],
+          { "IO#" => "Pwrite" }, needed: !RubyFeatures::PWRITE_HAS_THE_GVL)
+    patch(:name_lookup, "all",
+          "Ruby asks for the name of an address in a thread of its own, and the whole thread waits for it.",
+          %w[name_lookup.rb name_lookup.c],
+          { "Addrinfo#" => "NameLookup::ForAddrinfo", "Socket." => "NameLookup::ForSocket",
+            "IPSocket#" => "NameLookup::ForIPSocket" }, kept: "__heddle_named_")
+    patch(:set_scheduler, "all",
+          "Ruby drops the scheduler of the thread, and with it all tasks, also when that refuses to be closed.",
+          %w[set_scheduler.rb],
+          { "Fiber." => "SetScheduler" })
+    patch(:socket_connect, "3.3",
+          "Ruby waits on another IO object that has the same descriptor: neither IO#timeout nor a close ends it.",
+          %w[socket_connect.rb],
+          { "Socket#" => "SocketConnect" },
+          needed: !RubyFeatures::CONNECT_WAITS_FOR_THE_SOCKET)
+    patch(:tcp_connect, "all",
+          "To connect to a host by name, TCPSocket.new holds up the whole thread on Ruby 3.4 and newer, and " \
+          "Socket.tcp starts two threads.",
+          %w[tcp_connect.rb tcp_connect.c],
+          { "TCPSocket#" => "TCPSocketConnect", "Socket." => "SocketTCP" }, kept: "__heddle_numeric_")
+    patch(:thread_calls, "all",
+          "What is raised in a thread that runs a scheduler may end one fiber and no more; Thread#wakeup wakes " \
+          "nobody, and Thread.stop stops all fibers.",
+          %w[thread_calls.c],
+          { "Thread#" => "ThreadCalls", "Thread." => "ThreadStop" })
+    patch(:timed_sleep, "all",
+          "Ruby forgets for fibers that it is to return nil at the timeout.",
+          %w[timed_sleep.c],
+          { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
+    patch(:timeout, "all",
+          "Ruby makes objects beforehand for an exception that most blocks never see, which takes five times as " \
+          "long; and in a blocking fiber of a scheduler its timeout strikes the whole thread.",
+          %w[timeout.rb],
+          { "Timeout." => "TimeoutBlock",
+            "Timeout#" => ("TimeoutBlock" unless RubyFeatures::INCLUDED_TIMEOUT_CALLS_THE_MODULE) }.compact)
+    patch(:whole_file, "all",
+          "Nobody else runs while a large file is read; Ruby 3.3 opens a FIFO without asking the scheduler; and from " \
+          "Ruby 3.4 on a cancelled File.write leaves a descriptor behind.",
+          %w[whole_file.rb whole_file.c],
+          { "IO." => "WholeFile::ByPath", "File#" => "WholeFile::Read" })
+    patch(:would_block_errors, "all",
+          "An exception that says \"it would block\" has a backtrace, which nobody reads and which costs most of its " \
+          "price.",
+          %w[would_block_errors.rb would_block_errors.c])
+    patch(:socket_read_nonblock, "all",
+          "The method takes an eighth longer when its exception is raised in C.",
+          %w[socket_read_nonblock.rb])
+    patch(:ssl_would_block_errors, "all",
+          "As with the others: the backtrace costs most of the exception's price.",
+          %w[ssl_would_block_errors.rb])
+    complete
+  end
+  private_constant :Patches
+
+  # @return [Array<Heddle::Patch>] every change to Ruby's own classes, and whether it is made: guides/patches.md
+  def self.patches = Patches.all
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+module Heddle
+  using Internal
+
+  # For what may wait and is not offered to a scheduler by (every) Ruby: a thread of the pool does it.
+  module PoolThread
+    # Runs the block on a thread of the pool; inline where no Heddle scheduler runs. The block must not call
+    # anything of the program's: conversions of arguments, methods that may be overridden.
+    #
+    # @param options [Hash] see BlockingPool#run
+    def self.run(what = "the file system", object = nil, **options, &block)
+      scheduler = Fiber.current_scheduler
+      return yield unless scheduler.is_a?(Scheduler)
+
+      scheduler.offload(block, **options, name: [what, object].compact)
+    end
+  end
+  private_constant :PoolThread
+end

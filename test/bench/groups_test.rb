@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "bench_case"
+
+# The groups of rows that compare something else than operations, tiny.
+class BenchGroupsTest < BenchCase
+  # The children compare what the operations return and raise.
+  def test_would_block
+    cells = bench("--rows", "would_block", "--scale", "0.012").fetch("cells")
+
+    assert_cells("would_block", %w[plain loaded heddle], cells)
+    cells.each do |cell|
+      assert_operator(cell["best"], :>, 0)
+      assert_match(cell["row"].end_with?("silent") ? /wait_|0/ : / block/, cell["result"])
+    end
+  end
+
+  def test_replaced_methods
+    cells = bench("--rows", "replaced_methods", "--scale", "0.03").fetch("cells")
+
+    assert_cells("replaced_methods", %w[plain loaded used], cells)
+    cells.each { |cell| assert_operator(cell["best"], :>, 0) }
+  end
+
+  def test_all_replaced_methods_are_measured
+    require "support/replaced_methods"
+    measured = Bench::ReplacedMethods::CALLS.keys.join(" ")
+
+    assert_empty(ReplacedMethods::ALL.keys.reject { |name| measured.include?(name[/[.#].*/]) } - ["Process.daemon"])
+  end
+
+  def test_connect_names
+    said = bench("--rows", "connect_names", "--peers", "heddle,threads", "--rounds", "2", "--scale", "0.005")
+
+    assert_cells("connect_names", %w[heddle threads], said["cells"])
+    said["cells"].each do |cell|
+      assert_operator(cell.values_at("cpu_ratio", "wall_ratio", "wall").min, :>, 0)
+    end
+    assert_includes(said.dig("environment", "hosts"), "127.0.0.1")
+  end
+
+  private
+
+  # Every row of the group has been measured on each of the peers.
+  def assert_cells(group, peers, cells)
+    rows = Bench.rows.values.select { |row| row.group.name == group }.map(&:name)
+
+    assert_equal(rows.product(peers), cells.map { |cell| cell.values_at("row", "peer") })
+    assert_empty(cells.filter_map { |cell| cell.values_at("row", "peer", "failure", "detail") if cell["failure"] })
+  end
+end

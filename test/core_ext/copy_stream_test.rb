@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# IO.copy_stream with a stream at one end waits in the fiber that copies, where a close and a cancel reach it.
+contract "CopyStreamPatch" do
+  def test_it_waits_for_the_source_and_for_the_destination
+    text = "text" * 100_000
+    reactor do
+      (from, to), (source, destination) = [pipe, pipe]
+      writing = go { to.write(text) && to.close }
+      reading = go { source.read }
+      copied = IO.copy_stream(from, destination)
+      destination.close
+
+      assert_equal([text.bytesize, text, nil], [copied, reading.value, writing.value])
+    end
+  end
+
+  def test_a_close_ends_it
+    heddle_only("on threads, Ruby 3.4 and newer leave the worker behind")
+    reactor do
+      source, = pipe
+      _, destination = pipe
+      copying = go { IO.copy_stream(source, destination) }
+      settle
+      source.close
+
+      assert_instance_of(IOError, copying.failure)
+    end
+  end
+
+  def test_a_cancel_ends_it
+    heddle_only("cancels")
+    reactor do
+      source, = pipe
+      copying = Heddle.spawn { IO.copy_stream(source, File.join(tempdir, "copy")) }
+      settle
+      copying.cancel
+
+      assert_raises(Heddle::Cancelled) { copying.value }
+    end
+  end
+
+  def test_arguments_are_refused_as_by_ruby
+    path = File.join(tempdir, "file").tap { |name| File.write(name, "0123456789") }
+    reactor do
+      assert_equal(3, IO.copy_stream(path, "#{path}.copy", 3, 2))
+      assert_equal("234", File.read("#{path}.copy"))
+      assert_raises(Errno::ENOENT) { IO.copy_stream("#{path}.not", path) }
+      assert_raises(TypeError) { IO.copy_stream(path, "#{path}.copy", "x") }
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "timeout"
+
+# Timeout.timeout in a fiber.
+contract "TimeoutPatch" do
+  def test_what_it_gives_and_raises
+    reactor do
+      assert_equal(2, Timeout.timeout(2) { |seconds| seconds })
+      assert_equal("execution expired", assert_raises(Timeout::Error) { Timeout.timeout(0.01) { sleep } }.message)
+      assert_equal("text", assert_raises(IOError) { Timeout.timeout(0.01, IOError, "text") { sleep } }.message)
+      assert_equal([1, 2], [Timeout.timeout(nil) { 1 }, Timeout.timeout(0) { 2 }])
+      assert_raises(ArgumentError) { Timeout.timeout(-1) { nil } } if ruby_at_least?("4.0")
+    end
+  end
+
+  def test_by_include
+    includer = Class.new { include Timeout }.new
+
+    reactor do
+      assert_raises(Timeout::Error) { includer.instance_eval { timeout(0.01) { sleep } } }
+    end
+  end
+
+  def test_it_makes_no_objects
+    heddle_only("Ruby makes some")
+    reactor do
+      call = -> { Timeout.timeout(5) { nil } }
+      10.times { call.call }
+      before = GC.stat(:total_allocated_objects)
+      100.times { call.call }
+
+      assert_operator(GC.stat(:total_allocated_objects) - before, :<, 100)
+    end
+  end
+end

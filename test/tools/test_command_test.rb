@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+
+# What bin/test says of a failure.
+class TestCommandTest < HeddleTest
+  ROOT = File.expand_path("../..", __dir__)
+  FAILING = <<~RUBY
+    require "test_helper"
+    class OddTest < HeddleTest
+      def test_fine = pass
+      define_method("test_that's odd") { flunk("as it should") }
+      def test_dies = exit!(3)
+    end
+  RUBY
+
+  def run_shell(line)
+    run_command("sh", "-c", line, env: { "HEDDLE_RUBIES" => RbConfig.ruby }, chdir: ROOT)
+  end
+
+  def failing_file
+    File.join(tempdir, "odd_test.rb").tap { |path| File.write(path, FAILING) }
+  end
+
+  def test_a_failure_comes_with_the_command_that_runs_it_alone
+    outcome = run_shell("bin/test #{failing_file} --seed 7 -e test_dies")
+
+    assert_equal(1, outcome.status.exitstatus)
+    assert_match(/^1 passed, 1 failed, 0 skipped$/, outcome.out)
+    again = run_shell(outcome.out[%r{^  (bin/test .*--seed 7.*)$}, 1])
+
+    assert_match(/^0 passed, 1 failed, 0 skipped$/, again.out)
+    assert_includes(again.out, "as it should")
+  end
+
+  def test_so_does_a_crash
+    outcome = run_shell("bin/test #{failing_file} -n test_dies")
+
+    assert_match(/ FAIL .* crashed or ended early .*, in OddTest#test_dies$/, outcome.out)
+    assert_match(%r{^  bin/test .*odd_test.rb -n OddTest\\?#test_dies --seed \d+ --ruby \S+$}, outcome.out)
+  end
+
+  def test_no_test_is_no_success
+    outcome = run_shell("bin/test #{failing_file} -n test_nothing")
+
+    assert_equal(1, outcome.status.exitstatus)
+    assert_match(/^no test matches$/, outcome.out)
+  end
+end
