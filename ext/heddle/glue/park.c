@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "hand_over.h"
+#include "unblock_relay.h"
 #include "loop.h"
 #include "strike.h"
 
@@ -107,7 +107,7 @@ static VALUE unpark(VALUE pointer)
     hd_wait_end(wait);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
     if (overtaken && wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
-    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_pass_on(scheduler, wait);
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 
