@@ -36,7 +36,7 @@ static void begin(park_call *parking)
         hd_strikes_raise_overdue(scheduler);
     else
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
-    if (request->kind == HD_WAIT_FOR_TURN) {
+    if (request->kind == HD_WAIT_YIELDED) {
         hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->in_front);
     }
     else {
@@ -131,5 +131,5 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_park_turn(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_FOR_TURN, .subject = Qnil});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }
