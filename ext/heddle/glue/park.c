@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "unblock_relay.h"
 #include "loop.h"
 #include "strike.h"
+#include "unblock_relay.h"
 
 typedef struct {
     hd_wait wait;
