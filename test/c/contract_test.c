@@ -317,7 +317,7 @@ CONTRACT(an_event_comes_before_its_deadline_or_after)
     CHECK_EQ(HD_WOKEN_BY_TIMEOUT, waiter.wait.wake);
     CHECK_EQ(0, waiter.interest.revents);
     world->write(fds[1], 1);
-    if (world->real) hd_reactor_poll_now(&reactor); /* too late: not another wake */
+    if (world->real) poll_now(); /* too late: not another wake */
     CHECK_EQ(HD_WOKEN_BY_TIMEOUT, waiter.wait.wake);
     CHECK_EQ(0, run_ready());
     unpark(&waiter);
@@ -345,7 +345,7 @@ CONTRACT(a_wake_ends_the_next_poll)
     }
     CHECK_AT_LEAST(polls, world->real ? 4 : 40);
     now_on->ops->wake(reactor.backend); /* a poll that only looks takes nothing from the next sleep's wake */
-    hd_reactor_poll_now(&reactor);
+    poll_now();
     now_on->ops->wake(reactor.backend);
     hd_reactor_poll_nogvl(&reactor, 20 * HD_NS_PER_SECOND);
     hd_reactor_reap(&reactor);
@@ -365,7 +365,7 @@ CONTRACT(a_wake_among_events)
         now_on->ops->wake(reactor.backend);
         if (round % 3) await_waiter(&waiter);
         unpark(&waiter);
-        if (round % 5 == 0) hd_reactor_poll_now(&reactor);
+        if (round % 5 == 0) poll_now();
     }
     for (int i = 0; i < 3; i++) turn(0);
     now_on->ops->wake(reactor.backend);

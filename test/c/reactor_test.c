@@ -12,14 +12,14 @@ static void open_sim(sim_faults faults)
 TEST(a_poll_is_due_after_64_switches)
 {
     open_sim((sim_faults){0});
-    hd_reactor_poll_now(&reactor);
+    poll_now();
     for (int round = 0; round < 3; round++) {
         int switches = 0;
         do switches++;
         while (!hd_reactor_poll_due(&reactor));
         CHECK_EQ(HD_SWITCHES_PER_POLL, switches);
         CHECK(hd_reactor_poll_due(&reactor)); /* it stays due until it is done */
-        hd_reactor_poll_now(&reactor);
+        poll_now();
     }
     close_setting();
 }
@@ -28,7 +28,7 @@ TEST(a_poll_is_due_after_64_switches)
 TEST(a_poll_is_due_after_a_millisecond)
 {
     open_sim((sim_faults){0});
-    hd_reactor_poll_now(&reactor);
+    poll_now();
     for (int i = 0; i < 8; i++) CHECK(!hd_reactor_poll_due(&reactor));
     sim_advance(HD_NS_PER_POLL - 1);
     for (int i = 0; i < 8; i++) CHECK(!hd_reactor_poll_due(&reactor));
@@ -37,7 +37,7 @@ TEST(a_poll_is_due_after_a_millisecond)
     do switches++;
     while (!hd_reactor_poll_due(&reactor));
     CHECK_AT_LEAST(switches, 4);
-    hd_reactor_poll_now(&reactor);
+    poll_now();
     CHECK(!hd_reactor_poll_due(&reactor));
     close_setting();
 }
@@ -57,8 +57,8 @@ TEST(nobody_starves)
     while (!reader.woken || !sleeper.woken) {
         hd_wait_begin_ready(&yielder.wait, &reactor, (hd_word)&yielder, false);
         for (hd_wait *wait = NULL; wait != &yielder.wait;) {
-            if (hd_reactor_poll_due(&reactor)) hd_reactor_poll_now(&reactor);
-            wait = hd_reactor_next(&reactor);
+            if (hd_reactor_poll_due(&reactor)) poll_now();
+            wait = hd_next_ready(&reactor);
             CHECK(wait);
             HD_CONTAINER_OF(wait, waiter, wait)->woken++;
         }
@@ -85,11 +85,11 @@ TEST(the_timeout_of_a_turn)
     CHECK_EQ(200, hd_reactor_timeout(&reactor));
     hd_wait_begin_ready(&ready.wait, &reactor, (hd_word)&ready, false);
     CHECK_EQ(0, hd_reactor_timeout(&reactor));
-    CHECK(hd_reactor_next(&reactor) == &ready.wait);
+    CHECK(hd_next_ready(&reactor) == &ready.wait);
     sim_advance(250);
     CHECK_EQ(0, hd_reactor_timeout(&reactor)); /* overdue, never negative */
-    hd_reactor_poll_now(&reactor);
-    CHECK(hd_reactor_next(&reactor) == &first.wait);
+    poll_now();
+    CHECK(hd_next_ready(&reactor) == &first.wait);
     CHECK_EQ(150, hd_reactor_timeout(&reactor));
     hd_wait_end(&first.wait), hd_wait_end(&second.wait), hd_wait_end(&ready.wait);
     close_setting();
@@ -173,9 +173,9 @@ TEST(events_come_before_timers)
         sim_write(fds[i][1], 1);
     }
     sim_advance(10);
-    hd_reactor_poll_now(&reactor);
-    for (int i = 0; i < PAIRS; i++) CHECK_EQ(HD_WOKEN_BY_EVENT, hd_reactor_next(&reactor)->wake);
-    for (int i = 2; i >= 0; i--) CHECK(hd_reactor_next(&reactor) == &sleepers[i].wait);
+    poll_now();
+    for (int i = 0; i < PAIRS; i++) CHECK_EQ(HD_WOKEN_BY_EVENT, hd_next_ready(&reactor)->wake);
+    for (int i = 2; i >= 0; i--) CHECK(hd_next_ready(&reactor) == &sleepers[i].wait);
     for (int i = 0; i < 3; i++) hd_wait_end(&sleepers[i].wait);
     for (int i = 0; i < PAIRS; i++) unpark(&readers[i]), sim_close(fds[i][0]), sim_close(fds[i][1]);
     close_setting();
@@ -247,12 +247,12 @@ TEST(a_fork_forgets_without_touching)
     hd_reactor_forget(&reactor, reactor.generation + 1);
     CHECK_EQ(0, hd_reactor_open(&reactor, &hd_backend_sim, false));
     check_idle();
-    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_next_ready(&reactor));
     CHECK_EQ(HD_NO_DEADLINE, hd_reactor_timeout(&reactor));
     CHECK_EQ(0, hd_wait_begin(&after, &reactor, HD_WAIT_FOR_SLEEP, 8, sim_now() + 10));
     sim_advance(10);
-    hd_reactor_poll_now(&reactor);
-    CHECK(hd_reactor_next(&reactor) == &after);
+    poll_now();
+    CHECK(hd_next_ready(&reactor) == &after);
     hd_wait_end(&after);
     close_setting();
 }

@@ -2,8 +2,8 @@
  * in no structure, in whatever state it is. */
 #include <poll.h>
 
-#include "core/reactor.h"
-#include "fire.h"
+#include "core/interest.h"
+#include "endings.h"
 #include "test.h"
 
 static hd_reactor reactor;
@@ -84,15 +84,15 @@ TEST(one_life)
     CHECK_EQ((hd_word)&wait, hd_wait_fiber(&wait));
     CHECK(hd_map_find(&reactor.waits, (hd_word)&wait) == &wait.fiber_node);
     CHECK_EQ(2000, hd_timers_next(&reactor.timers));
-    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_next_ready(&reactor));
     CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
     CHECK_EQ(HD_WAIT_READY, wait.state);
     CHECK_EQ(0, reactor.timers.count);
     CHECK(hd_map_node_linked(&wait.fiber_node)); /* the GC still finds it */
-    CHECK(hd_reactor_next(&reactor) == &wait);
+    CHECK(hd_next_ready(&reactor) == &wait);
     CHECK_EQ(HD_WAIT_DONE, wait.state);
     CHECK_EQ(HD_WOKEN_BY_UNBLOCK, wait.wake);
-    CHECK(!hd_reactor_next(&reactor));
+    CHECK(!hd_next_ready(&reactor));
     hd_wait_end(&wait);
     check_unlinked(&wait);
     close_reactor();
@@ -110,15 +110,15 @@ TEST(an_unblock_takes_the_place_of_an_exception_or_a_timeout)
             begin(&wait, 2000);
             bool gives_way = causes[first] == HD_WOKEN_BY_TIMEOUT || causes[first] == HD_WOKEN_BY_EXCEPTION;
             if (causes[first] == HD_WOKEN_BY_EXCEPTION)
-                CHECK(hd_wait_settle_exception(&wait, 42));
+                CHECK(settle_with_exception(&wait, 42));
             else
                 CHECK(hd_wait_settle(&wait, causes[first]));
-            if (has_run) CHECK(hd_reactor_next(&reactor) == &wait);
-            CHECK_EQ(gives_way, hd_wait_take_over(&wait, &displaced));
+            if (has_run) CHECK(hd_next_ready(&reactor) == &wait);
+            CHECK_EQ(gives_way, hd_wait_unblock_instead(&wait, &displaced));
             CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, displaced);
             CHECK_EQ(gives_way ? HD_WOKEN_BY_UNBLOCK : causes[first], wait.wake);
             CHECK_EQ(0, wait.exception);
-            CHECK(!hd_wait_take_over(&wait, &displaced));
+            CHECK(!hd_wait_unblock_instead(&wait, &displaced));
             CHECK_EQ(has_run, hd_list_empty(&reactor.ready));
             hd_wait_end(&wait);
             check_unlinked(&wait);
@@ -140,15 +140,15 @@ TEST(the_second_wake_does_nothing)
                 if (causes[first] == HD_WOKEN_BY_TIMEOUT)
                     CHECK_EQ(1, fire_due(&reactor.timers, 2000));
                 else if (causes[first] == HD_WOKEN_BY_EXCEPTION)
-                    CHECK(hd_wait_settle_exception(&wait, 42));
+                    CHECK(settle_with_exception(&wait, 42));
                 else
                     CHECK(hd_wait_settle(&wait, causes[first]));
-                if (when > 0) CHECK(hd_reactor_next(&reactor) == &wait);
+                if (when > 0) CHECK(hd_next_ready(&reactor) == &wait);
                 if (when > 1) hd_wait_end(&wait);
                 if (causes[second] == HD_WOKEN_BY_TIMEOUT)
                     CHECK_EQ(0, fire_due(&reactor.timers, INT64_MAX));
                 else if (causes[second] == HD_WOKEN_BY_EXCEPTION)
-                    CHECK(!hd_wait_settle_exception(&wait, 43));
+                    CHECK(!settle_with_exception(&wait, 43));
                 else
                     CHECK(!hd_wait_settle(&wait, causes[second]));
                 CHECK_EQ(causes[first], wait.wake);
@@ -176,10 +176,10 @@ TEST(ended_in_every_state)
             for (int i = 0; i < 2; i++) CHECK(hd_wait_settle(&others[i], HD_WOKEN_BY_EVENT));
             CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_EVENT));
         }
-        if (state > 1) CHECK(hd_reactor_next(&reactor) == &others[0]);
+        if (state > 1) CHECK(hd_next_ready(&reactor) == &others[0]);
         if (state > 2) {
-            CHECK(hd_reactor_next(&reactor) == &others[1]);
-            CHECK(hd_reactor_next(&reactor) == &wait);
+            CHECK(hd_next_ready(&reactor) == &others[1]);
+            CHECK(hd_next_ready(&reactor) == &wait);
         }
         hd_wait_end(&wait);
         check_unlinked(&wait);
@@ -199,7 +199,7 @@ TEST(the_record_is_used_again)
             CHECK_EQ(1, fire_due(&reactor.timers, now_ns += 10));
         else
             CHECK(hd_wait_settle(&wait, HD_WOKEN_BY_UNBLOCK));
-        CHECK(hd_reactor_next(&reactor) == &wait);
+        CHECK(hd_next_ready(&reactor) == &wait);
         CHECK_EQ(round % 2 ? HD_WOKEN_BY_TIMEOUT : HD_WOKEN_BY_UNBLOCK, wait.wake);
         hd_wait_end(&wait);
     }
@@ -218,8 +218,8 @@ TEST(first_come_first_served_but_the_front)
     hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], true);
     hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], true);
     const int order[] = {4, 3, 1, 2, 0};
-    for (int i = 0; i < 5; i++) CHECK(hd_reactor_next(&reactor) == &waits[order[i]]);
-    CHECK(!hd_reactor_next(&reactor));
+    for (int i = 0; i < 5; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
+    CHECK(!hd_next_ready(&reactor));
     CHECK(!hd_wait_settle(&waits[3], HD_WOKEN_BY_TIMEOUT));
     for (int i = 0; i < 5; i++) hd_wait_end(&waits[i]);
     close_reactor();
@@ -235,7 +235,7 @@ TEST(deadlines_past_far_and_none)
     CHECK_EQ(2, reactor.timers.count);
     CHECK_EQ(0, hd_reactor_timeout(&reactor));
     CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
-    CHECK(hd_reactor_next(&reactor) == &past);
+    CHECK(hd_next_ready(&reactor) == &past);
     CHECK_EQ(HD_NO_DEADLINE - 1 - now_ns, hd_reactor_timeout(&reactor));
     hd_wait_end(&past);
     hd_wait_end(&far);
@@ -249,7 +249,7 @@ TEST(misuse_is_caught)
     hd_wait wait, twin;
     open_reactor();
     begin(&wait, HD_NO_DEADLINE);
-    CHECK_ABORTS(hd_wait_take(&wait)); /* not ready */
+    CHECK_ABORTS((hd_wait_settle(&wait, HD_WOKEN_BY_EVENT), wait.state = HD_WAIT_PARKED, hd_next_ready(&reactor)));
     CHECK_EQ(0, hd_wait_begin(&twin, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&wait, HD_NO_DEADLINE));
     CHECK_ABORTS(hd_wait_end(&wait)); /* the other one of its fiber is above it */
     hd_wait_end(&twin);

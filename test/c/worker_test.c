@@ -131,7 +131,7 @@ TEST(settled_by_another_cause)
     open_inbox();
     test_job *job = new_job(1);
     submit(job);
-    CHECK(hd_wait_settle_exception(&job->waiter.wait, 7));
+    CHECK(settle_with_exception(&job->waiter.wait, 7));
     await_count(&inbox.pending, 1);
     hd_inbox_drain(&inbox);
     CHECK_EQ(1, run_ready());
@@ -210,7 +210,7 @@ static void *use_pool(void *pointer)
             continue;
         }
         hd_wait *woken;
-        while (!(woken = hd_reactor_next(&own->reactor))) {
+        while (!(woken = hd_next_ready(&own->reactor))) {
             hd_reactor_poll_nogvl(&own->reactor, HD_NO_DEADLINE); /* a lost wake would hang here */
             hd_reactor_reap(&own->reactor);
             hd_inbox_drain(&own->inbox);

@@ -1,7 +1,7 @@
 /* Proof that this is the assertion build: HD_VERIFY is on, and the end of a wait that is below another one of its
  * fiber is caught.
  * Caught by: assertion failed */
-#include "core/reactor.h"
+#include "core/interest.h"
 #include <stdlib.h>
 
 int main(void)

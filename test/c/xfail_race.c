@@ -2,7 +2,7 @@
  * Runs under: thread. Caught by: data race */
 #include <pthread.h>
 
-#include "core/reactor.h"
+#include "core/wait.h"
 #include <stdlib.h>
 
 static hd_reactor reactor;

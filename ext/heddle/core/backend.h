@@ -22,9 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wait.h"
-
-typedef struct hd_backend hd_backend; /* each one defines its own */
+typedef struct hd_interest hd_interest; /* interest.h */
+typedef struct hd_backend hd_backend;   /* each one defines its own */
 
 typedef struct {
     const char *name;
@@ -41,8 +40,5 @@ typedef struct {
     void (*reap)(hd_backend *backend);
     void (*wake)(hd_backend *backend);
 } hd_backend_ops;
-
-/* The backend has seen events on the interest (it no longer holds it when it calls this). */
-void hd_interest_deliver(hd_interest *interest, short revents);
 
 #endif

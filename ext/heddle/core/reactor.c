@@ -1,8 +1,6 @@
 /* The reactor of reactor.h. */
 #include "reactor.h"
 
-#include <errno.h>
-
 int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation)
 {
     *reactor = (hd_reactor){.ios = ios, .generation = generation};
@@ -51,15 +49,6 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
     reactor->generation = generation;
 }
 
-hd_wait *hd_reactor_next(hd_reactor *reactor)
-{
-    hd_node *node = hd_list_first(&reactor->ready);
-    if (!node) return NULL;
-    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, ready_node);
-    hd_wait_take(wait);
-    return wait;
-}
-
 bool hd_reactor_poll_due(hd_reactor *reactor)
 {
     if (++reactor->switches >= HD_SWITCHES_PER_POLL) return true;
@@ -105,59 +94,10 @@ void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns)
     }
 }
 
-void hd_reactor_poll_now(hd_reactor *reactor)
-{
-    hd_reactor_poll_nogvl(reactor, 0);
-    hd_reactor_reap(reactor);
-}
-
 void hd_reactor_wake_if_asleep(hd_reactor *reactor)
 {
     if (!reactor->asleep || !reactor->backend) return;
     reactor->asleep = false; /* one wake is enough until the owner sleeps again */
     reactor->wakes++;
     reactor->ops->wake(reactor->backend);
-}
-
-int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events)
-{
-    hd_reactor *reactor = wait->reactor;
-    interest->wait = wait;
-    interest->fd = fd;
-    interest->events = events;
-    interest->revents = 0;
-    interest->io = io;
-    interest->at_once = interest->closing = interest->leaving = false;
-    interest->armed_poll = (uint32_t)reactor->polls;
-    interest->token = 0;
-    hd_node_init(&interest->fd_node);
-    hd_node_init(&interest->io_node.node);
-    int error = interest->unpollable ? -EPERM : reactor->ops->arm(reactor->backend, interest);
-    interest->unpollable = error == -EPERM && interest->selects; /* others know by the error that it is always ready */
-    if (error && !interest->unpollable) return error;
-    if (!error) reactor->armed++;
-    hd_map_add(reactor->ios, &interest->io_node, (hd_word)fd);
-    return 0;
-}
-
-void hd_interest_disarm(hd_interest *interest)
-{
-    hd_reactor *reactor = interest->wait->reactor;
-    if (hd_wait_void(interest->wait)) return;
-    if (hd_map_node_linked(&interest->io_node)) hd_map_remove(reactor->ios, &interest->io_node);
-    if (!interest->token || !reactor->backend) return;
-    reactor->ops->disarm(reactor->backend, interest);
-    interest->token = 0;
-    reactor->armed--;
-}
-
-void hd_interest_deliver(hd_interest *interest, short revents)
-{
-    HD_ASSERT(interest->token != 0);
-    hd_reactor *reactor = interest->wait->reactor;
-    interest->token = 0;
-    interest->at_once = interest->armed_poll + 1 == (uint32_t)reactor->polls && !reactor->slept;
-    reactor->armed--;
-    interest->revents |= hd_interest_ready(interest, revents);
-    hd_wait_settle(interest->wait, HD_WOKEN_BY_EVENT);
 }

@@ -7,14 +7,16 @@
  * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
  *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
  *           hd_reactor_reap()                       completions and due timers fill the ready queue
- *           hd_reactor_next() ... switch to it      the glue runs the fibers
+ *           hd_next_ready() ... switch to it        the glue runs the fibers
  * Reap first, run later: no fiber runs from within a completion. */
 #ifndef HEDDLE_REACTOR_H
 #define HEDDLE_REACTOR_H
 
 #include "backend.h"
 #include "clock.h"
-#include "wait.h"
+#include "list.h"
+#include "map.h"
+#include "timers.h"
 
 /* With fibers ready all the time the kernel is still looked at after this many switches, or this long. */
 enum { HD_SWITCHES_PER_POLL = 64 };
@@ -52,9 +54,6 @@ void hd_reactor_free(hd_reactor *reactor);
  * one. */
 void hd_reactor_forget(hd_reactor *reactor, unsigned generation);
 
-/* The next ready wait, taken out of the queue, or NULL. */
-hd_wait *hd_reactor_next(hd_reactor *reactor);
-
 /* Is it time to look at the kernel though fibers are ready? Counts one switch. */
 bool hd_reactor_poll_due(hd_reactor *reactor);
 
@@ -67,16 +66,7 @@ void hd_reactor_reap(hd_reactor *reactor);
 /* Fires the timers and the limits that are due, the earlier one first. */
 void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns);
 
-/* A look at the kernel that does not wait; with the GVL held. */
-void hd_reactor_poll_now(hd_reactor *reactor);
-
 /* Wakes the owner if it sleeps in the kernel. From another thread, with the GVL. */
 void hd_reactor_wake_if_asleep(hd_reactor *reactor);
-
-/* Arms an interest of this wait in fd, on behalf of the IO object io. 0 or -errno as backend arm. */
-int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events);
-
-/* Takes the interest back, delivered or not. */
-void hd_interest_disarm(hd_interest *interest);
 
 #endif

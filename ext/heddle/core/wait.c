@@ -1,10 +1,6 @@
 /* Every transition of the wait record. */
 #include "wait.h"
 
-#include <poll.h>
-
-#include "reactor.h"
-
 static void wait_timed_out(hd_timer *timer)
 {
     hd_wait_settle(HD_CONTAINER_OF(timer, hd_wait, timer), HD_WOKEN_BY_TIMEOUT);
@@ -41,7 +37,7 @@ int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word
 
 void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front)
 {
-    initialize(wait, reactor, HD_WAIT_FOR_TURN, fiber);
+    initialize(wait, reactor, HD_WAIT_YIELDED, fiber);
     wait->state = HD_WAIT_READY;
     wait->wake = HD_WOKEN_BY_EVENT;
     if (front)
@@ -67,14 +63,7 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake)
     return true;
 }
 
-bool hd_wait_settle_exception(hd_wait *wait, hd_word exception)
-{
-    if (!hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION)) return false;
-    wait->exception = exception;
-    return true;
-}
-
-bool hd_wait_take_over(hd_wait *wait, hd_word *displaced)
+bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced)
 {
     *displaced = 0;
     if (wait->wake != HD_WOKEN_BY_EXCEPTION && wait->wake != HD_WOKEN_BY_TIMEOUT) return false;
@@ -84,11 +73,15 @@ bool hd_wait_take_over(hd_wait *wait, hd_word *displaced)
     return true;
 }
 
-void hd_wait_take(hd_wait *wait)
+hd_wait *hd_next_ready(hd_reactor *reactor)
 {
+    hd_node *node = hd_list_first(&reactor->ready);
+    if (!node) return NULL;
+    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, ready_node);
     HD_ASSERT(wait->state == HD_WAIT_READY);
-    hd_node_remove(&wait->ready_node);
+    hd_node_remove(node);
     wait->state = HD_WAIT_DONE;
+    return wait;
 }
 
 bool hd_wait_void(const hd_wait *wait)
@@ -111,29 +104,4 @@ void hd_wait_end(hd_wait *wait)
     }
     if (hd_map_node_linked(&wait->root_node)) hd_map_remove(&wait->reactor->chains, &wait->root_node);
     wait->state = HD_WAIT_DONE;
-}
-
-/* The sets of select(2) in the Linux kernel (fs/select.c), which Ruby's own IO#wait makes of poll's answer too. */
-static short sets_of(short revents)
-{
-    short readable = revents & (POLLIN | POLLHUP | POLLERR) ? POLLIN : 0;
-    short writable = revents & (POLLOUT | POLLERR) ? POLLOUT : 0;
-    return (short)(readable | writable | (revents & POLLPRI));
-}
-
-short hd_events_ready(short requested, short revents)
-{
-    if (revents & POLLNVAL) return requested;
-    return sets_of((short)(revents & (requested | POLLERR | POLLHUP)));
-}
-
-short hd_events_selected(short requested, short revents)
-{
-    return revents & POLLNVAL ? POLLNVAL : (short)(sets_of(revents) & requested);
-}
-
-short hd_interest_ready(const hd_interest *interest, short revents)
-{
-    return interest->selects ? hd_events_selected(interest->events, revents)
-                             : hd_events_ready(interest->events, revents);
 }

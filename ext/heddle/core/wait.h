@@ -15,12 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "list.h"
-#include "map.h"
-#include "timers.h"
+#include "reactor.h"
 
 typedef uintptr_t hd_word;
-struct hd_reactor;
 
 typedef enum { HD_WAIT_NEW, HD_WAIT_PARKED, HD_WAIT_READY, HD_WAIT_DONE } hd_wait_state;
 
@@ -33,7 +30,7 @@ typedef enum {
     HD_WAIT_FOR_SELECT,
     HD_WAIT_FOR_PROCESS,
     HD_WAIT_FOR_WORKER,
-    HD_WAIT_FOR_TURN /* ready from the start: it only lets others run */
+    HD_WAIT_YIELDED /* ready from the start: the fiber only lets others run */
 } hd_wait_kind;
 
 typedef enum {
@@ -45,7 +42,7 @@ typedef enum {
 } hd_wake;
 
 typedef struct hd_wait {
-    struct hd_reactor *reactor;
+    hd_reactor *reactor;
     hd_node ready_node;     /* in reactor->ready while READY */
     hd_map_node fiber_node; /* in reactor->waits from begin to end; its key is the fiber */
     hd_map_node root_node;  /* in reactor->chains from hd_wait_for_root to end; its key is the root */
@@ -53,30 +50,13 @@ typedef struct hd_wait {
     hd_word exception;      /* valid when woken by an exception; marked by the glue */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
     hd_word root;           /* the fiber that is held up by this: itself, or the one that has resumed it */
-    const struct hd_interest *interests; /* of an IO wait, for reports */
+    const hd_interest *interests; /* of an IO wait, for reports */
     size_t interests_count;
     int64_t since_ns;       /* the loop's time when it was parked */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
     bool scheduled;         /* that root was started by the scheduler: it is not the program's own */
 } hd_wait;
-
-/* A wait's interest in one descriptor. One for an IO wait, several for IO.select. */
-typedef struct hd_interest {
-    hd_wait *wait;
-    hd_map_node io_node; /* in reactor->ios while armed; its key is the descriptor */
-    hd_word io;          /* the object that is waited on: a close wakes only its waiters */
-    hd_node fd_node;     /* the backend's */
-    uint64_t token;      /* the backend's; 0 = the backend does not hold this interest */
-    int fd;
-    uint32_t armed_poll; /* reactor->polls when it was armed */
-    bool at_once;        /* the answer: it was ready when the kernel was first asked */
-    bool closing;        /* another object with this descriptor is being closed */
-    bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
-    bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
-    bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
-    short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
-} hd_interest;
 
 static inline hd_word hd_wait_fiber(const hd_wait *wait)
 {
@@ -87,10 +67,10 @@ static inline hd_word hd_wait_fiber(const hd_wait *wait)
 bool hd_wait_void(const hd_wait *wait);
 
 /* Parks a wait. 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
-int hd_wait_begin(hd_wait *wait, struct hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);
+int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);
 
 /* A wait that is ready at once, at the back of the queue or (front) before all others. */
-void hd_wait_begin_ready(hd_wait *wait, struct hd_reactor *reactor, hd_word fiber, bool front);
+void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front);
 
 /* It holds up this fiber: its own, or the one that has resumed that. Once after the begin. */
 void hd_wait_for_root(hd_wait *wait, hd_word root);
@@ -98,28 +78,14 @@ void hd_wait_for_root(hd_wait *wait, hd_word root);
 /* PARKED -> READY. False, and nothing done, if it was not parked. */
 bool hd_wait_settle(hd_wait *wait, hd_wake wake);
 
-/* As above, waking with an exception that the glue raises in the fiber. */
-bool hd_wait_settle_exception(hd_wait *wait, hd_word exception);
-
 /* An unblock takes the place of an exception or a timeout that the fiber has not heard of yet. *displaced is that
  * exception, to be raised later, or 0. False, and nothing done, if the wait is over by an event or an unblock. */
-bool hd_wait_take_over(hd_wait *wait, hd_word *displaced);
+bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
-/* Takes a ready wait out of the queue: its fiber is about to run. */
-void hd_wait_take(hd_wait *wait);
+/* The first of the ready queue, taken out of it, or NULL. Its fiber is about to run. */
+hd_wait *hd_next_ready(hd_reactor *reactor);
 
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */
 void hd_wait_end(hd_wait *wait);
-
-/* What poll's answer means to who waits as poll(2) does: an error or hang-up ends every wait, and is told as what
- * select(2) makes of it (a hang-up is readable), requested or not. 0: it is no answer. */
-short hd_events_ready(short requested, short revents);
-
-/* What it means to who waits as select(2) does: only what was requested ends the wait. A hang-up is readable, an error
- * readable and writable. POLLNVAL: the descriptor is not open, or none to wait for. */
-short hd_events_selected(short requested, short revents);
-
-/* The one or the other. */
-short hd_interest_ready(const hd_interest *interest, short revents);
 
 #endif

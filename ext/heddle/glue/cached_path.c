@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "strike.h"
 
 /* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */

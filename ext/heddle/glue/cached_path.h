@@ -4,6 +4,4 @@
 
 enum { HD_LARGE_FILE = 1 << 20 }; /* to read more than this, or to throw it away, takes milliseconds */
 
-void hd_init_cached_path(void);
-
 #endif

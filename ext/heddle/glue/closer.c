@@ -1,6 +1,7 @@
 /* See closer.h. */
 #include "closer.h"
 
+#include "init.h"
 #include "caught.h"
 #include "frame.h"
 #include "park.h"

@@ -16,6 +16,4 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject);
  * unblock returns, with the mutex locked: the closer would wait until that thread ends. So it is unlocked before. */
 void hd_closer_unblocked(VALUE closer);
 
-void hd_init_closer(void);
-
 #endif

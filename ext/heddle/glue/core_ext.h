@@ -7,6 +7,4 @@
 /* The name under which Ruby's own method is kept, whose place one of Heddle's has taken. (An ID that is found once.) */
 #define HD_KEPT(name) rb_intern("__heddle_" name)
 
-void hd_init_core_ext(void);
-
 #endif

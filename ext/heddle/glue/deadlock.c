@@ -3,6 +3,7 @@
  * in such a wait. That is asked only now and then, when a poll brings nothing. */
 #include "deadlock.h"
 
+#include "init.h"
 #include "ruby_internals.h"
 
 enum { FIRST_LOOK_MS = 100, LAST_LOOK_MS = 10 * 1000 };

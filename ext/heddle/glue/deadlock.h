@@ -11,6 +11,4 @@ int64_t hd_deadlock_patience(hd_scheduler *scheduler);
 /* Such a poll has ended: raises Heddle::Deadlock if nothing can wake the fibers. */
 void hd_deadlock_check(hd_scheduler *scheduler);
 
-void hd_init_deadlock(void);
-
 #endif

@@ -1,8 +1,9 @@
 /* In place of File#initialize; what a scheduler has to do with it is in lib/heddle/core_ext/file_open.rb. In C, for
  * without a scheduler a program is not to notice what this costs. */
-#include "file_open.h"
-
 #include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
+
 
 static VALUE open_in_fiber(VALUE file, int argc, const VALUE *argv)
 {

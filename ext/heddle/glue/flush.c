@@ -6,17 +6,18 @@
 #include <sys/stat.h>
 
 #include "core_ext.h"
+#include "init.h"
 #include "hook_io.h"
 #include "ruby_internals.h"
 
 typedef struct {
     hd_scheduler *scheduler;
     VALUE io;
-} flushing;
+} flush_call;
 
 static VALUE flush_locked(VALUE pointer)
 {
-    flushing *flushing = (void *)pointer;
+    flush_call *flushing = (void *)pointer;
     int error = hd_io_has_to_flush(flushing->io) ? hd_flush_locked(flushing->scheduler, flushing->io) : 0;
     if (error) rb_syserr_fail(-error, NULL);
     return Qnil;
@@ -33,7 +34,7 @@ static bool is_file(VALUE io)
 void hd_flush_before_ruby_does(VALUE io)
 {
     if (!HD_FLUSH_PASSES_BY_IO_WRITE || NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return;
-    flushing flushing = {hd_scheduler_of_thread(), rb_io_get_write_io(io)};
+    flush_call flushing = {hd_scheduler_of_thread(), rb_io_get_write_io(io)};
     if (!flushing.scheduler || !hd_io_has_to_flush(flushing.io) || is_file(flushing.io)) return;
     rb_mutex_synchronize(hd_io_write_lock(flushing.io), flush_locked, (VALUE)&flushing);
 }

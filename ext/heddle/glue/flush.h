@@ -10,6 +10,4 @@ void hd_flush(VALUE io);
 /* The same, where Ruby itself would hold up the thread; anywhere else it does nothing. */
 void hd_flush_before_ruby_does(VALUE io);
 
-void hd_init_flush(void);
-
 #endif

@@ -1,6 +1,8 @@
 /* See frame.h. */
 #include "frame.h"
 
+#include "init.h"
+
 static ID id_frames; /* where a fiber has the address of the innermost of its frames, as a Fixnum: it is even */
 
 static VALUE fixnum_of(hd_frame *frame)

@@ -1,7 +1,7 @@
-/* See handle_interrupt.h. */
-#include "handle_interrupt.h"
+/* The method in place of Thread.handle_interrupt. */
 
 #include "core_ext.h"
+#include "init.h"
 #include "interrupt_mask.h"
 #include "strike.h"
 
@@ -26,11 +26,11 @@ static VALUE call_masked(VALUE pointer)
 typedef struct {
     hd_mask_frame mask;
     bool valid; /* it was not begun in the parent of a fork */
-} block;
+} masked_call;
 
 static VALUE end(VALUE pointer)
 {
-    ((block *)pointer)->valid = hd_interrupt_mask_end(&((block *)pointer)->mask);
+    ((masked_call *)pointer)->valid = hd_interrupt_mask_end(&((masked_call *)pointer)->mask);
     return Qnil;
 }
 
@@ -40,7 +40,7 @@ static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
     (void)self;
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
-    block block;
+    masked_call block;
     hd_interrupt_mask_begin(&block.mask, scheduler, argv[0]);
     VALUE value = rb_ensure(call_masked, (VALUE)&block.mask, end, (VALUE)&block);
     if (!block.valid) return value;

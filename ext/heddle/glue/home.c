@@ -1,36 +1,21 @@
 /* See home.h. */
 #include "home.h"
 
+#include "init.h"
 #include "caught.h"
 #include "loop.h"
 #include "strike.h"
 
 static VALUE cFiber, cUncaughtThrow;
-static ID id_new, id_aset, id_main, id_fiber, id_scopes, id_owner, id_heddle_scope;
+static ID id_new, id_aset;
 
 /* -- the fiber of the loop ----------------------------------------------------------------------------------- */
-
-typedef struct {
-    VALUE owner, found;
-} scope_search;
-
-static int match_owner(VALUE scope, VALUE unused, VALUE pointer)
-{
-    (void)unused;
-    scope_search *search = (void *)pointer;
-    if (rb_attr_get(scope, id_owner) != search->owner) return ST_CONTINUE;
-    search->found = scope;
-    return ST_STOP;
-}
 
 /* The tasks that a handler starts belong to the main block. */
 static void enter_main_scope(const hd_scheduler *scheduler)
 {
-    VALUE main = rb_attr_get(scheduler->self, id_main);
-    scope_search search = {NIL_P(main) ? Qnil : rb_attr_get(main, id_fiber), Qnil};
-    if (NIL_P(search.owner)) return;
-    rb_hash_foreach(rb_attr_get(scheduler->self, id_scopes), match_owner, (VALUE)&search);
-    rb_funcall(cFiber, id_aset, 2, ID2SYM(id_heddle_scope), search.found);
+    VALUE scope = rb_funcall(scheduler->self, rb_intern("main_scope"), 0);
+    if (!NIL_P(scope)) rb_funcall(cFiber, id_aset, 2, ID2SYM(rb_intern("heddle_scope")), scope);
 }
 
 /* Makes turns until another fiber does, or home is to go on. */
@@ -48,10 +33,14 @@ static VALUE turn_loop(VALUE pointer)
     return Qnil;
 }
 
+typedef struct {
+    VALUE error, caller;
+} backtrace_call;
+
 /* What was raised in the loop has no line of the program, or those of a handler: where Heddle runs belongs to it. */
 static VALUE extend_backtrace(VALUE pointer)
 {
-    VALUE error = ((VALUE *)pointer)[0], caller = ((VALUE *)pointer)[1];
+    VALUE error = ((backtrace_call *)pointer)->error, caller = ((backtrace_call *)pointer)->caller;
     VALUE own = rb_funcall(error, rb_intern("backtrace"), 0), below = rb_funcall(caller, rb_intern("backtrace"), 0);
     if (!RB_TYPE_P(own, T_ARRAY) || !RB_TYPE_P(below, T_ARRAY)) return Qnil;
     return rb_funcall(error, rb_intern("set_backtrace"), 1, rb_ary_plus(own, below));
@@ -60,10 +49,10 @@ static VALUE extend_backtrace(VALUE pointer)
 static void raise_at_home(hd_scheduler *scheduler, VALUE error)
 {
     int ignored;
-    VALUE arguments[] = {error, scheduler->home.runner};
+    backtrace_call call = {error, scheduler->home.runner};
     rb_set_errinfo(Qnil);
     if (RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))))) return;
-    if (!NIL_P(scheduler->home.runner)) rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
+    if (!NIL_P(scheduler->home.runner)) rb_protect(extend_backtrace, (VALUE)&call, &ignored);
     rb_set_errinfo(Qnil);
     hd_raise_at_home(scheduler, error);
 }
@@ -172,11 +161,11 @@ static VALUE home_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
     rb_protect(run_here, (VALUE)scheduler, &state);
     hd_strikes_drop(scheduler);
     if (!state) return Qnil;
-    VALUE arguments[] = {rb_errinfo(), scheduler->home.runner};
-    if (hd_is_exception(arguments[0]) && arguments[0] != scheduler->home.raised) {
+    backtrace_call call = {rb_errinfo(), scheduler->home.runner};
+    if (hd_is_exception(call.error) && call.error != scheduler->home.raised) {
         rb_set_errinfo(Qnil);
-        rb_protect(extend_backtrace, (VALUE)arguments, &ignored);
-        rb_set_errinfo(arguments[0]);
+        rb_protect(extend_backtrace, (VALUE)&call, &ignored);
+        rb_set_errinfo(call.error);
     }
     rb_jump_tag(state);
 }
@@ -225,11 +214,6 @@ void hd_init_home(void)
 {
     id_new = rb_intern("new");
     id_aset = rb_intern("[]=");
-    id_main = rb_intern("@main");
-    id_fiber = rb_intern("@fiber");
-    id_scopes = rb_intern("@scopes");
-    id_owner = rb_intern("@owner");
-    id_heddle_scope = rb_intern("heddle_scope");
     cFiber = rb_path2class("Fiber");
     cUncaughtThrow = rb_path2class("UncaughtThrowError");
     rb_gc_register_mark_object(cFiber);

@@ -17,6 +17,4 @@
  * exceptions of fibers; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
 
-void hd_init_home(void);
-
 #endif

@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "caught.h"
 #include "core_ext.h"
+#include "init.h"
+#include "caught.h"
 #include "flush.h"
 #include "ruby_internals.h"
 #include "inline_call.h"
@@ -41,22 +42,22 @@ typedef struct {
     int fd;
     bool keeps_open; /* it does not own the descriptor, which stays open: twins go on waiting */
     hd_hidden_io hidden;
-} part;
+} closing_io;
 
 typedef struct {
     hd_scheduler *scheduler; /* of the closer's thread, or NULL */
-    part parts[2];
+    closing_io parts[2];
     int count;
     bool waiters, twins;
     VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
-} closing;
+} close_call;
 
-static void add_part(closing *closing, VALUE io)
+static void add_part(close_call *closing, VALUE io)
 {
     int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
     if (fd < 0) return;
     bool keeps_open = fd <= STDERR_FILENO || hd_io_mode(io) & FMODE_EXTERNAL; /* as in Ruby's fptr_finalize_flush */
-    closing->parts[closing->count++] = (part){.io = io, .fd = fd, .keeps_open = keeps_open};
+    closing->parts[closing->count++] = (closing_io){.io = io, .fd = fd, .keeps_open = keeps_open};
 }
 
 /* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. */
@@ -69,7 +70,7 @@ static void close_before_it_runs(hd_wait *wait)
 
 /* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
  * descriptor is gone. */
-static void interrupt_waiters(closing *closing, const part *part)
+static void interrupt_waiters(close_call *closing, const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
@@ -84,7 +85,7 @@ static void interrupt_waiters(closing *closing, const part *part)
     }
 }
 
-static hd_interest *waiter_of(const part *part)
+static hd_interest *waiter_of(const closing_io *part)
 {
     hd_interest *interest = first_interest(part->fd);
     while (interest && (interest->io != (hd_word)part->io || !interest->leaving)) interest = next_interest(interest);
@@ -96,7 +97,7 @@ static hd_interest *waiter_of(const part *part)
  * block waits for the closer: the close then goes on without it. */
 static VALUE let_unwind(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++) {
         for (int turns = 0; turns < UNWIND_TURNS_MAX; turns++) {
             hd_interest *interest = waiter_of(&closing->parts[i]);
@@ -116,12 +117,12 @@ static void release_file(hd_scheduler *scheduler)
         scheduler->reactor.ops->release_files(scheduler->reactor.backend);
 }
 
-static void interrupt_all(closing *closing)
+static void interrupt_all(close_call *closing)
 {
     for (int i = 0; i < closing->count; i++) interrupt_waiters(closing, &closing->parts[i]);
 }
 
-static bool has_to_flush(const closing *closing)
+static bool has_to_flush(const close_call *closing)
 {
     for (int i = 0; i < closing->count; i++)
         if (hd_io_has_to_flush(closing->parts[i].io)) return true;
@@ -130,19 +131,19 @@ static bool has_to_flush(const closing *closing)
 
 static VALUE flush(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++)
         if (hd_io_has_to_flush(closing->parts[i].io)) hd_flush(closing->parts[i].io);
     return Qnil;
 }
 
-static void show(closing *closing)
+static void show(close_call *closing)
 {
     for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
 }
 
 /* The exception that comes out of the function, or nil. What ends the fiber goes on. */
-static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
+static VALUE exception_of(VALUE (*function)(VALUE), close_call *closing)
 {
     hd_caught caught;
     hd_catch(function, (VALUE)closing, &caught);
@@ -152,7 +153,7 @@ static VALUE exception_of(VALUE (*function)(VALUE), closing *closing)
 }
 
 /* What is in the buffer is written while others may wait for the IO still. False: it could not be; Ruby will say so. */
-static bool write_buffer(closing *closing)
+static bool write_buffer(close_call *closing)
 {
     if (!has_to_flush(closing)) return true;
     VALUE raised = exception_of(flush, closing);
@@ -163,7 +164,7 @@ static bool write_buffer(closing *closing)
 
 /* Lets the waiters run, with an IO that is closed already (hide), as with threads: one that tries again shall find it
  * so, and not wait on it once more. */
-static void let_waiters_leave(closing *closing, bool hide)
+static void let_waiters_leave(close_call *closing, bool hide)
 {
     for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
     closing->struck = exception_of(let_unwind, closing);
@@ -172,7 +173,7 @@ static void let_waiters_leave(closing *closing, bool hide)
 }
 
 /* The steps before the descriptor is closed. */
-static void clear_the_way(closing *closing, bool hide)
+static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
     if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
@@ -180,9 +181,9 @@ static void clear_the_way(closing *closing, bool hide)
 }
 
 /* For the directions POLLIN, POLLOUT or both. */
-static closing closing_of(VALUE io, short directions)
+static close_call closing_of(VALUE io, short directions)
 {
-    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     if (RB_TYPE_P(io, T_FILE)) {
         VALUE write_io = rb_io_get_write_io(io);
         if (write_io != io && directions & POLLOUT) add_part(&closing, write_io);
@@ -218,7 +219,7 @@ static void end_marks(int fd, bool gone)
 }
 
 /* Those that have begun to wait for the object while it was still open. */
-static void wake_latecomers(const part *part)
+static void wake_latecomers(const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
         if (interest->io == (hd_word)part->io)
@@ -227,9 +228,9 @@ static void wake_latecomers(const part *part)
 
 static VALUE after_close(VALUE pointer)
 {
-    closing *closing = (void *)pointer;
+    close_call *closing = (void *)pointer;
     for (int i = 0; i < closing->count; i++) {
-        const part *part = &closing->parts[i];
+        const closing_io *part = &closing->parts[i];
         bool closed = hd_io_descriptor(part->io) != part->fd;
         if (closed) wake_latecomers(part);
         if (closing->twins) end_marks(part->fd, closed && !part->keeps_open);
@@ -301,7 +302,7 @@ static VALUE close_for(VALUE io, ID kept, short directions)
 {
     ruby_close call = {io, kept};
     if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
-    closing closing = closing_of(io, directions);
+    close_call closing = closing_of(io, directions);
     /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
     clear_the_way(&closing, true);
     /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
@@ -332,7 +333,7 @@ static bool stays_open(VALUE io, int other_direction)
 /* Those who wait in this direction see for themselves what has become of it, as threads do: end of file, or EPIPE. */
 static VALUE shut_down(VALUE io, ID kept, short events)
 {
-    part part = {.io = io, .fd = hd_io_descriptor(io)};
+    closing_io part = {.io = io, .fd = hd_io_descriptor(io)};
     VALUE result = rb_funcallv(io, kept, 0, NULL); /* Ruby writes no buffer here */
     if (hd_io_descriptor(io) != part.fd) wake_latecomers(&part);
     for (hd_interest *interest = first_interest(part.fd); interest; interest = next_interest(interest))
@@ -359,7 +360,7 @@ static VALUE io_close_write(VALUE io)
 /* Who begins to wait before the descriptor is another file's is woken, too, and a twin's waiters look at that file. */
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 {
-    closing closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
     add_part(&closing, io);
     clear_the_way(&closing, false);
     hd_flush_before_ruby_does(io);
@@ -376,7 +377,7 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
     (void)self;
-    closing closing = closing_of(io, POLLIN | POLLOUT);
+    close_call closing = closing_of(io, POLLIN | POLLOUT);
     clear_the_way(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     return Qnil;

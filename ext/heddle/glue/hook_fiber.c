@@ -1,8 +1,9 @@
 /* The hooks fiber (Fiber.schedule) and yield, and the switches that Fiber#raise and Fiber#kill need. */
 #include <string.h>
 
-#include "caught.h"
 #include "core_ext.h"
+#include "init.h"
+#include "caught.h"
 #include "hook_fiber.h"
 #include "loop.h"
 #include "new_fiber.h"
@@ -31,9 +32,14 @@ static VALUE report(VALUE error)
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
-static VALUE tell_end(VALUE arguments)
+typedef struct {
+    VALUE task, returned;
+} end_call;
+
+static VALUE tell_end(VALUE pointer)
 {
-    return rb_funcall(((VALUE *)arguments)[0], rb_intern("ended"), 1, ((VALUE *)arguments)[1]);
+    const end_call *call = (void *)pointer;
+    return rb_funcall(call->task, rb_intern("ended"), 1, call->returned);
 }
 
 static VALUE jump(VALUE state)
@@ -47,13 +53,13 @@ static VALUE end_task(VALUE self, VALUE task, VALUE returned)
 {
     enum { STRIKES_MAX = 100 };
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    VALUE arguments[] = {task, returned};
+    end_call call = {task, returned};
     scheduler->fibers.ended = rb_fiber_current();
     for (int strikes = 0; strikes < STRIKES_MAX; strikes++) {
         hd_caught caught;
-        hd_catch(tell_end, (VALUE)arguments, &caught);
+        hd_catch(tell_end, (VALUE)&call, &caught);
         if (!caught.state) break;
-        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, (VALUE)arguments); /* a kill */
+        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, (VALUE)&call); /* a kill */
         hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);
@@ -168,7 +174,7 @@ static VALUE start_or_retry(VALUE pointer)
 static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     VALUE result = Qnil;
-    hd_request request = {.kind = HD_WAIT_FOR_TURN, .subject = Qnil, .in_front = in_front,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = in_front,
                           .switch_away = switch_away, .argument = argument, .result = &result};
     hd_park(scheduler, &request);
     return result;

@@ -7,6 +7,4 @@
 /* A Proc for Fiber.new; the block that the fiber is to run is given when it is first switched to. */
 VALUE hd_fiber_body(VALUE self);
 
-void hd_init_hooks_fiber(void);
-
 #endif

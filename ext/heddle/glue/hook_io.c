@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "init.h"
 #include "../os/read_write.h"
 #include "caught.h"
 #include "deadline.h"
@@ -138,6 +139,12 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
+/* A transfer that a worker makes. */
+typedef struct {
+    transfer *call;
+    hd_rw_job *job;
+} worker_transfer;
+
 static VALUE release_job(VALUE job)
 {
     hd_job_release((hd_job *)job);
@@ -146,8 +153,8 @@ static VALUE release_job(VALUE job)
 
 static VALUE copy_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_rw_job *job = ((void **)pointer)[1];
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
     hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
@@ -162,8 +169,8 @@ static VALUE copy_result(VALUE pointer)
 
 static VALUE await_job(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_job *job = ((void **)pointer)[1];
+    const transfer *call = ((worker_transfer *)pointer)->call;
+    hd_job *job = &((worker_transfer *)pointer)->job->job;
     hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
                           .jobs = &job, .jobs_count = 1};
     hd_park(call->scheduler, &request);
@@ -174,8 +181,8 @@ static VALUE await_job(VALUE pointer)
  * its ensure block would write it once more. */
 static VALUE flush_result(VALUE pointer)
 {
-    transfer *call = ((void **)pointer)[0];
-    hd_rw_job *job = ((void **)pointer)[1];
+    transfer *call = ((worker_transfer *)pointer)->call;
+    hd_rw_job *job = ((worker_transfer *)pointer)->job;
     hd_caught first = {.exception = Qnil}, caught;
     for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
@@ -193,8 +200,9 @@ static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_
 {
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
     if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
-    void *arguments[] = {call, job};
-    return NUM2LONG(rb_ensure(call->flushes ? flush_result : copy_result, (VALUE)arguments, release_job, (VALUE)job));
+    worker_transfer on_worker = {call, job};
+    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
+    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
 }
 
 static void raise_out_of_bounds(void)

@@ -7,6 +7,4 @@
 /* Writes the whole buffer, for a fiber of this scheduler that holds the IO's write lock. 0 or -errno. */
 int hd_flush_locked(hd_scheduler *scheduler, VALUE io);
 
-void hd_init_hooks_io(void);
-
 #endif

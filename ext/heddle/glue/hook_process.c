@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "park.h"
 
 VALUE rb_process_status_wait(rb_pid_t pid, int flags);

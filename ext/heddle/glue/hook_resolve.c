@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "init.h"
 #include "../os/hosts_file.h"
 #include "hook_resolve.h"
 #include "deadline.h"
@@ -64,11 +65,11 @@ typedef struct {
     hd_scheduler *scheduler;
     hd_address_lookup *job;
     VALUE host;
-} resolution;
+} resolve_call;
 
 static VALUE resolve(VALUE pointer)
 {
-    resolution *resolution = (void *)pointer;
+    resolve_call *resolution = (void *)pointer;
     hd_strikes_raise_overdue(resolution->scheduler);
     if (!resolved_here(resolution->job))
         hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
@@ -79,7 +80,7 @@ static VALUE resolve(VALUE pointer)
 
 static VALUE release(VALUE pointer)
 {
-    hd_job_release(&((resolution *)pointer)->job->job);
+    hd_job_release(&((resolve_call *)pointer)->job->job);
     return Qnil;
 }
 
@@ -88,7 +89,7 @@ static VALUE release(VALUE pointer)
  * @raise [Socket::ResolutionError] when it cannot be told */
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
-    resolution resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
+    resolve_call resolution = {.scheduler = hd_scheduler_ready(self), .host = host};
     resolution.job = hd_address_lookup_new(StringValueCStr(host), NULL, AF_UNSPEC);
     if (!resolution.job) rb_memerror();
     return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
@@ -99,14 +100,14 @@ static VALUE hook_address_resolve(VALUE self, VALUE host)
 typedef struct {
     hd_address_lookup *job; /* NULL when released */
     VALUE scheduler;     /* its inbox must outlive the job */
-} lookup;
+} lookup_data;
 
 static void lookup_mark(void *pointer)
 {
-    rb_gc_mark(((lookup *)pointer)->scheduler);
+    rb_gc_mark(((lookup_data *)pointer)->scheduler);
 }
 
-static void drop(lookup *lookup)
+static void drop(lookup_data *lookup)
 {
     if (lookup->job) hd_job_release(&lookup->job->job);
     lookup->job = NULL;
@@ -126,9 +127,9 @@ static const rb_data_type_t LOOKUP_TYPE = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static lookup *lookup_get(VALUE self)
+static lookup_data *lookup_get(VALUE self)
 {
-    lookup *found = rb_check_typeddata(self, &LOOKUP_TYPE);
+    lookup_data *found = rb_check_typeddata(self, &LOOKUP_TYPE);
     if (!found->job) rb_raise(hd_eError, "the lookup was released");
     return found;
 }
@@ -150,8 +151,8 @@ static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, cons
 /* Owns the job. */
 static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
 {
-    lookup *created;
-    VALUE object = TypedData_Make_Struct(cLookup, lookup, &LOOKUP_TYPE, created);
+    lookup_data *created;
+    VALUE object = TypedData_Make_Struct(cLookup, lookup_data, &LOOKUP_TYPE, created);
     created->scheduler = scheduler;
     created->job = job;
     return object;
@@ -173,7 +174,7 @@ typedef struct {
     VALUE host, object;
     int64_t deadline_ns;
     bool waited;
-} finding;
+} find_call;
 
 /* Is there one address, and can Ruby take it for a host? */
 static bool only_address_p(hd_address_lookup *job)
@@ -194,7 +195,7 @@ static VALUE host_and_port(const hd_address *address)
 
 static VALUE await(VALUE pointer)
 {
-    finding *finding = (void *)pointer;
+    find_call *finding = (void *)pointer;
     hd_job *job = &finding->job->job;
     hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = finding->host, .deadline_ns = finding->deadline_ns,
                           .jobs = &job, .jobs_count = 1};
@@ -206,7 +207,7 @@ static VALUE await(VALUE pointer)
 
 static VALUE end_await(VALUE pointer)
 {
-    finding *finding = (void *)pointer;
+    find_call *finding = (void *)pointer;
     if (!finding->waited) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
     return Qnil;
 }
@@ -214,7 +215,7 @@ static VALUE end_await(VALUE pointer)
 /* (Nothing is made that is not needed: most names are in the hosts file, or in a cache next to this machine.) */
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
-    finding finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
+    find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
     hd_strikes_raise_overdue(finding.scheduler);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
@@ -274,13 +275,6 @@ static VALUE lookup_release(VALUE self)
     return Qnil;
 }
 
-/* @private Is the host the text of an IP address? */
-static VALUE lookup_s_numeric(VALUE self, VALUE host)
-{
-    (void)self;
-    return hd_host_numeric(StringValueCStr(host)) ? Qtrue : Qfalse;
-}
-
 /* @private (Ruby 3.3 starts a thread to do this.)
  * @return [Array(String, Integer)] the numeric host and the port of a packed sockaddr */
 static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
@@ -337,7 +331,6 @@ void hd_init_hooks_resolve(void)
     cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
     rb_funcall(hd_mHeddle, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Lookup")));
     rb_undef_alloc_func(cLookup);
-    rb_define_singleton_method(cLookup, "numeric?", lookup_s_numeric, 1);
     rb_define_singleton_method(cLookup, "host_and_port", lookup_s_host_and_port, 1);
     rb_define_method(cLookup, "finished?", lookup_finished, 0);
     rb_define_method(cLookup, "addresses", lookup_addresses, 0);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "init.h"
 #include "deadline.h"
 #include "park.h"
 
@@ -16,7 +17,7 @@ typedef struct {
     hd_interest *interests;
     struct pollfd *polls;
     size_t count;
-} selection;
+} select_call;
 
 static const short EVENTS[] = {POLLIN, POLLOUT, POLLPRI};
 
@@ -35,7 +36,7 @@ static bool read_pending(VALUE io)
     return rb_io_read_pending(pointer);
 }
 
-static void add_entry(selection *selection, int set, VALUE object)
+static void add_entry(select_call *selection, int set, VALUE object)
 {
     VALUE io = rb_io_get_io(object);
     if (set == 1) io = rb_io_get_write_io(io);
@@ -46,7 +47,7 @@ static void add_entry(selection *selection, int set, VALUE object)
     selection->count++;
 }
 
-static void collect(selection *selection, int argc, VALUE *argv)
+static void collect(select_call *selection, int argc, VALUE *argv)
 {
     size_t total = 0;
     for (int set = 0; set < 3; set++) {
@@ -68,7 +69,7 @@ static void collect(selection *selection, int argc, VALUE *argv)
     }
 }
 
-static VALUE ready_arrays(selection *selection)
+static VALUE ready_arrays(select_call *selection)
 {
     VALUE result = rb_ary_new_from_args(3, rb_ary_new(), rb_ary_new(), rb_ary_new());
     bool any = false;
@@ -81,7 +82,7 @@ static VALUE ready_arrays(selection *selection)
 }
 
 /* What is ready now, without waiting. */
-static VALUE look(selection *selection)
+static VALUE look(select_call *selection)
 {
     bool buffered = false;
     for (size_t i = 0; i < selection->count; i++) {
@@ -111,7 +112,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 4);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    selection selection = {0};
+    select_call selection = {0};
     VALUE timeout = argc > 3 ? argv[3] : Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
     collect(&selection, argc, argv);

@@ -1,4 +1,5 @@
 /* The hook timeout_after: Timeout.timeout inside a fiber. */
+#include "init.h"
 #include "deadline.h"
 #include "overdue.h"
 

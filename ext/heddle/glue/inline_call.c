@@ -1,6 +1,7 @@
 /* See inline_call.h. */
 #include "inline_call.h"
 
+#include "init.h"
 #include "strike.h"
 
 static VALUE pop(VALUE frame)

@@ -12,16 +12,16 @@ enum { IDLE_KINDS_MAX = 8 }; /* so many are kept though no block is of that kind
 
 typedef struct {
     VALUE class, nearest, timing;
-} lookup;
+} class_search;
 
-static lookup lookup_of(VALUE exception)
+static class_search lookup_of(VALUE exception)
 {
-    return (lookup){RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
+    return (class_search){RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
 }
 
 static int consider(VALUE class, VALUE timing, VALUE pointer)
 {
-    lookup *lookup = (void *)pointer;
+    class_search *lookup = (void *)pointer;
     if (!RB_TYPE_P(class, T_CLASS) && !RB_TYPE_P(class, T_MODULE)) return ST_CONTINUE;
     if (!RTEST(rb_class_inherited_p(lookup->class, class))) return ST_CONTINUE;
     if (!NIL_P(lookup->nearest) && !RTEST(rb_class_inherited_p(class, lookup->nearest))) return ST_CONTINUE;
@@ -39,7 +39,7 @@ static hd_mask_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
  * neither the root nor running do not count: it may be an Enumerator that nobody asks any more. */
 static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck, VALUE exception, VALUE *timing)
 {
-    lookup lookup = lookup_of(exception);
+    class_search lookup = lookup_of(exception);
     const hd_mask_frame *ours = innermost(scheduler, struck.fiber);
     const hd_mask_frame *roots = struck.root == struck.fiber ? NULL : innermost(scheduler, struck.root);
     while (ours || roots) {
@@ -71,7 +71,7 @@ VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, V
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception)
 {
     for (size_t i = 0; i < scheduler->masks.kinds_count; i++) {
-        lookup lookup = lookup_of(exception);
+        class_search lookup = lookup_of(exception);
         if (!scheduler->masks.kinds[i].count) continue;
         rb_hash_foreach(scheduler->masks.kinds[i].timings, consider, (VALUE)&lookup);
         if (!NIL_P(lookup.nearest) && lookup.timing != ID2SYM(rb_intern("immediate"))) return true;

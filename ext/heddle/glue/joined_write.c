@@ -6,11 +6,12 @@
  *
  * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
  * another fiber's line would come between the text and its newline. */
-#include "joined_write.h"
+#include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
 
 #include <ruby/encoding.h>
 
-#include "core_ext.h"
 #include "ruby_internals.h"
 
 enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send that the number of system calls does not matter */

@@ -141,10 +141,10 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     bool polls = current != scheduler->home.fiber || loop == current;
     bool due = hd_reactor_poll_due(reactor);
     if (due && polls) hd_loop_poll(scheduler);
-    hd_wait *next = due && !polls ? NULL : hd_reactor_next(reactor);
+    hd_wait *next = due && !polls ? NULL : hd_next_ready(reactor);
     if (!next && polls && !reactor->slept) {
         hd_loop_poll(scheduler);
-        next = hd_reactor_next(reactor);
+        next = hd_next_ready(reactor);
     }
     /* 3. Who is ready goes on; the caller itself, maybe. */
     if (next == own && own) return;

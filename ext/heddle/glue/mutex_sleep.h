@@ -21,6 +21,4 @@ hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler);
 /* Waits for a Mutex that the fiber has to lock again after it has slept; false: it is no such one. */
 bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex);
 
-void hd_init_mutex_sleep(void);
-
 #endif

@@ -11,6 +11,4 @@ VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 /* Does a signal's handler run here? Only the main thread runs them. */
 bool hd_in_handler(void);
 
-void hd_init_new_fiber(void);
-
 #endif

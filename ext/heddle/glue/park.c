@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "hand_over.h"
 #include "loop.h"
 #include "strike.h"
+#include "unblock_relay.h"
 
 typedef struct {
     hd_wait wait;
@@ -14,7 +14,7 @@ typedef struct {
     const hd_request *request;
     size_t armed;
     bool over; /* it has ended as it was to end: no exception came at the switch */
-} parking;
+} park_call;
 
 /* A handler that waits in the fiber of the loop, or in one that it has resumed there, leaves the loop to another: home
  * makes one. (A fiber that was made in a handler would never see a signal: Ruby takes it for the handler.) */
@@ -25,7 +25,7 @@ static VALUE find_root(hd_scheduler *scheduler)
     return root;
 }
 
-static void begin(parking *parking)
+static void begin(park_call *parking)
 {
     const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
@@ -36,7 +36,7 @@ static void begin(parking *parking)
         hd_strikes_raise_overdue(scheduler);
     else
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
-    if (request->kind == HD_WAIT_FOR_TURN) {
+    if (request->kind == HD_WAIT_YIELDED) {
         hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->in_front);
     }
     else {
@@ -52,7 +52,7 @@ static void begin(parking *parking)
 }
 
 /* Asks the kernel and the workers. 0 or -errno. */
-static int ask(parking *parking)
+static int ask(park_call *parking)
 {
     const hd_request *request = parking->request;
     for (; parking->armed < request->interests_count; parking->armed++) {
@@ -66,7 +66,7 @@ static int ask(parking *parking)
 
 static VALUE until_woken(VALUE pointer)
 {
-    parking *parking = (void *)pointer;
+    park_call *parking = (void *)pointer;
     const hd_request *request = parking->request;
     if (request->switch_away) {
         *request->result = request->switch_away(request->argument);
@@ -82,7 +82,7 @@ static VALUE until_woken(VALUE pointer)
 
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
  * computes, and the peer is to see it: the kernel must let go of the file now. */
-static void disarm(parking *parking)
+static void disarm(park_call *parking)
 {
     const hd_reactor *reactor = &parking->scheduler->reactor;
     bool held = false;
@@ -95,7 +95,7 @@ static void disarm(parking *parking)
 
 static VALUE unpark(VALUE pointer)
 {
-    parking *parking = (void *)pointer;
+    park_call *parking = (void *)pointer;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
     hd_scheduler_check_fork(scheduler);
@@ -107,13 +107,13 @@ static VALUE unpark(VALUE pointer)
     hd_wait_end(wait);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
     if (overtaken && wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
-    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_pass_on(scheduler, wait);
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 
 int hd_park(hd_scheduler *scheduler, const hd_request *request)
 {
-    parking parking = {.scheduler = scheduler, .request = request};
+    park_call parking = {.scheduler = scheduler, .request = request};
     begin(&parking);
     int error = ask(&parking);
     if (error) {
@@ -131,5 +131,5 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_park_turn(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_FOR_TURN, .subject = Qnil});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }

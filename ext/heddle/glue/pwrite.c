@@ -1,8 +1,9 @@
 /* In place of IO#pwrite: Ruby 3.3 and 3.4 call the io_pwrite hook, and allocate objects for it, without the GVL: memory
  * corruption under any scheduler. In a fiber the hook is called from here, after the same checks in the same order. */
-#include "pwrite.h"
-
 #include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
+
 
 static VALUE io_pwrite(VALUE io, VALUE object, VALUE offset)
 {

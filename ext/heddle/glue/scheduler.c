@@ -1,6 +1,8 @@
 /* See scheduler.h: how the other files come to a scheduler. (The class is in scheduler_class.c.) */
 #include "scheduler.h"
 
+#include "init.h"
+
 VALUE hd_cScheduler;
 
 static ID id_scheduler; /* where a thread has the scheduler that runs in it */

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
 
-#include "../core/reactor.h"
+#include "../core/interest.h"
 #include "../os/backends.h"
 #include "../os/fork.h"
 #include "../os/worker.h"
@@ -76,7 +76,7 @@ typedef struct hd_scheduler {
     } guesses;
 
     hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
-    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see hand_over.c */
+    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;
@@ -111,16 +111,5 @@ void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 
 /* Do threads of this Ractor stay with their native threads? */
 bool hd_threads_are_pinned(void);
-
-void hd_init_scheduler(void);
-void hd_init_hooks_block(void);
-
-void hd_init_hooks_select(void);
-void hd_init_hooks_close(void);
-void hd_init_hooks_timeout(void);
-void hd_init_hooks_process(void);
-void hd_init_hooks_resolve(void);
-void hd_init_name_lookup(void);
-void hd_init_dump(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* The class Heddle::Scheduler: its memory, the GC's view of it, opening and closing. */
-#include "scheduler_class.h"
 
+#include "init.h"
 #include "caught.h"
 #include "home.h"
 #include "hook_fiber.h"

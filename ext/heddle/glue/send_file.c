@@ -1,5 +1,4 @@
-/* See send_file.h. */
-#include "send_file.h"
+/* A step of IO.copy_stream from a file: sendfile(2), which moves the bytes without copying them. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "scheduler.h"
 
 enum { STEP_MAX = 1 << 20 };

@@ -1,13 +1,14 @@
 /* Names of services ("http") in place of ports. With the hook address_resolve Ruby (up to 4.0) makes the addresses by
  * itself and knows only numbers there: every name of a service is an unknown host. In a fiber of Heddle the methods
  * that take one get the number. */
-#include "service_names.h"
+#include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <string.h>
 
-#include "core_ext.h"
 
 enum { ARGUMENTS_MAX = 8 };
 

@@ -7,6 +7,4 @@
 /* Was the exception sent to the thread of the scheduler by Thread#raise? */
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception);
 
-void hd_init_thread_calls(void);
-
 #endif

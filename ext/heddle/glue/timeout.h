@@ -41,6 +41,4 @@ hd_mask hd_timeout_mask(const hd_timeout *timeout, VALUE fiber);
 /* [root fiber, deadline in ns] of each that is not due yet. */
 VALUE hd_timeouts_set(const hd_scheduler *scheduler);
 
-void hd_init_timeout(void);
-
 #endif

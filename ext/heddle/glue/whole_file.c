@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "ruby_internals.h"
 #include "cached_path.h"
 #include "scheduler.h"

@@ -6,6 +6,4 @@
  * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
 enum { HD_PIECE_SIZE = 1 << 19 };
 
-void hd_init_whole_file(void);
-
 #endif

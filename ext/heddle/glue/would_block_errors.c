@@ -7,7 +7,8 @@
  * Ruby's C code is. */
 #include <ruby/encoding.h>
 
-#include "would_block_errors.h"
+#include "init.h"
+#include "scheduler.h"
 
 typedef struct {
     VALUE class, argument; /* what Ruby passes to `new` */

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../core/backend.h"
 #include "../core/clock.h"
+#include "../core/interest.h"
 #include "backends.h"
 #include "fork.h"
 #include "wakeup.h"

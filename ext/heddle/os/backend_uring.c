@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/backend.h"
 #include "../core/clock.h"
+#include "../core/interest.h"
 #include "backends.h"
 #include "uring_ring.h"
 #include "wakeup.h"

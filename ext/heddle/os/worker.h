@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "../core/reactor.h"
+#include "../core/wait.h"
 #include "fork.h"
 
 enum {

@@ -3,6 +3,8 @@
 require_relative "../pool_thread"
 
 module Heddle
+  using Internal
+
   module CoreExt
     # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
     # kernel has in memory is asked inline; what may have to come from a disk is asked by a thread of the pool.

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/backend.h"
+#include "core/interest.h"
 
 typedef struct {
     unsigned spurious_percent;   /* a poll returns early, for nothing (as after a signal) */

@@ -1,9 +1,9 @@
-/* See offload.h. */
-#include "offload.h"
+/* Blocking operations that a thread of the pool does: what lib/heddle/scheduler/blocking_job.rb needs of C. */
 
 #include <errno.h>
 #include <fcntl.h>
 
+#include "init.h"
 #include "scheduler.h"
 
 /* For a thread of the pool: does a blocking operation of Ruby's. The errno that it leaves, or 0. */
@@ -25,11 +25,11 @@ static VALUE thread_can_start_p(VALUE class)
 typedef struct {
     const char *path;
     int flags, result;
-} opening;
+} open_call;
 
 static void *open_without_gvl(void *pointer)
 {
-    opening *opening = pointer;
+    open_call *opening = pointer;
     opening->result = open(opening->path, opening->flags | O_CLOEXEC, 0666);
     if (opening->result < 0) opening->result = -errno;
     return NULL;
@@ -39,7 +39,7 @@ static void *open_without_gvl(void *pointer)
 static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 {
     (void)self;
-    opening opening = {StringValueCStr(path), NUM2INT(flags), -EINTR};
+    open_call opening = {StringValueCStr(path), NUM2INT(flags), -EINTR};
     rb_thread_call_without_gvl2(open_without_gvl, &opening, RUBY_UBF_IO, NULL);
     RB_GC_GUARD(path);
     return INT2FIX(opening.result);
@@ -61,7 +61,7 @@ static VALUE outlast_kill(VALUE self)
     return Qtrue;
 }
 
-void hd_init_offload(void)
+void hd_init_pool_calls(void)
 {
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "thread_can_start?", thread_can_start_p, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);

@@ -2,8 +2,8 @@
 
 require "timeout"
 
-require_relative "../test_helper"
-require_relative "../support/forks"
+require_relative "../../test_helper"
+require_relative "../../support/forks"
 
 # A fork while another fiber is in the midst of something, and while the forking one is.
 contract "ForkInTheMidst" do
@@ -17,7 +17,7 @@ contract "ForkInTheMidst" do
   # What another task is in the midst of while this one forks; the child does the same anew.
   midst = {
     "a_sleep" => -> { sleep(0.05) },
-    "a_read" => -> { IO.pipe.first.then { |reader| reader.wait_readable(0.05) || reader.close } },
+    "a_read" => -> { IO.pipe.then { |pair| pair[0].wait_readable(0.05) || pair.each(&:close) } },
     "a_select" => -> { IO.pipe.then { |pair| IO.select(pair[0, 1], nil, nil, 0.05) || pair.each(&:close) } },
     "a_queue" => -> { Thread::Queue.new.pop(timeout: 0.05) },
     "a_timeout" => -> { assert_raises(Timeout::Error) { Timeout.timeout(0.05) { sleep } } },

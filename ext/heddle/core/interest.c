@@ -1,0 +1,73 @@
+/* Arming, disarming and answering of interest.h. */
+#include "interest.h"
+
+#include <errno.h>
+#include <poll.h>
+
+int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events)
+{
+    hd_reactor *reactor = wait->reactor;
+    interest->wait = wait;
+    interest->fd = fd;
+    interest->events = events;
+    interest->revents = 0;
+    interest->io = io;
+    interest->at_once = interest->closing = interest->leaving = false;
+    interest->armed_poll = (uint32_t)reactor->polls;
+    interest->token = 0;
+    hd_node_init(&interest->fd_node);
+    hd_node_init(&interest->io_node.node);
+    int error = interest->unpollable ? -EPERM : reactor->ops->arm(reactor->backend, interest);
+    interest->unpollable = error == -EPERM && interest->selects; /* others know by the error that it is always ready */
+    if (error && !interest->unpollable) return error;
+    if (!error) reactor->armed++;
+    hd_map_add(reactor->ios, &interest->io_node, (hd_word)fd);
+    return 0;
+}
+
+void hd_interest_disarm(hd_interest *interest)
+{
+    hd_reactor *reactor = interest->wait->reactor;
+    if (hd_wait_void(interest->wait)) return;
+    if (hd_map_node_linked(&interest->io_node)) hd_map_remove(reactor->ios, &interest->io_node);
+    if (!interest->token || !reactor->backend) return;
+    reactor->ops->disarm(reactor->backend, interest);
+    interest->token = 0;
+    reactor->armed--;
+}
+
+void hd_interest_deliver(hd_interest *interest, short revents)
+{
+    HD_ASSERT(interest->token != 0);
+    hd_reactor *reactor = interest->wait->reactor;
+    interest->token = 0;
+    interest->at_once = interest->armed_poll + 1 == (uint32_t)reactor->polls && !reactor->slept;
+    reactor->armed--;
+    interest->revents |= hd_interest_ready(interest, revents);
+    hd_wait_settle(interest->wait, HD_WOKEN_BY_EVENT);
+}
+
+/* The sets of select(2) in the Linux kernel (fs/select.c), which Ruby's own IO#wait makes of poll's answer too. */
+static short sets_of(short revents)
+{
+    short readable = revents & (POLLIN | POLLHUP | POLLERR) ? POLLIN : 0;
+    short writable = revents & (POLLOUT | POLLERR) ? POLLOUT : 0;
+    return (short)(readable | writable | (revents & POLLPRI));
+}
+
+short hd_events_ready(short requested, short revents)
+{
+    if (revents & POLLNVAL) return requested;
+    return sets_of((short)(revents & (requested | POLLERR | POLLHUP)));
+}
+
+short hd_events_selected(short requested, short revents)
+{
+    return revents & POLLNVAL ? POLLNVAL : (short)(sets_of(revents) & requested);
+}
+
+short hd_interest_ready(const hd_interest *interest, short revents)
+{
+    return interest->selects ? hd_events_selected(interest->events, revents)
+                             : hd_events_ready(interest->events, revents);
+}

@@ -1,0 +1,47 @@
+/* What the extension defines: each file with something to define has a function hd_init_NAME, called in this order. */
+#ifndef HEDDLE_INIT_H
+#define HEDDLE_INIT_H
+
+#define HD_INITS(init) \
+    init(scheduler) \
+    init(scheduler_class) \
+    init(frame) \
+    init(strike) \
+    init(timeout) \
+    init(core_ext) \
+    init(hooks_fiber) \
+    init(hooks_block) \
+    init(hooks_io) \
+    init(hooks_select) \
+    init(hooks_close) \
+    init(hooks_timeout) \
+    init(hooks_process) \
+    init(hooks_resolve) \
+    init(name_lookup) \
+    init(dump) \
+    init(would_block_errors) \
+    init(handle_interrupt) \
+    init(home) \
+    init(new_fiber) \
+    init(unblock_relay) \
+    init(service_names) \
+    init(thread_calls) \
+    init(mutex_sleep) \
+    init(inline_call) \
+    init(cached_path) \
+    init(pool_calls) \
+    init(overdue) \
+    init(closer) \
+    init(deadlock) \
+    init(file_open) \
+    init(flush) \
+    init(joined_write) \
+    init(send_file) \
+    init(tcp_connect) \
+    init(whole_file) \
+    init(pwrite)
+
+#define HD_DECLARE_INIT(name) void hd_init_##name(void);
+HD_INITS(HD_DECLARE_INIT)
+
+#endif
