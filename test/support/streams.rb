@@ -81,17 +81,21 @@ module TestSupport
       [client, server]
     end
 
-    # Writes without waiting until nothing more fits; the number of bytes.
+    # Writes without waiting until nothing more fits; the number of bytes. TCP moves bytes on to the reader's buffer a
+    # moment later: it must refuse more several times.
     def fill(writer, chunk = "x" * 65_536)
-      total = 0
-      loop do
+      total = refused = 0
+      until refused == (writer.to_io.is_a?(TCPSocket) ? 3 : 1)
         count = writer.write_nonblock(chunk, exception: false)
-        next total += count unless count == :wait_writable
-
-        # TCP moves bytes on to the reader's buffer a moment later, and now and then again.
-        io = writer.to_io
-        return total unless io.is_a?(TCPSocket) && io.wait_writable(0.2)
+        if count == :wait_writable
+          refused += 1
+          writer.to_io.wait_writable(0.07) if writer.to_io.is_a?(TCPSocket)
+        else
+          refused = 0
+          total += count
+        end
       end
+      total
     end
 
     # Reads +count+ bytes in pieces.
