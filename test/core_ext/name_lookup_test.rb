@@ -10,8 +10,6 @@ require "support/fake_resolver"
 contract "NameLookup" do
   include TestSupport::FakeResolver
 
-  time_limit 60
-
   # What each operation says, which is what plain Ruby says; under Heddle also whether the others stood still.
   prelude = <<~RUBY
     require "socket"
@@ -108,7 +106,7 @@ contract "NameLookup" do
 
   define_method(:said_by) do |heddle, code, env|
     script = heddle ? "Heddle.run do\n#{code}end" : code
-    assert_script("#{prelude}#{script}", heddle:, env: env.merge("HEDDLE_BACKEND" => backend), timeout: 40).lines
+    assert_script("#{prelude}#{script}", heddle:, env: env.merge("HEDDLE_BACKEND" => backend)).lines
   end
 
   def same_as_plain_ruby(code)
@@ -137,7 +135,7 @@ contract "NameLookup" do
     heddle_only("the resolver of its own process")
     env = fake_hosts("").merge("FAKE_REVERSE" => "200", "HEDDLE_BACKEND" => backend)
 
-    assert_script(<<~RUBY, env:, timeout: 40)
+    assert_script(<<~RUBY, env:)
       require "timeout"
       now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
       Heddle.run do

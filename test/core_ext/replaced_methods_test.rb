@@ -97,7 +97,7 @@ class ReplacedMethodsTest < HeddleTest
   def outcomes(*arguments)
     PLAIN.fetch(arguments) do
       code = "load #{SCRIPT.dump}; ReplacedMethods.main(*#{arguments.inspect})"
-      outcome = run_ruby(code, heddle: false, options: ["-W:no-experimental"], timeout: 25)
+      outcome = run_ruby(code, heddle: false, options: ["-W:no-experimental"])
 
       assert_predicate(outcome, :success?, outcome.err)
       found = Hash.new { |hash, place| hash[place] = {} }

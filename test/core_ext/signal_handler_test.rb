@@ -10,7 +10,12 @@ contract "SignalHandler" do
   def outcomes(*arguments)
     table = File.expand_path("../support/replaced_methods.rb", __dir__)
     code = "load #{table.dump}; ReplacedMethods.main(nil, *#{arguments.inspect})"
-    outcome = run_ruby(code, heddle: false, env: { "HEDDLE_BACKEND" => backend }, timeout: 25)
+    outcome = nil
+    # (Plain Ruby 3.4 itself crashes once in a while: the threads of Socket.tcp outlive its sockets.)
+    2.times do
+      outcome = run_ruby(code, heddle: false, env: { "HEDDLE_BACKEND" => backend })
+      break unless outcome.status.signaled? && arguments.first.nil?
+    end
 
     assert_predicate(outcome, :success?, outcome.err)
     lines = outcome.out.lines.map { |line| JSON.parse(line) }

@@ -8,8 +8,6 @@ require_relative "answering_server"
 
 # heddle demo as a command, on small sizes.
 class DemoTest < HeddleTest
-  time_limit 60
-
   EXE = File.expand_path("../../exe/heddle", __dir__)
   RATES = %i[blocking threads heddle].freeze
 

@@ -339,8 +339,6 @@ end
 
 # The random operations of test/fuzz/ in the build with assertions, with and without faults that nobody may notice.
 class FuzzWithFaultsTest < HeddleTest
-  time_limit 60
-
   TestSupport::Contract.backends.each do |backend, reason|
     next if backend == TestSupport::Contract::REFERENCE
 

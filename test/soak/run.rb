@@ -54,8 +54,8 @@ module Soak
 
     def measured(workers)
       rows = []
-      (1..LONGER).each do |turn|
-        @samples.times { |i| rows << sample((@samples * (turn - 1)) + i + 1, workers) }
+      LONGER.times do
+        @samples.times { rows << sample(workers) }
         break if grown(rows.last(@samples)).empty?
       end
       rows.last(@samples)
@@ -77,9 +77,8 @@ module Soak
       @idle -= 1
     end
 
-    def sample(index, workers)
-      wait = @started + (@seconds * index.fdiv(@samples)) - now
-      sleep(wait) if wait > 0
+    def sample(workers)
+      sleep(@seconds.fdiv(@samples))
       @gate = Thread::Queue.new
       sleep(0.002) until @idle == workers
       sleep(0.05) # what ends by itself ends

@@ -14,10 +14,8 @@ class TestCommandTest < HeddleTest
     end
   RUBY
 
-  time_limit 60
-
   def run_shell(line)
-    run_command("sh", "-c", line, env: { "HEDDLE_RUBIES" => RbConfig.ruby }, chdir: ROOT, timeout: 50)
+    run_command("sh", "-c", line, env: { "HEDDLE_RUBIES" => RbConfig.ruby }, chdir: ROOT)
   end
 
   def failing_file

@@ -51,7 +51,7 @@ bool hd_end_operation(hd_wait *wait, VALUE exception)
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
-    if (!hd_wait_take_over(wait, &displaced)) return;
+    if (!hd_wait_unblock_instead(wait, &displaced)) return;
     if (displaced)
         hd_strike_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
     else
@@ -218,7 +218,7 @@ void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, hd_mask strictest,
                  hd_strike_choice choice, hd_strike **first)
 {
-    for (hd_strike *strike = hd_strike_next(scheduler, queue, NULL); strike; strike = hd_strike_next(scheduler, queue, strike)) {
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
         if (*first && (*first)->due < strike->due) continue;
         if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;

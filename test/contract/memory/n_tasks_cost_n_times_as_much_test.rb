@@ -7,8 +7,6 @@ require_relative "../../test_helper"
 
 # What happens to n tasks at once costs n times as much as for one.
 contract "Growth" do
-  time_limit 90
-
   def setup
     super
     heddle_only("thousands of threads are too many here")

@@ -6,8 +6,6 @@ require_relative "../../test_helper"
 
 # Fibers, IOs and buffers of parked fibers survive collection and compaction.
 contract "Gc" do
-  time_limit 120
-
   def setup
     super
     heddle_only("parked fibers")

@@ -7,8 +7,6 @@ require_relative "../../test_helper"
 # The stacks of fibers: each takes two of the kernel's memory mappings (vm.max_map_count), and those of fibers that
 # have ended come back only when the GC frees the fiber objects.
 contract "FiberStacks" do
-  time_limit 120
-
   # 40,000 fibers, one after the other too many for the kernel's default of 65,530 mappings, while no GC runs by itself.
   def test_stacks_of_ended_fibers_are_used_again
     heddle_only("it is about fibers")
@@ -31,7 +29,7 @@ contract "FiberStacks" do
   # More fibers at the same time than there can be: an error that can be rescued, and nothing hangs.
   def test_too_many_at_once
     heddle_only("it is about fibers")
-    out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend }, timeout: 60)
+    out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       ended = 0
       begin
         Heddle.run do

@@ -25,14 +25,16 @@ contract "Stdin" do
 
   def options = reference? ? { heddle: false } : {}
 
-  # Feeds the child's stdin late, a line at a time.
+  # Feeds the child's stdin late, a line at a time: when it is about to ask for them.
   def run_fed(code, reader, writer)
     command = ruby_command
     command << "-rheddle" unless reference?
     out_read, out_write = pipe
+    code = %($stderr.syswrite("begun\n"); #{code})
     pid = spawn(*command, "-e", script(code), in: reader, out: out_write, err: out_write)
     [reader, out_write].each(&:close)
-    wait_until_loaded(pid) unless reference?
+
+    assert_equal("begun\n", out_read.gets)
     yield writer
     result = out_read.read
     Process.wait(pid)
@@ -103,6 +105,7 @@ contract "Stdin" do
     err_read, err_write = pipe
     pid = spawn(*command, "-e", script(code), out: writer, err: err_write)
     [writer, err_write].each(&:close)
+    reader.wait_readable
     sleep(0.5)
 
     assert_equal(500_000, reader.read.bytesize)

@@ -134,9 +134,10 @@ contract "Dump" do
 
   def test_from_another_thread
     Heddle.run(backend: backend) do
-      Heddle.spawn(name: "waiting") { sleep(0.05) }
+      waiting = Heddle.spawn(name: "waiting") { sleep }
 
       text = Thread.new { dump }.value
+      waiting.cancel
 
       assert_match(/^task "main": waits for the end of #<Thread:/, text)
       assert_match(/^task "waiting": waits in sleep/, text)

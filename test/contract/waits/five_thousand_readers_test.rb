@@ -4,8 +4,6 @@ require_relative "../../test_helper"
 
 # 5,000 fibers, each waiting on a descriptor of its own.
 contract "ManyReaders" do
-  time_limit 90
-
   def setup
     super
     heddle_only("5,000 threads are too many here")

@@ -4,8 +4,6 @@ require_relative "../../test_helper"
 
 # More operations at once than any queue of the kernel holds: none fails.
 contract "FullQueue" do
-  time_limit 60
-
   def setup
     super
     heddle_only("10,000 threads are too many here")

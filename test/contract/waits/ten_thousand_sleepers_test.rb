@@ -4,8 +4,6 @@ require_relative "../../test_helper"
 
 # 10,000 fibers asleep at once: all of them wake, none early.
 contract "Sleepers" do
-  time_limit 90
-
   def test_ten_thousand_sleepers
     heddle_only("10,000 threads are too many here")
     early = 0

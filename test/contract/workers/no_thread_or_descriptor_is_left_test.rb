@@ -62,8 +62,6 @@ RUBY
 # When no thread or no descriptor is to be had any more, plain Ruby goes on with what is open already, and so does
 # Heddle: what it would give to a worker it does on the spot.
 contract "Exhaustion" do
-  time_limit 120
-
   # What goes on without descriptors, and what without threads. $file is written and read, $big is read.
   both = {
     "large write" => ["$file.write('y' * 3_000_000); $file.flush; $file.size", 3_000_000],
@@ -148,7 +146,7 @@ contract "Exhaustion" do
       #{before}
       [#{cases}].each { |name, code| puts("\#{name}=\#{outcome_of(code) { use_up_#{what}s }}") }
     RUBY
-    out = assert_script(script, env: { "HEDDLE_BACKEND" => backend }, options: ["-W0"], timeout: 100)
+    out = assert_script(script, env: { "HEDDLE_BACKEND" => backend }, options: ["-W0"])
     out.lines.to_h { |line| line.chomp.split("=", 2) }
   ensure
     FileUtils.remove_entry(dir)
