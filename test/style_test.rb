@@ -115,6 +115,15 @@ class StyleTest < Minitest::Test
     assert_empty(stray)
   end
 
+  # Questions about the version of Ruby are asked in one Ruby file and in one C file, by what that Ruby does.
+  def test_one_place_for_versions
+    asked = /\bRUBY_(?:API_)?VERSION(?:_\w+)?\b(?!\}|,)/
+    homes = ["lib/heddle/ruby_features.rb", "ext/heddle/glue/compat.h"]
+    found = sources.grep(%r{\A(lib|ext)/}).select { |name| read(name).match?(asked) }
+
+    assert_equal(homes.sort, found.sort)
+  end
+
   # bin/test runs test/**/*_test.rb; a test elsewhere would never run.
   def test_every_test_is_run
     ruby = sources.grep(%r{\Atest/.*\.rb\z})

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "version"
-require_relative "cli/usage_error"
 
 module Heddle
   # The command `heddle`. Each of its commands is a class in cli/, loaded when it is called for.
   module CLI
+    # The command line cannot be followed: said in one line, exit status 2.
+    class UsageError < StandardError; end
+
     COMMANDS = {
       "run" => "run a Ruby script with Heddle, unchanged",
       "demo" => "measure 1,000 slow HTTP requests: blocking, threads, Heddle",
@@ -24,7 +26,7 @@ module Heddle
         when nil then usage($stderr, 2)
         when "--help", "-h", "help" then help(rest)
         when "--version", "-v" then version(rest)
-        else command(name).new.call(rest)
+        else call(command(name), rest)
         end
       rescue UsageError => e
         warn(e.message)
@@ -33,19 +35,27 @@ module Heddle
 
       private
 
+      def call(command, rest)
+        status = command.call(rest)
+        status == :help ? show(command.help) : status
+      end
+
+      def show(text)
+        puts(text)
+        0
+      end
+
       def version(rest)
         refuse(rest.first, "--version") unless rest.empty?
 
-        puts("heddle #{VERSION}")
-        0
+        show("heddle #{VERSION}")
       end
 
       def help(names)
         refuse(names[1], "help") if names.size > 1
         return usage($stdout, 0) if names.empty? || %w[help --help -h].include?(names.first)
 
-        puts(command(names.first).new.help)
-        0
+        show(command(names.first).help)
       end
 
       def refuse(argument, command)
@@ -53,17 +63,12 @@ module Heddle
       end
 
       def command(name)
-        case name
-        when "run" then load_command("run", :Run)
-        when "demo" then load_command("demo", :Demo)
-        when "doctor" then load_command("doctor", :Doctor)
-        else raise UsageError, "heddle: unknown command: #{name} (heddle --help lists them)"
+        if name == "help" || !COMMANDS.key?(name)
+          raise UsageError, "heddle: unknown command: #{name} (heddle --help lists them)"
         end
-      end
 
-      def load_command(file, constant)
-        require_relative "cli/#{file}"
-        const_get(constant)
+        require_relative "cli/#{name}"
+        const_get(name.capitalize).new
       end
 
       def usage(out, status)

@@ -5,21 +5,17 @@ require_relative "ruby_features"
 module Heddle
   # Connecting to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): the system's resolver on
   # a worker thread, and the addresses raced as RFC 8305 says, while the other fibers run.
+  #
+  # What the arguments are is asked in C (tcp_connect.c): by_name?, address_of; and there is RESOLUTION_DELAY, the
+  # seconds that one family of addresses has to wait for the other one.
   module Connect
-    # Seconds that one family of addresses has to wait for the other one.
-    RESOLUTION_DELAY = 0.05
     # Seconds until the next address is tried beside one that has not answered.
     ATTEMPT_DELAY = 0.25
-    # Hosts that Ruby takes for an address.
-    SPECIAL = { "" => "0.0.0.0", "<any>" => "0.0.0.0", "<broadcast>" => "255.255.255.255" }.freeze
-    LONGEST_HOST = 1024
-    LONGEST_SERVICE = 31
-    SOCKADDR_IN_SIZE = 16
     # The keywords that this Ruby's TCPSocket.new and Socket.tcp know.
     OPTIONS = [:resolv_timeout, :connect_timeout, (:fast_fallback if RubyFeatures::ADDRESSES_ARE_RACED),
                (:open_timeout if RubyFeatures::OPEN_TIMEOUT_IS_KNOWN)].compact.freeze
     TIMEOUTS = (OPTIONS - [:fast_fallback]).freeze
-    private_constant :SPECIAL, :LONGEST_HOST, :LONGEST_SERVICE, :SOCKADDR_IN_SIZE, :OPTIONS, :TIMEOUTS
+    private_constant :OPTIONS, :TIMEOUTS
 
     class << self
       # @return [Float] seconds
@@ -27,16 +23,16 @@ module Heddle
 
       # @param address [String] a packed sockaddr
       # @return [Integer] AF_INET6 or AF_INET
-      def family_of(address) = address.bytesize > SOCKADDR_IN_SIZE ? Socket::AF_INET6 : Socket::AF_INET
+      def family_of(address) = address.unpack1("S")
 
       # @return [Integer]
-      def other_family(address) = address.bytesize > SOCKADDR_IN_SIZE ? Socket::AF_INET : Socket::AF_INET6
+      def other_family(address) = family_of(address) == Socket::AF_INET ? Socket::AF_INET6 : Socket::AF_INET
 
       # For TCPSocket.new, when a Heddle scheduler runs and the host may be a name.
       #
       # @yield Ruby's own way, with arguments as TCPSocket.new takes them
       def open_tcp_socket(tcp_socket, scheduler, *arguments, **options, &connect)
-        return yield(*arguments, **options) unless by_name?(arguments, options)
+        return yield(*arguments, **options) unless options?(options)
 
         TCPSocketTarget.new(scheduler, arguments, options).open(tcp_socket, &connect)
       end
@@ -61,48 +57,12 @@ module Heddle
       # @return [SocketTarget, nil] nil: it is Ruby's to connect
       def socket_target(arguments, options)
         scheduler = Scheduler.current
-        return unless scheduler && by_name?(arguments, options)
+        return unless scheduler && by_name?(arguments) && options?(options)
 
         SocketTarget.new(scheduler, arguments, options)
       end
 
       private
-
-      # @return [Boolean] can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is
-      #   Ruby's to refuse.
-      def by_name?(arguments, options)
-        return false unless arguments.size.between?(2, 4)
-
-        host, port, local_host, local_port = arguments
-        return false unless service?(port) && (name?(host) || (service_name?(port) && address?(host)))
-
-        host?(local_host) && service?(local_port) && (options.empty? || options?(options))
-      end
-
-      def name?(host)
-        host.nil? || (host?(host) && !SPECIAL.include?(host) && !Lookup.numeric?(host))
-      end
-
-      def address?(host)
-        host?(host) && !SPECIAL.include?(host)
-      end
-
-      def host?(host)
-        host.nil? || text?(host, LONGEST_HOST)
-      end
-
-      # (Ruby takes only numbers of ports when a scheduler resolves.)
-      def service_name?(port)
-        port.is_a?(Integer) ? !port.between?(0, 65_535) : port.is_a?(String) && port.match?(/\D/)
-      end
-
-      def service?(port)
-        port.nil? || port.is_a?(Integer) || text?(port, LONGEST_SERVICE)
-      end
-
-      def text?(text, longest)
-        text.is_a?(String) && text.bytesize <= longest && text.encoding.ascii_compatible? && !text.include?("\0")
-      end
 
       def options?(options)
         (options.keys - OPTIONS).empty? && TIMEOUTS.all? { |name| seconds?(options[name]) } &&
@@ -117,7 +77,7 @@ module Heddle
   private_constant :Connect
 end
 
-require_relative "connect/names"
+require_relative "connect/addresses"
 require_relative "connect/target"
 require_relative "connect/tcp_socket_target"
 require_relative "connect/socket_target"

@@ -164,7 +164,7 @@ module Heddle
           needed: !RubyFeatures::FORK_DROPS_THE_SCHEDULER)
     patch(:handle_interrupt, "all",
           "Ruby holds back what is raised in a thread, but no timeout and no cancel of a fiber.",
-          %w[interrupt_mask.c],
+          %w[handle_interrupt.c],
           { "Thread." => "HandleInterrupt" }, kept_visibility: :public)
     patch(:io_close, "all",
           "Ruby 3.3 and 3.4 leave the fibers that wait on the IO parked for ever, and no Ruby wakes those in " \
@@ -204,9 +204,9 @@ module Heddle
           "nobody, and Thread.stop stops all fibers.",
           %w[thread_calls.c],
           { "Thread#" => "ThreadCalls", "Thread." => "ThreadStop" })
-    patch(:timed_sleep, "all",
+    patch(:mutex_sleep, "all",
           "Ruby forgets for fibers that it is to return nil at the timeout.",
-          %w[timed_sleep.c],
+          %w[mutex_sleep.c],
           { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
     patch(:timeout, "all",
           "Ruby makes objects beforehand for an exception that most blocks never see, which takes five times as " \

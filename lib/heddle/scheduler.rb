@@ -33,7 +33,7 @@ module Heddle
       choose_backend(wanted.empty? ? nil : wanted)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
-      @main = nil
+      @main = @main_scope = nil
       Dump.schedulers[self] = true
     end
 
@@ -105,8 +105,11 @@ module Heddle
 
     private
 
-    # The open scopes.
-    attr_reader :scopes
+    # The open scopes, and that of the main block: the tasks that a signal's handler starts belong to it.
+    attr_reader :scopes, :main_scope
+
+    # What a Thread#wakeup is meant for.
+    def main_fiber = @main&.fiber
 
     # Is this the thread's own code, outside of the scheduler's loop and of its fibers?
     def outside?
@@ -115,7 +118,7 @@ module Heddle
 
     def execute_main(main, home, &)
       begin
-        main.execute { Scope.open(&) }
+        main.execute { (@main_scope = Scope.new).enter(&) }
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end

@@ -18,23 +18,18 @@ module Heddle
     # Runs the block in a new scope and waits for the tasks spawned in it.
     #
     # @return [Object] the value of the block
-    def self.open
-      outer = Fiber[:heddle_scope]
-      scope = new
-      Fiber[:heddle_scope] = scope
-      scope.supervise { yield }
-    ensure
-      Fiber[:heddle_scope] = outer
-    end
+    def self.open(&) = new.enter(&)
 
     def initialize
       @tasks = {}.compare_by_identity
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
       @root = @scheduler.root
-      @open = true
-      @failing = false
-      @failed_task = @failure = @interruption = @cancelled = @all_ended = nil
+      @state = :open # then :ending, when its tasks are cancelled, then :ended
+      @cause = nil # the first task that failed
+      @strike = nil # what is raised in the owner for it
+      @cancelled = nil # what somebody else has cancelled the owner with
+      @all_ended = nil
       @scheduler.scopes[self] = true
     end
 
@@ -49,110 +44,105 @@ module Heddle
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
     def spawn(name: nil, &)
-      raise Error, "the scope has ended: its Heddle.run has returned" unless @open
+      raise Error, "the scope has ended: its Heddle.run has returned" unless open?
 
       task = Task.new(self, name)
       @tasks[task] = true
       task.start(&)
-      task.cancel if @failing
+      task.cancel if @state == :ending
       task
     ensure
       @tasks.delete(task) unless task.nil? || task.started? # Ruby had no stack for it
     end
 
     # @return [Boolean] can tasks be spawned in it?
-    def open?
-      @open
-    end
+    def open? = @state != :ended
 
     # @private Does its scheduler run on this thread?
     def runs_here?
       @scheduler.equal?(Fiber.scheduler)
     end
 
-    # @private Runs the owner's block, then waits for the tasks.
-    def supervise
-      value = yield
-      join
-      value
-    rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-      raise unless runs_here? # the tasks of a parent process never run in the child of a fork
-
-      note_cancel(e)
-      end_tasks
-      raise @failure if @failure && e.is_a?(Cancelled)
-
-      raise
+    # @private Runs the owner's block in it, then waits for the tasks.
+    def enter(&)
+      outer = Fiber[:heddle_scope]
+      Fiber[:heddle_scope] = self
+      supervise(&)
     ensure
-      end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
-      @open = false
-      @scheduler.scopes.delete(self)
-      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @interruption) } if @interruption
-      # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
-      @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
+      Fiber[:heddle_scope] = outer
     end
 
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
       @tasks.delete(task)
-      fail_by(task) if task.error && !task.cancelled?
+      end_by_failure if task.error && !task.cancelled? && task.equal?(@cause ||= task)
       @all_ended&.close if @tasks.empty?
     end
 
     private
 
-    def fail_by(task)
-      return unless task.equal?(@failed_task ||= task)
+    def supervise
+      value = yield
+      wait_for_tasks until @cause || @tasks.empty? || !runs_here?
+      @cause ? raise(@cause.error) : value
+    rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
+      raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
-      @failure = task.error
-      cancel_tasks
-      @interruption ||= Cancelled.new("a task of the scope failed")
-      @scheduler.interrupt_chain(@owner, @root, @interruption)
+      note_cancel(e)
+      end_tasks
+      raise @cause.error if @cause && e.is_a?(Cancelled)
+
+      raise
+    ensure
+      end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
+      close
     end
 
-    def join
-      until @tasks.empty? || !runs_here?
-        raise @failure if @failure
-
-        @all_ended = Completion.new("the tasks of its scope")
-        @all_ended.wait(@scheduler)
-      end
-      raise @failure if @failure
+    def close
+      @state = :ended
+      @scheduler.scopes.delete(self)
+      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @strike) } if @strike
+      # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
+      @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
     end
 
-    def end_tasks
+    def end_by_failure
       cancel_tasks
-      join_uninterrupted
+      @strike ||= Cancelled.new("a task of the scope failed")
+      @scheduler.interrupt_chain(@owner, @root, @strike)
+    end
+
+    def cancel_tasks
+      @state = :ending
+      @tasks.keys.each(&:cancel)
     end
 
     # What strikes the owner meanwhile (a timeout, Fiber#raise) is raised when the tasks have ended; of several the last
     # one, as what is raised in an ensure block takes the place of what was raised before.
-    def join_uninterrupted
+    def end_tasks
       struck = nil
-      until @tasks.empty?
-        begin
-          @all_ended = Completion.new("the tasks of its scope")
-          @all_ended.wait(@scheduler) unless @tasks.empty?
-        rescue SignalException, SystemExit, NoMemoryError, Deadlock
-          raise
-        rescue Exception => e # rubocop:disable Lint/RescueException
-          raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
+      begin
+        cancel_tasks
+        wait_for_tasks until @tasks.empty?
+      rescue SignalException, SystemExit, NoMemoryError, Deadlock
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
 
-          e.is_a?(Cancelled) ? note_cancel(e) : struck = e
-          cancel_tasks
-        end
+        e.is_a?(Cancelled) ? note_cancel(e) : struck = e
+        retry
       end
       raise struck if struck
     end
 
     # A cancel of the owner, which does not come from this scope.
     def note_cancel(error)
-      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@interruption) && !error.spent?
+      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@strike) && !error.spent?
     end
 
-    def cancel_tasks
-      @failing = true
-      @tasks.keys.each(&:cancel)
+    def wait_for_tasks
+      @all_ended = Completion.new("the tasks of its scope")
+      @all_ended.wait(@scheduler) unless @tasks.empty?
     end
   end
 end

@@ -129,6 +129,24 @@ TEST(a_wait_that_comes_later)
     close_inbox();
 }
 
+/* Another thread may ask for the same while no thread can be started for the first one, which then runs inline. */
+TEST(followed_by_another_and_run_inline)
+{
+    open_inbox();
+    pthread_mutex_lock(&gate);
+    test_job *first = look_up(9, &gate), *second = look_up(9, NULL);
+    await_count(&running, 1);
+    test_job *inline_job = new_job(9);
+    hd_node_remove(&second->job.node);
+    hd_list_push_back(&inline_job->job.followers, &second->job.node);
+    hd_job_run_inline(&inline_job->job);
+    await_result(second);
+    hd_job_release(&inline_job->job);
+    pthread_mutex_unlock(&gate);
+    await_result(first);
+    close_inbox();
+}
+
 TEST(random_releases)
 {
     enum { JOBS = 3000, AT_ONCE = 60 };
@@ -158,6 +176,7 @@ int main(int argc, char **argv)
     RUN(the_first_is_released_in_the_queue);
     RUN(other_jobs_have_their_own_pool);
     for (int i = 0; i < 20; i++) RUN(a_wait_that_comes_later);
+    RUN(followed_by_another_and_run_inline);
     RUN(random_releases);
     return test_finish();
 }

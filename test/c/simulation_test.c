@@ -157,7 +157,7 @@ static void settle(fiber *f)
     if (f->state == IDLE) return;
     hd_wait *wait = &f->record->wait;
     bool raise = chance(30), was_parked = f->state == PARKED;
-    bool settled = raise ? hd_wait_settle_exception(wait, 7) : hd_wait_settle(wait, HD_WOKEN_BY_UNBLOCK);
+    bool settled = raise ? settle_with_exception(wait, 7) : hd_wait_settle(wait, HD_WOKEN_BY_UNBLOCK);
     CHECK_EQ(was_parked, settled);
     if (!settled) return;
     f->exception = raise ? 7 : 0;
@@ -188,7 +188,7 @@ static void close_pair(int at)
             hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
             next = hd_map_find_next(&ios, node);
             fiber *f = fiber_of(interest->wait);
-            if (hd_wait_settle_exception(interest->wait, 9)) {
+            if (settle_with_exception(interest->wait, 9)) {
                 f->exception = 9;
                 model_ready(f, HD_WOKEN_BY_EXCEPTION, false);
             }

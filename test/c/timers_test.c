@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/clock.h"
 #include "core/timers.h"
-#include "fire.h"
+#include "endings.h"
 #include "test.h"
 
 enum { TIMERS = 500 };

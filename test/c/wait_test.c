@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "core/interest.h"
-#include "fire.h"
+#include "endings.h"
 #include "test.h"
 
 static hd_reactor reactor;
@@ -110,15 +110,15 @@ TEST(an_unblock_takes_the_place_of_an_exception_or_a_timeout)
             begin(&wait, 2000);
             bool gives_way = causes[first] == HD_WOKEN_BY_TIMEOUT || causes[first] == HD_WOKEN_BY_EXCEPTION;
             if (causes[first] == HD_WOKEN_BY_EXCEPTION)
-                CHECK(hd_wait_settle_exception(&wait, 42));
+                CHECK(settle_with_exception(&wait, 42));
             else
                 CHECK(hd_wait_settle(&wait, causes[first]));
             if (has_run) CHECK(hd_next_ready(&reactor) == &wait);
-            CHECK_EQ(gives_way, hd_wait_take_over(&wait, &displaced));
+            CHECK_EQ(gives_way, hd_wait_unblock_instead(&wait, &displaced));
             CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, displaced);
             CHECK_EQ(gives_way ? HD_WOKEN_BY_UNBLOCK : causes[first], wait.wake);
             CHECK_EQ(0, wait.exception);
-            CHECK(!hd_wait_take_over(&wait, &displaced));
+            CHECK(!hd_wait_unblock_instead(&wait, &displaced));
             CHECK_EQ(has_run, hd_list_empty(&reactor.ready));
             hd_wait_end(&wait);
             check_unlinked(&wait);
@@ -140,7 +140,7 @@ TEST(the_second_wake_does_nothing)
                 if (causes[first] == HD_WOKEN_BY_TIMEOUT)
                     CHECK_EQ(1, fire_due(&reactor.timers, 2000));
                 else if (causes[first] == HD_WOKEN_BY_EXCEPTION)
-                    CHECK(hd_wait_settle_exception(&wait, 42));
+                    CHECK(settle_with_exception(&wait, 42));
                 else
                     CHECK(hd_wait_settle(&wait, causes[first]));
                 if (when > 0) CHECK(hd_next_ready(&reactor) == &wait);
@@ -148,7 +148,7 @@ TEST(the_second_wake_does_nothing)
                 if (causes[second] == HD_WOKEN_BY_TIMEOUT)
                     CHECK_EQ(0, fire_due(&reactor.timers, INT64_MAX));
                 else if (causes[second] == HD_WOKEN_BY_EXCEPTION)
-                    CHECK(!hd_wait_settle_exception(&wait, 43));
+                    CHECK(!settle_with_exception(&wait, 43));
                 else
                     CHECK(!hd_wait_settle(&wait, causes[second]));
                 CHECK_EQ(causes[first], wait.wake);

@@ -131,7 +131,7 @@ TEST(settled_by_another_cause)
     open_inbox();
     test_job *job = new_job(1);
     submit(job);
-    CHECK(hd_wait_settle_exception(&job->waiter.wait, 7));
+    CHECK(settle_with_exception(&job->waiter.wait, 7));
     await_count(&inbox.pending, 1);
     hd_inbox_drain(&inbox);
     CHECK_EQ(1, run_ready());

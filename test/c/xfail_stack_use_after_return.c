@@ -1,7 +1,7 @@
 /* Proof that the address sanitizer watches stacks: a function leaves its wait parked behind.
  * Caught by: stack-use-after-return */
 #include "core/wait.h"
-#include "fire.h"
+#include "endings.h"
 #include <stdlib.h>
 
 __attribute__((noinline)) static void park_and_leave(hd_reactor *reactor)

@@ -1,7 +1,7 @@
 /* Proof that the address sanitizer watches: a wait that is freed while it is parked.
  * Caught by: heap-use-after-free */
 #include "core/wait.h"
-#include "fire.h"
+#include "endings.h"
 #include <stdlib.h>
 
 int main(void)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "heddle/cli/advice"
+require "heddle/cli/doctor/advice"
 
 # What heddle doctor makes of facts that this machine does not have.
 class AdviceTest < HeddleTest

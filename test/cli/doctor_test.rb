@@ -54,6 +54,26 @@ class DoctorTest < HeddleTest
     end
   end
 
+  def test_patches
+    states = Heddle.patches.group_by { |patch| patch.state.to_s }
+    found = facts[:patches].transform_keys(&:to_s)
+
+    assert_equal(states.transform_values { |patches| patches.map { |patch| patch.name.to_s } }, found)
+    env = { "HEDDLE_WITHOUT" => "timeout,io_close" }
+    text = doctor(env: env).out
+
+    assert_match(/^Patches +#{states["active"].size - 2} active/, text)
+    assert_includes(text, "switched off by HEDDLE_WITHOUT: io_close, timeout\n")
+  end
+
+  def test_a_patch_that_there_is_not
+    outcome = doctor(env: { "HEDDLE_WITHOUT" => "closes" })
+
+    assert_equal(["", 1], [outcome.err, outcome.status.exitstatus])
+    assert_match(/^Backend +none: HEDDLE_WITHOUT: there is no patch closes/, outcome.out)
+    assert_match(/unset HEDDLE_WITHOUT/, outcome.out)
+  end
+
   def test_backend_that_was_asked_for
     facts = facts(env: { "HEDDLE_BACKEND" => "epoll" })
 

@@ -183,13 +183,10 @@ static VALUE faults_struck(VALUE self, VALUE name)
     return one ? ULONG2NUM(one->struck) : Qnil;
 }
 
-/* The last of the extension's inits makes the module. */
-void __real_hd_init_report(void);
-void __wrap_hd_init_report(void);
-void __wrap_hd_init_report(void)
+/* When Ruby loads the extension. */
+__attribute__((constructor)) static void define_module(void)
 {
-    __real_hd_init_report();
-    VALUE module = rb_define_module_under(rb_const_get(rb_cObject, rb_intern("Heddle")), "Faults");
+    VALUE module = rb_define_module_under(rb_define_module("Heddle"), "Faults");
     rb_define_singleton_method(module, "set", faults_set, 5);
     rb_define_singleton_method(module, "clear", faults_clear, 0);
     rb_define_singleton_method(module, "struck", faults_struck, 1);

@@ -37,7 +37,7 @@ int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word
 
 void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front)
 {
-    initialize(wait, reactor, HD_WAIT_FOR_TURN, fiber);
+    initialize(wait, reactor, HD_WAIT_YIELDED, fiber);
     wait->state = HD_WAIT_READY;
     wait->wake = HD_WOKEN_BY_EVENT;
     if (front)
@@ -63,14 +63,7 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake)
     return true;
 }
 
-bool hd_wait_settle_exception(hd_wait *wait, hd_word exception)
-{
-    if (!hd_wait_settle(wait, HD_WOKEN_BY_EXCEPTION)) return false;
-    wait->exception = exception;
-    return true;
-}
-
-bool hd_wait_take_over(hd_wait *wait, hd_word *displaced)
+bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced)
 {
     *displaced = 0;
     if (wait->wake != HD_WOKEN_BY_EXCEPTION && wait->wake != HD_WOKEN_BY_TIMEOUT) return false;

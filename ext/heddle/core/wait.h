@@ -30,7 +30,7 @@ typedef enum {
     HD_WAIT_FOR_SELECT,
     HD_WAIT_FOR_PROCESS,
     HD_WAIT_FOR_WORKER,
-    HD_WAIT_FOR_TURN /* ready from the start: it only lets others run */
+    HD_WAIT_YIELDED /* ready from the start: the fiber only lets others run */
 } hd_wait_kind;
 
 typedef enum {
@@ -78,12 +78,9 @@ void hd_wait_for_root(hd_wait *wait, hd_word root);
 /* PARKED -> READY. False, and nothing done, if it was not parked. */
 bool hd_wait_settle(hd_wait *wait, hd_wake wake);
 
-/* As above, waking with an exception that the glue raises in the fiber. */
-bool hd_wait_settle_exception(hd_wait *wait, hd_word exception);
-
 /* An unblock takes the place of an exception or a timeout that the fiber has not heard of yet. *displaced is that
  * exception, to be raised later, or 0. False, and nothing done, if the wait is over by an event or an unblock. */
-bool hd_wait_take_over(hd_wait *wait, hd_word *displaced);
+bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
 /* The first of the ready queue, taken out of it, or NULL. Its fiber is about to run. */
 hd_wait *hd_next_ready(hd_reactor *reactor);

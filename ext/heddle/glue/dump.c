@@ -8,7 +8,7 @@
 static const char *const KINDS[] = {
     [HD_WAIT_FOR_BLOCK] = "block",     [HD_WAIT_FOR_THREAD] = "thread",   [HD_WAIT_FOR_SLEEP] = "sleep",
     [HD_WAIT_FOR_IO] = "io",           [HD_WAIT_FOR_SELECT] = "select",   [HD_WAIT_FOR_PROCESS] = "process",
-    [HD_WAIT_FOR_WORKER] = "worker",   [HD_WAIT_FOR_TURN] = "turn",
+    [HD_WAIT_FOR_WORKER] = "worker",   [HD_WAIT_YIELDED] = "turn",
 };
 
 static void set(VALUE hash, const char *key, VALUE value)

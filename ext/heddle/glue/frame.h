@@ -1,11 +1,11 @@
-/* What lives on the C stack of a fiber for a while, and is asked for from elsewhere: a handle_interrupt block, a call
- * whose blocking operations run inline, a close, a Mutex#sleep. The record that a file needs begins with an hd_frame;
- * it is pushed, and popped in an ensure. (A Timeout is asked for by the chain of fibers and by its deadline, see
- * strike.h; it keeps to the same rule for forks.)
+/* What lives on the C stack of a fiber for a while, and is asked for from elsewhere: a handle_interrupt block, a
+ * call whose blocking operations run inline, a close, a Mutex#sleep. The record that a file needs begins with an
+ * hd_frame; it is pushed, and popped in an ensure. (A Timeout is asked for by the chain of fibers and by its
+ * deadline, see strike.h; it keeps to the same rule for forks.)
  *
- * The frames of a fiber hang on the fiber, so that one that is abandoned in the midst of a frame can be collected. Those
- * of one fiber at a time hang on the scheduler, which is faster, and nearly always only one has any. After a fork the
- * frames of the parent's fibers are void: they are looked at no more. */
+ * The frames of a fiber hang on the fiber, so that one that is abandoned in the midst of a frame can be collected.
+ * Those of one fiber at a time hang on the scheduler, which is faster, and nearly always only one has any. After a
+ * fork the frames of the parent's fibers are void: they are looked at no more. */
 #ifndef HEDDLE_FRAME_H
 #define HEDDLE_FRAME_H
 

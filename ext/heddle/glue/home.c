@@ -7,31 +7,15 @@
 #include "strike.h"
 
 static VALUE cFiber, cUncaughtThrow;
-static ID id_new, id_aset, id_main, id_fiber, id_scopes, id_owner, id_heddle_scope;
+static ID id_new, id_aset;
 
 /* -- the fiber of the loop ----------------------------------------------------------------------------------- */
-
-typedef struct {
-    VALUE owner, found;
-} scope_search;
-
-static int match_owner(VALUE scope, VALUE unused, VALUE pointer)
-{
-    (void)unused;
-    scope_search *search = (void *)pointer;
-    if (rb_attr_get(scope, id_owner) != search->owner) return ST_CONTINUE;
-    search->found = scope;
-    return ST_STOP;
-}
 
 /* The tasks that a handler starts belong to the main block. */
 static void enter_main_scope(const hd_scheduler *scheduler)
 {
-    VALUE main = rb_attr_get(scheduler->self, id_main);
-    scope_search search = {NIL_P(main) ? Qnil : rb_attr_get(main, id_fiber), Qnil};
-    if (NIL_P(search.owner)) return;
-    rb_hash_foreach(rb_attr_get(scheduler->self, id_scopes), match_owner, (VALUE)&search);
-    rb_funcall(cFiber, id_aset, 2, ID2SYM(id_heddle_scope), search.found);
+    VALUE scope = rb_funcall(scheduler->self, rb_intern("main_scope"), 0);
+    if (!NIL_P(scope)) rb_funcall(cFiber, id_aset, 2, ID2SYM(rb_intern("heddle_scope")), scope);
 }
 
 /* Makes turns until another fiber does, or home is to go on. */
@@ -230,11 +214,6 @@ void hd_init_home(void)
 {
     id_new = rb_intern("new");
     id_aset = rb_intern("[]=");
-    id_main = rb_intern("@main");
-    id_fiber = rb_intern("@fiber");
-    id_scopes = rb_intern("@scopes");
-    id_owner = rb_intern("@owner");
-    id_heddle_scope = rb_intern("heddle_scope");
     cFiber = rb_path2class("Fiber");
     cUncaughtThrow = rb_path2class("UncaughtThrowError");
     rb_gc_register_mark_object(cFiber);

@@ -4,7 +4,7 @@
 #include "init.h"
 #include "closer.h"
 #include "deadline.h"
-#include "hand_over.h"
+#include "unblock_relay.h"
 #include "mutex_sleep.h"
 #include "ruby_internals.h"
 #include "park.h"
@@ -88,7 +88,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_wait *wait = wait_to_unblock(scheduler, fiber, blocker);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK))
-        hd_hand_over(scheduler, wait, blocker);
+        hd_relay_unblock(scheduler, wait, blocker);
     if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_a(blocker, rb_cThread)) hd_closer_unblocked(fiber);
     errno = saved;
     return Qnil;

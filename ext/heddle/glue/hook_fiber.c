@@ -174,7 +174,7 @@ static VALUE start_or_retry(VALUE pointer)
 static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     VALUE result = Qnil;
-    hd_request request = {.kind = HD_WAIT_FOR_TURN, .subject = Qnil, .in_front = in_front,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = in_front,
                           .switch_away = switch_away, .argument = argument, .result = &result};
     hd_park(scheduler, &request);
     return result;

@@ -275,13 +275,6 @@ static VALUE lookup_release(VALUE self)
     return Qnil;
 }
 
-/* @private Is the host the text of an IP address? */
-static VALUE lookup_s_numeric(VALUE self, VALUE host)
-{
-    (void)self;
-    return hd_host_numeric(StringValueCStr(host)) ? Qtrue : Qfalse;
-}
-
 /* @private (Ruby 3.3 starts a thread to do this.)
  * @return [Array(String, Integer)] the numeric host and the port of a packed sockaddr */
 static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
@@ -338,7 +331,6 @@ void hd_init_hooks_resolve(void)
     cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
     rb_funcall(hd_mHeddle, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Lookup")));
     rb_undef_alloc_func(cLookup);
-    rb_define_singleton_method(cLookup, "numeric?", lookup_s_numeric, 1);
     rb_define_singleton_method(cLookup, "host_and_port", lookup_s_host_and_port, 1);
     rb_define_method(cLookup, "finished?", lookup_finished, 0);
     rb_define_method(cLookup, "addresses", lookup_addresses, 0);

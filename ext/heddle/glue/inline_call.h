@@ -1,5 +1,5 @@
-/* Calls whose blocking operations run inline, on the thread of the loop: they cannot take time. Ruby 3.4+ would hand them
- * to a worker. */
+/* Calls whose blocking operations run inline, on the thread of the loop: they cannot take time. Ruby 3.4+ would hand
+ * them to a worker. */
 #ifndef HEDDLE_INLINE_CALL_H
 #define HEDDLE_INLINE_CALL_H
 

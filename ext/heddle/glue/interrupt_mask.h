@@ -1,5 +1,6 @@
 /* What the Thread.handle_interrupt blocks of fibers hold back. Ruby asks its masks when it looks at the pending
- * interrupts of a thread; a timeout or a cancel of a fiber is none of them. So the masks are noted for the fiber, too. */
+ * interrupts of a thread; a timeout or a cancel of a fiber is none of them. So the masks are noted for the fiber,
+ * too. */
 #ifndef HEDDLE_INTERRUPT_MASK_H
 #define HEDDLE_INTERRUPT_MASK_H
 

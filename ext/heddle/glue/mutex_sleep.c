@@ -62,8 +62,8 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler) return rb_funcallv(self, kept, argc, argv);
     bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
-    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .mutex = NIL_P(condition) ? self : argv[0],
-                            .struck = Qnil, .later = Qnil, .argc = argc, .argv = argv,
+    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .struck = Qnil, .later = Qnil,
+                            .mutex = NIL_P(condition) ? self : argv[0], .argc = argc, .argv = argv,
                             .sleeps = limited || !NIL_P(condition)};
     VALUE fiber = rb_fiber_current();
     int state = 0;

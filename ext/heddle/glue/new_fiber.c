@@ -50,7 +50,7 @@ static VALUE go_home(VALUE pointer)
 static VALUE make_at_home(hd_scheduler *scheduler, VALUE body)
 {
     VALUE nothing;
-    hd_request request = {.kind = HD_WAIT_FOR_TURN, .subject = Qnil, .in_front = true, .switch_away = go_home,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = true, .switch_away = go_home,
                           .argument = (VALUE)scheduler, .result = &nothing};
     scheduler->home.order_storage = rb_funcall(rb_fiber_current(), rb_intern("storage"), 0);
     scheduler->home.order = body;

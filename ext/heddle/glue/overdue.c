@@ -38,8 +38,7 @@ static bool is_overdue(const hd_timeout *timeout, int64_t now_ns)
 static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns)
 {
     hd_timeout *longest = NULL;
-    for (hd_strike *strike = hd_strike_next(scheduler, scheduler->running.root, NULL); strike;
-         strike = hd_strike_next(scheduler, scheduler->running.root, strike)) {
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, scheduler->running.root, strike));) {
         hd_timeout *one = strike->limits ? hd_timeout_of(strike) : NULL;
         bool longer = one && (!longest || one->timer.deadline_ns < longest->timer.deadline_ns);
         if (longer && is_overdue(one, now_ns)) longest = one;

@@ -6,7 +6,8 @@
 
 #include "timeout.h"
 
-/* The thread looks after this scheduler, too, from now on. Once for each. Raises NoMemoryError, so it comes before a timeout is set. */
+/* The thread looks after this scheduler, too, from now on. Once for each. Raises NoMemoryError, so it comes before a
+ * timeout is set. */
 void hd_overdue_register(hd_scheduler *scheduler);
 
 /* A timeout of this scheduler is due then. Wakes the thread only if that is earlier than when it wakes anyway. */

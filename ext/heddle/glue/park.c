@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "hand_over.h"
 #include "loop.h"
 #include "strike.h"
+#include "unblock_relay.h"
 
 typedef struct {
     hd_wait wait;
@@ -36,7 +36,7 @@ static void begin(park_call *parking)
         hd_strikes_raise_overdue(scheduler);
     else
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
-    if (request->kind == HD_WAIT_FOR_TURN) {
+    if (request->kind == HD_WAIT_YIELDED) {
         hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->in_front);
     }
     else {
@@ -107,7 +107,7 @@ static VALUE unpark(VALUE pointer)
     hd_wait_end(wait);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
     if (overtaken && wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
-    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_pass_on(scheduler, wait);
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 
@@ -131,5 +131,5 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_park_turn(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_FOR_TURN, .subject = Qnil});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }

@@ -18,7 +18,7 @@ typedef struct {
     hd_job **jobs;          /* that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* to be submitted now */
-    /* HD_WAIT_FOR_TURN: it is ready at once, behind all others, or in front of them, so that it goes on as soon as
+    /* HD_WAIT_YIELDED: it is ready at once, behind all others, or in front of them, so that it goes on as soon as
      * whoever runs instead parks or ends. */
     bool in_front;
     VALUE (*switch_away)(VALUE argument); /* NULL: the loop decides who runs */

@@ -5,7 +5,7 @@
 
 #include "compat.h"
 
-/* -- the insides of an IO: rb_io_t, which is public up to Ruby 4.0 (functions for its buffers and its mode would do) -- */
+/* -- the insides of an IO (rb_io_t is public up to Ruby 4.0; functions for its buffers and its mode would do) --- */
 
 /* After close_read of an IO with a second one for writing (IO.popen "r+"): Ruby gives the first the insides of the
  * second, but they still name the second, which is closed, and the hooks are called with that. */

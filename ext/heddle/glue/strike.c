@@ -51,7 +51,7 @@ bool hd_end_operation(hd_wait *wait, VALUE exception)
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
-    if (!hd_wait_take_over(wait, &displaced)) return;
+    if (!hd_wait_unblock_instead(wait, &displaced)) return;
     if (displaced)
         hd_strike_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
     else
@@ -207,10 +207,17 @@ void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (!strike->under_way) wait_for_next_wait(strike);
 }
 
+static hd_strike *under_way(const hd_scheduler *scheduler, hd_word fiber)
+{
+    hd_strike *strike = hd_strike_next(scheduler, (VALUE)fiber, NULL);
+    while (strike && !strike->under_way) strike = hd_strike_next(scheduler, (VALUE)fiber, strike);
+    return strike;
+}
+
 void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 {
-    hd_strike *strike = hd_strike_next(scheduler, (VALUE)wait->root, NULL);
-    while (strike && !strike->under_way) strike = hd_strike_next(scheduler, (VALUE)wait->root, strike);
+    hd_strike *strike = under_way(scheduler, wait->root);
+    if (!strike) strike = under_way(scheduler, hd_wait_fiber(wait));
     if (strike) wait_for_next_wait(strike);
 }
 
@@ -218,7 +225,7 @@ void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, hd_mask strictest,
                  hd_strike_choice choice, hd_strike **first)
 {
-    for (hd_strike *strike = hd_strike_next(scheduler, queue, NULL); strike; strike = hd_strike_next(scheduler, queue, strike)) {
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
         if (*first && (*first)->due < strike->due) continue;
         if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;

@@ -15,7 +15,7 @@
 #include "interrupt_mask.h"
 
 typedef struct hd_strike {
-    hd_map_node fiber_node; /* in scheduler->strikes.by_fiber; its key is the fiber, in most cases the root of a chain */
+    hd_map_node fiber_node; /* in scheduler->strikes.by_fiber; its key is the fiber, mostly the root of a chain */
     hd_scheduler *scheduler;
     VALUE kept;      /* the fiber that must not be collected meanwhile */
     VALUE exception; /* or its class: what the masks are asked for */
@@ -48,8 +48,8 @@ void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait);
 
 /* -- strikes -------------------------------------------------------------------------------------------------- */
 
-/* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks. From any
- * thread with the GVL. */
+/* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks. From
+ * any thread with the GVL. */
 void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
 /* Raises it when the fiber parks next. */

@@ -11,33 +11,100 @@
 #include "hook_resolve.h"
 #include "scheduler.h"
 
-/* As in lib/heddle/connect.rb. */
-enum { MOST_ARGUMENTS = 4, LONGEST_HOST = 1024, LONGEST_SERVICE = 31, RESOLUTION_DELAY_MS = 50 };
+enum { ARGUMENTS_MAX = 4, HOST_MAX = 1024, SERVICE_MAX = 31, RESOLUTION_DELAY_MS = 50 };
 
-/* Is the host no text of an address? What Ruby would refuse counts as none: Ruby says so better. */
-static bool name_p(VALUE host)
+/* -- what the arguments are: a host, a port, and both of this end --------------------------------------------- */
+
+/* A text without a NUL, which Ruby takes as it is. */
+static bool text_p(VALUE value, long longest)
 {
-    if (NIL_P(host)) return true;
-    if (!RB_TYPE_P(host, T_STRING)) return false;
-    const char *text = RSTRING_PTR(host);
-    long length = RSTRING_LEN(host);
-    char copy[64]; /* longer than any address, and the only one that ends with a NUL */
-    if (length == 0 || memchr(text, '\0', (size_t)length)) return false;
-    if (length >= (long)sizeof(copy)) return true;
-    memcpy(copy, text, (size_t)length);
-    copy[length] = '\0';
-    return !hd_host_numeric(copy);
+    return RB_TYPE_P(value, T_STRING) && RSTRING_LEN(value) <= longest && rb_enc_asciicompat(rb_enc_get(value)) &&
+           !memchr(RSTRING_PTR(value), '\0', (size_t)RSTRING_LEN(value));
 }
 
-/* Is the port the name of a service, or no port? Ruby takes only numbers of ports when a scheduler resolves. */
+/* The address for which Ruby takes one of these texts, or NULL. */
+static const char *special_address(VALUE host)
+{
+    static const char *const addresses[][2] = {
+        {"", "0.0.0.0"}, {"<any>", "0.0.0.0"}, {"<broadcast>", "255.255.255.255"}};
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
+        size_t length = strlen(addresses[i][0]);
+        if ((size_t)RSTRING_LEN(host) == length && !memcmp(RSTRING_PTR(host), addresses[i][0], length))
+            return addresses[i][1];
+    }
+    return NULL;
+}
+
+static bool numeric_p(VALUE host)
+{
+    char copy[64]; /* longer than any address, and the only one that ends with a NUL */
+    long length = RSTRING_LEN(host);
+    if (length >= (long)sizeof(copy)) return false;
+    memcpy(copy, RSTRING_PTR(host), (size_t)length);
+    copy[length] = '\0';
+    return hd_host_numeric(copy);
+}
+
+static bool host_p(VALUE host)
+{
+    return NIL_P(host) || text_p(host, HOST_MAX);
+}
+
+static bool name_p(VALUE host)
+{
+    return NIL_P(host) || (text_p(host, HOST_MAX) && !special_address(host) && !numeric_p(host));
+}
+
+static bool service_p(VALUE port)
+{
+    return NIL_P(port) || RB_INTEGER_TYPE_P(port) || text_p(port, SERVICE_MAX);
+}
+
+/* Ruby takes only numbers of ports when a scheduler resolves. */
 static bool service_name_p(VALUE port)
 {
     if (FIXNUM_P(port)) return FIX2LONG(port) < 0 || FIX2LONG(port) > UINT16_MAX;
-    if (!RB_TYPE_P(port, T_STRING)) return false;
+    if (!RB_TYPE_P(port, T_STRING)) return RB_INTEGER_TYPE_P(port);
     for (long i = 0; i < RSTRING_LEN(port); i++)
         if (RSTRING_PTR(port)[i] < '0' || RSTRING_PTR(port)[i] > '9') return true;
     return false;
 }
+
+/* Can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is Ruby's to refuse. */
+static bool by_name(int argc, const VALUE *argv)
+{
+    if (argc < 2 || argc > ARGUMENTS_MAX || !service_p(argv[1])) return false;
+    bool named_service = service_name_p(argv[1]) && text_p(argv[0], HOST_MAX) && !special_address(argv[0]);
+    if (!named_service && !name_p(argv[0])) return false;
+    return (argc < 3 || host_p(argv[2])) && (argc < 4 || service_p(argv[3]));
+}
+
+/* Are they a host and the number of a port, and nothing else? */
+static bool simple_p(int argc, const VALUE *argv)
+{
+    bool simple = !NIL_P(argv[0]) && !NIL_P(argv[1]) && (FIXNUM_P(argv[1]) || !service_name_p(argv[1]));
+    for (int i = 2; i < argc; i++) simple &= NIL_P(argv[i]);
+    return simple;
+}
+
+/* @private @return [Boolean] see by_name */
+static VALUE connect_by_name_p(VALUE self, VALUE arguments)
+{
+    (void)self;
+    return HD_BOOL(by_name(RARRAY_LENINT(arguments), RARRAY_CONST_PTR(arguments)));
+}
+
+/* @private @return [String, nil] the address that Ruby takes this host for; nil: it is a name */
+static VALUE connect_address_of(VALUE self, VALUE host)
+{
+    (void)self;
+    if (NIL_P(host)) return Qnil;
+    const char *special = special_address(host);
+    if (special) return rb_str_new_cstr(special);
+    return numeric_p(host) ? host : Qnil;
+}
+
+/* -- the calls ------------------------------------------------------------------------------------------------ */
 
 /* Ruby's own TCPSocket#initialize, but for the names of services. */
 static VALUE call_original(VALUE self, int argc, const VALUE *argv, int keywords)
@@ -74,23 +141,6 @@ typedef struct {
     const VALUE *argv;
 } connect_call;
 
-/* A text without a NUL, which Ruby takes as it is. */
-static bool text_p(VALUE value, long longest)
-{
-    return RB_TYPE_P(value, T_STRING) && RSTRING_LEN(value) <= longest && rb_enc_asciicompat(rb_enc_get(value)) &&
-           !memchr(RSTRING_PTR(value), '\0', (size_t)RSTRING_LEN(value));
-}
-
-static bool simple_p(int argc, const VALUE *argv)
-{
-    if (argc > MOST_ARGUMENTS || rb_keyword_given_p() || !text_p(argv[0], LONGEST_HOST)) return false;
-    if (!FIXNUM_P(argv[1]) && !(text_p(argv[1], LONGEST_SERVICE) && !service_name_p(argv[1]))) return false;
-    if (RSTRING_PTR(argv[0])[0] == '<') return false; /* <any>, <broadcast> */
-    for (int i = 2; i < argc; i++)
-        if (!NIL_P(argv[i])) return false;
-    return true;
-}
-
 static VALUE connect_to_found(VALUE pointer)
 {
     connect_call *connecting = (void *)pointer;
@@ -101,7 +151,7 @@ static VALUE connect_to_found(VALUE pointer)
 static VALUE fail_to_connect(VALUE pointer, VALUE error)
 {
     connect_call *connecting = (void *)pointer;
-    VALUE arguments[2 + MOST_ARGUMENTS] = {connecting->scheduler, error};
+    VALUE arguments[2 + ARGUMENTS_MAX] = {connecting->scheduler, error};
     memcpy(arguments + 2, connecting->argv, (size_t)connecting->argc * sizeof(VALUE));
     VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect"));
     return rb_funcallv(connect, rb_intern("raise_failure"), 2 + connecting->argc, arguments);
@@ -110,7 +160,7 @@ static VALUE fail_to_connect(VALUE pointer, VALUE error)
 static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *argv)
 {
     connect_call connecting = {.self = self, .scheduler = scheduler, .argc = argc, .argv = argv};
-    char service[LONGEST_SERVICE + 1];
+    char service[SERVICE_MAX + 1];
     if (FIXNUM_P(argv[1]))
         snprintf(service, sizeof(service), "%ld", FIX2LONG(argv[1]));
     else
@@ -131,10 +181,10 @@ static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *
 static VALUE initialize(int argc, VALUE *argv, VALUE self)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || argc < 2 || !(name_p(argv[0]) || service_name_p(argv[1])) ||
-        !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
+    bool keywords = rb_keyword_given_p();
+    if (NIL_P(scheduler) || !by_name(argc - keywords, argv) || !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
         return call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
-    if (simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
+    if (!keywords && simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
     VALUE before[] = {self, scheduler};
     call_connect("open_tcp_socket", 2, before, argc, argv, RB_PASS_CALLED_KEYWORDS);
     return Qnil;
@@ -144,4 +194,8 @@ void hd_init_tcp_connect(void)
 {
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "TCPSocketConnect");
     rb_define_private_method(extension, "initialize", initialize, -1);
+    VALUE connect = rb_define_module_under(hd_mHeddle, "Connect");
+    rb_define_const(connect, "RESOLUTION_DELAY", DBL2NUM(RESOLUTION_DELAY_MS / 1000.0));
+    rb_define_singleton_method(connect, "by_name?", connect_by_name_p, 1);
+    rb_define_singleton_method(connect, "address_of", connect_address_of, 1);
 }

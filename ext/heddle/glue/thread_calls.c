@@ -6,11 +6,10 @@
 
 #include "core_ext.h"
 #include "init.h"
-#include "hand_over.h"
+#include "unblock_relay.h"
 #include "strike.h"
 
 static VALUE cConditionVariable;
-static ID id_main, id_fiber;
 
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception)
 {
@@ -66,10 +65,9 @@ static bool sleeps(const hd_wait *wait)
 /* Ends the sleep of the main block, which is the thread's own, so to speak. The tasks sleep on. */
 static void wake_main(VALUE thread)
 {
-    const hd_scheduler *scheduler = hd_scheduler_in(thread);
-    VALUE main = scheduler ? rb_attr_get(scheduler->self, id_main) : Qnil;
-    VALUE fiber = NIL_P(main) ? Qnil : rb_attr_get(main, id_fiber);
-    hd_wait *wait = NIL_P(fiber) ? NULL : hd_wait_of_chain((hd_scheduler *)scheduler, fiber);
+    hd_scheduler *scheduler = hd_scheduler_in(thread);
+    VALUE fiber = scheduler ? rb_funcall(scheduler->self, rb_intern("main_fiber"), 0) : Qnil;
+    hd_wait *wait = NIL_P(fiber) ? NULL : hd_wait_of_chain(scheduler, fiber);
     if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK);
 }
 
@@ -99,8 +97,6 @@ static VALUE stop(VALUE thread_class)
 
 void hd_init_thread_calls(void)
 {
-    id_main = rb_intern("@main");
-    id_fiber = rb_intern("@fiber");
     cConditionVariable = rb_path2class("Thread::ConditionVariable");
     rb_gc_register_mark_object(cConditionVariable);
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");

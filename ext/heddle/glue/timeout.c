@@ -6,8 +6,8 @@
 static VALUE cExitException;
 static ID id_cause; /* where Ruby keeps an exception's cause */
 
-/* Runs while the loop reaps: ends the wait. The chain of fibers raises when it runs, or, when it is not parked (its wake
- * is on the way already), when it parks next. */
+/* Runs while the loop reaps: ends the wait. The chain of fibers raises when it runs, or, when it is not parked (its
+ * wake is on the way already), when it parks next. */
 static void timer_fired(hd_timer *timer)
 {
     hd_timeout *due = HD_CONTAINER_OF(timer, hd_timeout, timer);
@@ -34,8 +34,8 @@ void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadli
     hd_strike *strike = &timeout->strike;
     timeout->timer.fire = timer_fired;
     strike->limits = true;
-    /* A class that `rescue => e` inside of the block does not swallow, if none was named: the frame of the timeout makes
-     * a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception beforehand.) */
+    /* A class that `rescue => e` inside of the block does not swallow, if none was named: the frame of the timeout
+     * makes a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception beforehand.) */
     strike->exception = NIL_P(timeout->exception) ? cExitException : timeout->exception;
     strike->take = take;
     strike->drop = drop;

@@ -74,17 +74,21 @@ static void deliver(hd_job *job)
     inbox->reactor->ops->wake(inbox->reactor->backend);
 }
 
-/* Gives the result to all who want it. Lets go of the lock while it frees a job that nobody wants. */
-static void finish(hd_job *job)
+static void deliver_to_followers(hd_job *job)
 {
-    hd_node *node;
-    hd_node_remove(&job->node);
-    while ((node = hd_list_first(&job->followers))) {
+    for (hd_node *node; (node = hd_list_first(&job->followers));) {
         hd_job *follower = HD_CONTAINER_OF(node, hd_job, node);
         hd_node_remove(node);
         follower->type->copy_result(follower, job);
         deliver(follower);
     }
+}
+
+/* Gives the result to all who want it. Lets go of the lock while it frees a job that nobody wants. */
+static void finish(hd_job *job)
+{
+    hd_node_remove(&job->node);
+    deliver_to_followers(job);
     if (job->state != HD_JOB_ABANDONED) {
         deliver(job);
         return;
@@ -252,6 +256,9 @@ int hd_job_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
 void hd_job_run_inline(hd_job *job)
 {
     job->type->run(job);
+    pthread_mutex_lock(lock);
+    deliver_to_followers(job); /* (of one that was in the queue while a thread for it could not be started) */
+    pthread_mutex_unlock(lock);
     set_state(job, HD_JOB_FINISHED);
 }
 

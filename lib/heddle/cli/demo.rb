@@ -2,7 +2,6 @@
 
 require "optparse"
 require_relative "open_files"
-require_relative "usage_error"
 require_relative "../demo"
 
 module Heddle
@@ -25,10 +24,10 @@ module Heddle
       TEXT
 
       # @param args [Array<String>]
-      # @return [Integer] the exit status
+      # @return [Integer, :help] the exit status
       def call(args)
         settings = parse(args)
-        return show_help if @help
+        return :help if @help
 
         OpenFiles.raise_limit
         warn_of_limit(settings)
@@ -106,11 +105,6 @@ module Heddle
         return if limit >= settings.requests + OTHER_FILES
 
         warn("heddle demo: only #{limit} files may be open at once (ulimit -n): some of the requests will fail")
-      end
-
-      def show_help
-        puts(help)
-        0
       end
     end
   end

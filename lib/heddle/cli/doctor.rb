@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "examination"
-require_relative "usage_error"
+require_relative "doctor/advice"
+require_relative "doctor/facts"
 
 module Heddle
   module CLI
@@ -15,29 +15,23 @@ module Heddle
       TEXT
 
       # @param args [Array<String>]
-      # @return [Integer] the exit status
+      # @return [Integer, :help] the exit status
       def call(args)
-        return show_help if args.intersect?(%w[-h --help])
+        return :help if args.intersect?(%w[-h --help])
 
         wrong = args.find { |arg| arg != "--json" }
         raise UsageError, "heddle doctor: unexpected argument: #{wrong}" if wrong
 
-        examination = Examination.new
-        args.include?("--json") ? print_json(examination.facts) : print_text(examination.facts)
-        examination.healthy? ? 0 : 1
+        facts = Facts.new.to_h
+        facts[:advice] = Advice.new(facts).to_a
+        args.include?("--json") ? print_json(facts) : print_text(facts)
+        facts[:failure] ? 1 : 0
       end
 
       # @return [String]
-      def help
-        HELP
-      end
+      def help = HELP
 
       private
-
-      def show_help
-        puts(help)
-        0
-      end
 
       def print_json(facts)
         require "json"
@@ -45,8 +39,8 @@ module Heddle
       end
 
       def print_text(facts)
-        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *limits(facts[:limits]),
-              *advice(facts[:advice])])
+        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *patches(facts[:patches]),
+              *limits(facts[:limits]), *advice(facts[:advice])])
       end
 
       def ruby(facts)
@@ -68,8 +62,8 @@ module Heddle
         lines = ["Kernel     #{kernel[:name]} #{kernel[:release]}, #{kernel[:cores]} cores"]
         lines << "           a seccomp filter restricts the system calls" if kernel[:seccomp]
         lines + kernel[:features].map do |name, there|
-          since, use = KernelFacts::FEATURES.fetch(name)
-          "           #{mark(there)} #{name}: #{use} (Linux #{since})"
+          since, use = Facts::KERNEL_FEATURES.fetch(name)
+          "           #{there ? "+" : "-"} #{name}: #{use} (Linux #{since})"
         end
       end
 
@@ -79,6 +73,16 @@ module Heddle
         lines = ["Hooks      this Ruby calls #{offered.size}, Heddle serves #{offered.size - lacking.size} of them"]
         lines << "           not served: #{names(lacking)}" if lacking.any?
         lines + later.group_by { |hook| hook[:since] }.map { |since, some| "           since #{since}: #{names(some)}" }
+      end
+
+      def patches(patches)
+        return [] if patches.empty?
+
+        active, off, others = patches.values_at(:active, :switched_off, :not_needed).map { |names| names || [] }
+        lines = ["Patches    #{active.size} active (guides/patches.md says what each is for)"]
+        lines << "           switched off by HEDDLE_WITHOUT: #{off.join(", ")}" if off.any?
+        lines << "           not needed by this Ruby: #{others.join(", ")}" if others.any?
+        lines
       end
 
       def names(hooks)
@@ -105,10 +109,6 @@ module Heddle
         return ["Advice     none: all is well; `heddle demo` measures it"] if advice.empty?
 
         advice.each_with_index.map { |line, index| "#{index.zero? ? "Advice    " : "          "} - #{line}" }
-      end
-
-      def mark(there)
-        there ? "+" : "-"
       end
     end
   end

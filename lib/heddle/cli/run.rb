@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "backtrace"
-require_relative "script"
-require_relative "stacks"
-require_relative "usage_error"
+require_relative "run/deep_stacks"
+require_relative "run/main_program"
+require_relative "run/own_frames"
 
 module Heddle
   module CLI
@@ -24,27 +23,21 @@ module Heddle
       BACKENDS = %w[uring epoll].freeze
 
       # @param args [Array<String>]
-      # @return [Integer] the exit status, if the script ends without an exception
+      # @return [Integer, :help] the exit status, if the script ends without an exception
       def call(args)
-        command = ["run", *args]
-        args, backend = options(args)
-        return show_help if args == :help
-
-        name, *rest = args
+        (name, *rest), backend = options(args)
+        return :help if name == :help
         raise UsageError, "heddle run: name a script" unless name
 
-        Stacks.make_room(command)
+        DeepStacks.make_room(["run", *args])
         ARGV.replace(rest)
-        execute(Script.find(name), backend)
-      rescue Script::Missing => e
-        warn("heddle run: #{e.message}")
-        1
+        execute(MainProgram.find(name), backend)
+      rescue MainProgram::Missing => e
+        refuse(e)
       end
 
       # @return [String]
-      def help
-        HELP
-      end
+      def help = HELP
 
       private
 
@@ -55,7 +48,7 @@ module Heddle
           option, *args = args
           case option
           when "--" then break
-          when "-h", "--help" then return [:help]
+          when "-h", "--help" then return [[:help]]
           when "--backend" then backend = known(args.shift)
           when /\A--backend=(.*)\z/m then backend = known($1)
           else raise UsageError, "heddle run: invalid option: #{option}"
@@ -76,24 +69,19 @@ module Heddle
         started = false
         Heddle.run(backend:) do
           started = true
-          script.call
+          script.run
         end
         0
       rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby reports it, and takes the exit status from it
         return refuse(e) if !started && (e.is_a?(Error) || e.is_a?(ArgumentError))
 
-        Backtrace.clean(e)
+        OwnFrames.remove_from(e)
         raise
       end
 
       def refuse(error)
         warn("heddle run: #{error.message}")
         1
-      end
-
-      def show_help
-        puts(help)
-        0
       end
     end
   end

@@ -47,7 +47,7 @@ module Heddle
         return unless @local_host || @local_port
 
         options = { resolv_timeout: @resolv_timeout, open_timeout: @open_timeout, fast_fallback: false }
-        self.class.new(@scheduler, [SPECIAL.fetch(@local_host, @local_host), @local_port], options)
+        self.class.new(@scheduler, [Connect.address_of(@local_host) || @local_host, @local_port], options)
       end
 
       # What getaddrinfo is called in a message.

@@ -33,8 +33,8 @@ module Heddle
 
       # Ruby's two ways to connect call it differently.
       def resolver
-        named = @host.nil? || !Lookup.numeric?(SPECIAL.fetch(@host, @host))
-        RubyFeatures::ADDRESSES_ARE_RACED && racing? && named && !@one_family ? "getaddrinfo(3)" : super
+        raced = RubyFeatures::ADDRESSES_ARE_RACED && racing? && !@one_family
+        raced && !Connect.address_of(@host) ? "getaddrinfo(3)" : super
       end
 
       # Ruby asks for the one family only when it races.

@@ -9,6 +9,7 @@
 
 #include "backend_sim.h"
 #include "core/interest.h"
+#include "endings.h"
 #include "os/backends.h"
 #include "os/fork.h"
 #include "test.h"

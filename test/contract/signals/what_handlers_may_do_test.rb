@@ -114,6 +114,30 @@ contract "Trap" do
     assert_equal("true\n", said)
   end
 
+  # The next signal often comes while home makes the fiber that the handler of the last one waits for.
+  def test_handlers_spawn_in_quick_succession
+    said = assert_script(<<~RUBY)
+      handled = 0
+      over = false
+      trap(:USR1) { Heddle.spawn { handled += 1 } unless over }
+      Heddle.run(backend: #{backend.inspect}) do
+        child = spawn(RbConfig.ruby, "--disable-gems", "-e", <<~CHILD)
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          8000.times do
+            Process.kill(:USR1, \#{$$})
+            start = now
+            nil while now - start < 0.0001
+          end
+        CHILD
+        Heddle.spawn { Process.wait(child) && over = true }
+        (sleep(0.001) && 99.times { |n| n.to_s }) until over
+      end
+      puts(handled > 100)
+    RUBY
+
+    assert_equal("true\n", said)
+  end
+
   private
 
   def assert_cases(state, cases)

@@ -3,12 +3,12 @@
 module Heddle
   module CLI
     # A script that runs as if it were Ruby's main program.
-    class Script
+    class MainProgram
       # There is no such script.
       class Missing < StandardError; end
 
       # @param name [String] as given on the command line, "-" for standard input
-      # @return [Script]
+      # @return [MainProgram]
       # @raise [Missing] if it cannot be read
       def self.find(name)
         return new(name, name, read_program($stdin), $stdin) if name == "-"
@@ -42,7 +42,7 @@ module Heddle
 
       # Compiles and runs it. Unlike `load`, this leaves __FILE__ and the names in a backtrace as in a main program.
       # @return [void]
-      def call
+      def run
         $PROGRAM_NAME = @name
         program = compile
         define_data

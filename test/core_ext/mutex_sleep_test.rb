@@ -4,7 +4,7 @@ require "monitor"
 require_relative "../test_helper"
 
 # Mutex#sleep and ConditionVariable#wait return nil when their timeout ends them, and else a true value.
-contract "TimedSleep" do
+contract "MutexSleep" do
   def test_condition_wait_that_times_out
     reactor do
       mutex = Thread::Mutex.new

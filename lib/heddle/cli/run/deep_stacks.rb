@@ -5,21 +5,19 @@ module Heddle
     # How deep calls may go in a task. Ruby gives a fiber an eighth of the room that the main program has for its calls,
     # and takes the sizes from the environment when it starts. Under `heddle run` the main program is a fiber: Ruby is
     # started once more, in the same process, with room for as many calls as without Heddle.
-    module Stacks
+    module DeepStacks
       # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C.
       SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 3 << 20 }.freeze
       # Says in the environment that Ruby has been started once more.
       MARK = "HEDDLE_RUN_STACKS"
       private_constant :MARK
 
-      module_function
-
       # Starts Ruby once more, unless that has been done or the environment sets a size. Programs that the script starts
       # do not inherit the sizes.
       #
       # @param args [Array<String>] what follows the name of the program
       # @return [void]
-      def make_room(args)
+      def self.make_room(args)
         return if ENV.keys.intersect?(SIZES.keys) && !ENV.key?(MARK)
         return [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
         return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4 MB of address space)
@@ -30,14 +28,8 @@ module Heddle
         nil
       end
 
-      # @return [Integer] bytes that a task has for its calls, in Ruby's own frames
-      def fiber_size = RubyVM::DEFAULT_PARAMS.fetch(:fiber_vm_stack_size)
-
-      # @return [Integer] bytes that the main program and a thread have
-      def thread_size = RubyVM::DEFAULT_PARAMS.fetch(:thread_vm_stack_size)
-
       # The command that has started this process, or nil if it was not `heddle` (somebody calls the class).
-      def own_command(args)
+      def self.own_command(args)
         words = File.binread("/proc/self/cmdline").split("\0", -1)[...-1].map { |word| word.force_encoding("UTF-8") }
         own = args.map { |arg| arg.dup.force_encoding("UTF-8") }
         return [[File.readlink("/proc/self/exe"), words.first], *words.drop(1)] if words.last(own.size) == own

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../ruby_features"
+require_relative "../../ruby_features"
 
 module Heddle
   module CLI
@@ -45,11 +45,15 @@ module Heddle
 
       def failure
         return unless @facts[:failure]
+        return "unset HEDDLE_WITHOUT, or take its names from guides/patches.md" if switch_refused?
+
         return "HEDDLE_BACKEND=#{@facts[:wanted]} cannot be had: unset HEDDLE_BACKEND" if @facts[:backends].any?
 
         "Heddle cannot be loaded: `gem pristine heddle` compiles it again; in its repository `bin/build --ruby " \
           "#{RbConfig.ruby}` does"
       end
+
+      def switch_refused? = @facts[:failure].start_with?("HEDDLE_WITHOUT")
 
       def io_uring
         uring = @facts[:backends].find { |backend| backend[:name].to_s == "uring" }

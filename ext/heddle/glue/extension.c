@@ -1,4 +1,4 @@
-/* The list of inits: what the extension defines. */
+/* Where the extension begins: Ruby calls Init_heddle_native when it is loaded. */
 #include "init.h"
 
 #include "scheduler.h"

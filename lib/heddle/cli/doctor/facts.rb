@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "../../ruby_features"
+require_relative "../../version"
+require_relative "../open_files"
+
+module Heddle
+  module CLI
+    # Everything that `heddle doctor` finds out. It works where Heddle itself cannot be loaded, and says why. Sizes are
+    # in bytes, :unlimited where there is no limit.
+    class Facts
+      # What Heddle gains from a Linux kernel, by the version that brought it.
+      KERNEL_FEATURES = {
+        "pidfd_open" => ["5.3", "the end of a child is told; else Heddle looks again after naps"],
+        "io_uring" => ["5.11", "tells what is ready to be read or written, with fewer system calls than epoll"],
+        "epoll_pwait2" => ["5.11", "timers finer than a millisecond on epoll"],
+        "io_uring deferred work" => ["6.1", "completions only when Heddle asks for them"]
+      }.freeze
+
+      # The hooks of Ruby's Fiber::Scheduler interface, by the version that brought them.
+      HOOKS = {
+        "3.0" => %w[block unblock kernel_sleep fiber scheduler_close io_wait process_wait],
+        "3.1" => %w[io_read io_write io_pread io_pwrite timeout_after address_resolve],
+        "3.2" => %w[io_select],
+        "3.4" => %w[blocking_operation_wait],
+        "4.0" => %w[io_close fiber_interrupt yield]
+      }.freeze
+
+      # A fiber's stack and its guard page.
+      MAPS_PER_FIBER = 2
+
+      # @return [Hash]
+      def to_h
+        limits = limits()
+        OpenFiles.raise_limit
+        failure = load_failure
+        @loaded = failure.nil?
+        backend, failure = backend_or_failure if @loaded
+        { heddle: VERSION, ruby: ruby, backend: backend, backends: @loaded ? Heddle.backends : [], wanted: wanted,
+          failure: failure, kernel: kernel, hooks: hooks, patches: patches,
+          limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
+      end
+
+      private
+
+      # @return [String, nil] why Heddle cannot be loaded
+      def load_failure
+        require "heddle"
+        nil
+      rescue LoadError, SyntaxError, ArgumentError => e # (the last one: HEDDLE_WITHOUT)
+        e.message.lines.first.chomp
+      end
+
+      # The one that Heddle.run would take, or why there is none.
+      def backend_or_failure
+        scheduler = Scheduler.new
+        [scheduler.backend, nil]
+      rescue Heddle::Error, ArgumentError => e
+        [nil, e.message]
+      ensure
+        scheduler&.close
+      end
+
+      def wanted
+        name = ENV.fetch("HEDDLE_BACKEND", "")
+        name unless name.empty?
+      end
+
+      def ruby
+        { version: RUBY_VERSION, description: RUBY_DESCRIPTION, yjit: yjit,
+          mn_threads: RUBY_DESCRIPTION.include?("+MN") }
+      end
+
+      def yjit
+        return "not built" unless RubyVM.const_defined?(:YJIT)
+
+        RubyVM::YJIT.enabled? ? "on" : "off"
+      end
+
+      # Each hook: since which Ruby, does this one call it, does Heddle define it?
+      def hooks
+        HOOKS.flat_map do |since, names|
+          offered = RubyFeatures.at_least?(since)
+          names.map { |name| { name:, since:, offered:, defined: @loaded && Scheduler.method_defined?(name) } }
+        end
+      end
+
+      # The names, by the state of the patch.
+      def patches
+        return {} unless @loaded
+
+        Heddle.patches.group_by(&:state).transform_values { |patches| patches.map(&:name) }
+      end
+
+      def kernel
+        name, release = Etc.uname.values_at(:sysname, :release)
+        version = release[/\A\d+(\.\d+)*/] || "0"
+        linux = name == "Linux"
+        features = KERNEL_FEATURES.transform_values { |since,| linux && RubyFeatures.at_least?(since, version) }
+        { name:, release:, cores: Etc.nprocessors, features:, # (0: allowed, 1: for a group only, 2: for nobody)
+          io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
+      end
+
+      # Does a seccomp filter (a container's, a service's) restrict the system calls?
+      def seccomp?
+        File.read("/proc/self/status")[/^Seccomp:\s*(\d)/, 1] == "2"
+      rescue SystemCallError
+        false
+      end
+
+      def limits
+        stacks = RubyVM::DEFAULT_PARAMS
+        maps = number_in("/proc/sys/vm/max_map_count")
+        { open_files: limit(:NOFILE), locked_memory: limit(:MEMLOCK), root: Process.euid.zero?,
+          max_map_count: maps, fibers: maps && fibers(maps),
+          fiber_stack: stacks.fetch(:fiber_vm_stack_size), thread_stack: stacks.fetch(:thread_vm_stack_size) }
+      end
+
+      def limit(name)
+        soft, hard = Process.getrlimit(name).map { |value| value == Process::RLIM_INFINITY ? :unlimited : value }
+        { soft:, hard: }
+      end
+
+      # How many can be alive at once, about.
+      def fibers(maps)
+        (maps - File.foreach("/proc/self/maps").count) / MAPS_PER_FIBER
+      rescue SystemCallError
+        nil
+      end
+
+      # @return [Integer, nil] nil: this kernel does not say
+      def number_in(path)
+        Integer(File.read(path), exception: false)
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end
