@@ -129,7 +129,7 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
     return (int)parking.wait.wake;
 }
 
-void hd_park_turn(hd_scheduler *scheduler)
+void hd_yield(hd_scheduler *scheduler)
 {
     hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }

@@ -207,10 +207,17 @@ void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (!strike->under_way) wait_for_next_wait(strike);
 }
 
+static hd_strike *under_way(const hd_scheduler *scheduler, hd_word fiber)
+{
+    hd_strike *strike = hd_strike_next(scheduler, (VALUE)fiber, NULL);
+    while (strike && !strike->under_way) strike = hd_strike_next(scheduler, (VALUE)fiber, strike);
+    return strike;
+}
+
 void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 {
-    hd_strike *strike = hd_strike_next(scheduler, (VALUE)wait->root, NULL);
-    while (strike && !strike->under_way) strike = hd_strike_next(scheduler, (VALUE)wait->root, strike);
+    hd_strike *strike = under_way(scheduler, wait->root);
+    if (!strike) strike = under_way(scheduler, hd_wait_fiber(wait));
     if (strike) wait_for_next_wait(strike);
 }
 
