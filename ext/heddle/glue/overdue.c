@@ -113,7 +113,8 @@ typedef struct {
 static void free_thread(void *pointer)
 {
     overdue_thread *ours = pointer;
-    for (hd_node *node; (node = hd_list_first(&ours->schedulers));) hd_node_remove(node);
+    if (!hd_forked_since(ours->fork_generation))
+        for (hd_node *node; (node = hd_list_first(&ours->schedulers));) hd_node_remove(node);
     free(ours);
 }
 
