@@ -22,19 +22,6 @@ static hd_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
     return scheduler->frames.kept_by_fibers ? kept_by(fiber) : NULL;
 }
 
-/* The scheduler has the frames of this fiber from now on. Whose it had so far keeps them itself, for it may have been
- * abandoned, and is not to stay for good. */
-static void attend_to(hd_scheduler *scheduler, VALUE fiber)
-{
-    VALUE before = scheduler->frames.fiber;
-    if (!NIL_P(before)) {
-        if (OBJ_FROZEN(before)) return;
-        rb_ivar_set(before, id_frames, fixnum_of(scheduler->frames.innermost));
-        scheduler->frames.kept_by_fibers++;
-    }
-    scheduler->frames.fiber = fiber;
-}
-
 void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
 {
     VALUE fiber = rb_fiber_current();
@@ -44,7 +31,8 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     frame->kind = kind;
     frame->generation = scheduler->reactor.generation;
     frame->outer = innermost(scheduler, fiber);
-    if (!frame->outer) attend_to(scheduler, fiber);
+    bool root = scheduler->running.root == fiber; /* one that was resumed may be abandoned */
+    if (!frame->outer && root && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
     if (scheduler->frames.fiber == fiber) {
         scheduler->frames.innermost = frame;
         return;
