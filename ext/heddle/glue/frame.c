@@ -31,10 +31,8 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     frame->kind = kind;
     frame->generation = scheduler->reactor.generation;
     frame->outer = innermost(scheduler, fiber);
-    /* An Enumerator is abandoned in a mask now and then, and the scheduler would keep it. (To hang its frames on itself
-     * as soon as others come would leave its address on their stacks, and each would keep the one before.) */
-    bool first = !frame->outer && NIL_P(scheduler->frames.fiber) && kind != HD_FRAME_MASK;
-    if (first) scheduler->frames.fiber = fiber;
+    bool root = scheduler->running.root == fiber; /* one that was resumed may be abandoned */
+    if (!frame->outer && root && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
     if (scheduler->frames.fiber == fiber) {
         scheduler->frames.innermost = frame;
         return;
