@@ -38,7 +38,8 @@ module Heddle
     def run(backend: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
-      return run_nested(backend, &block) if Scheduler.of_thread
+      scheduler = Scheduler.of_thread
+      return run_nested(scheduler, backend, &block) if scheduler
       return Scheduler.run(backend:, &block) unless Fiber.scheduler
 
       raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
@@ -70,15 +71,15 @@ module Heddle
 
     private
 
-    def run_nested(backend, &)
-      if backend && backend.to_s != Fiber.scheduler.backend
-        raise ArgumentError, "backend: this thread runs on #{Fiber.scheduler.backend} already"
+    def run_nested(scheduler, backend, &)
+      if backend && backend.to_s != scheduler.backend
+        raise ArgumentError, "backend: this thread runs on #{scheduler.backend} already"
       end
 
       return Scope.open(&) unless Fiber.current.blocking?
 
       # A task may wait where a blocking fiber would stop the thread.
-      Fiber.scheduler.outside? ? Fiber.scheduler.run_main(&) : Scope.open { spawn(&).value }
+      scheduler.outside? ? scheduler.run_main(&) : Scope.open { spawn(&).value }
     end
   end
 

@@ -9,13 +9,13 @@ load = lambda do
   require "heddle"
 end
 
-Bench.peer("loaded", default: false) do
+Bench.peer("loaded", prepare: Bench.peers["heddle"]&.prepare, default: false) do
   load.call
   Bench::PlainAdapter.new
 end
 
 used = false
-Bench.peer("used", default: false) do
+Bench.peer("used", prepare: Bench.peers["heddle"]&.prepare, default: false) do
   load.call
   used ||= Heddle.run { true }
   Bench::PlainAdapter.new

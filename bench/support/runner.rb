@@ -130,8 +130,8 @@ module Bench
       failed = answers.find { |answer| answer["status"] != "ok" }
       return cell.fail(failed["status"], failed["detail"]) if failed
 
-      answer = answers.min_by { |one| one["wall"] }
-      (cell.row.seconds * @scale * answer["operations"] / answer["wall"]).ceil.clamp(1, wanted)
+      one = answers.map { |answer| answer[cell.row.figure.to_s] / answer["operations"] }.min
+      (cell.row.seconds * @scale / [one, 1e-8].max).ceil.clamp(1, wanted)
     end
 
     def differs?(cell, result)

@@ -77,7 +77,7 @@ module Heddle
   private_constant :Connect
 end
 
-require_relative "connect/names"
+require_relative "connect/addresses"
 require_relative "connect/target"
 require_relative "connect/tcp_socket_target"
 require_relative "connect/socket_target"

@@ -10,10 +10,8 @@ module Heddle
     #
     # @param options [Hash] see BlockingPool#run
     def self.run(what = "the file system", object = nil, **options, &block)
-      scheduler = Fiber.current_scheduler
-      return yield unless scheduler.is_a?(Scheduler)
-
-      scheduler.offload(block, **options, name: [what, object].compact)
+      scheduler = Scheduler.current
+      scheduler ? scheduler.offload(block, **options, name: [what, object].compact) : yield
     end
   end
   private_constant :PoolThread

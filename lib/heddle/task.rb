@@ -14,7 +14,7 @@ module Heddle
     attr_reader :error
 
     # @private
-    attr_reader :scope, :fiber
+    attr_reader :fiber
 
     # @private
     def initialize(scope, name)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 25 s, 0.6 of a core
+
 require "test_helper"
 require_relative "bench_case"
 

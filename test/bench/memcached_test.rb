@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 13 s, 0.6 of a core
+
 require "test_helper"
 require "support/servers/memcached"
 require_relative "bench_case"

@@ -12,7 +12,7 @@ class DemoTest < HeddleTest
   RATES = %i[blocking threads heddle].freeze
 
   def demo(*args, **, &)
-    run_command(*ruby_command, EXE, "demo", *args, timeout: 40, **, &)
+    run_command(*ruby_command, EXE, "demo", *args, **, &)
   end
 
   def json(outcome)
@@ -65,7 +65,7 @@ class DemoTest < HeddleTest
   def test_more_than_a_low_limit_of_open_files
     need_descriptors(400)
     outcome = run_command("sh", "-c", 'ulimit -Sn 64; exec "$@"', "sh", *ruby_command, EXE, "demo", "--requests", "300",
-                          "--delays", "100", "--json", timeout: 40)
+                          "--delays", "100", "--json")
 
     assert_equal([0, 0], [outcome.status.exitstatus, json(outcome)[:errors]], outcome.err)
   end

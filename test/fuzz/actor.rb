@@ -23,7 +23,7 @@ module Fuzz
     # On a busy machine a timeout may strike a task that computes just when a read has returned, as with Ruby's threads:
     # only where nothing can be lost.
     ANY = %i[timeout raise kill cancel cancel_from_thread].freeze
-    PATIENCE = 10
+    PATIENCE = 100
 
     attr_reader :notes
 

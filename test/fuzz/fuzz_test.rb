@@ -11,7 +11,7 @@ class FuzzTest < HeddleTest
   RUN = File.join(__dir__, "run.rb")
   SECONDS = Float(ENV.fetch("HEDDLE_FUZZ_SECONDS", "2.5"))
 
-  time_limit SECONDS.ceil + 120
+  time_limit SECONDS.ceil + 700
 
   TestSupport::Contract.backends.each do |backend, reason|
     next if backend == TestSupport::Contract::REFERENCE
@@ -32,7 +32,7 @@ class FuzzTest < HeddleTest
   def fuzz(backend, reason, seconds, *options)
     skip("backend #{backend}: #{reason}") if reason
     outcome = run_command(*ruby_command, RUN, "--seconds", seconds.to_s, *options,
-                          env: { "HEDDLE_BACKEND" => backend }, timeout: seconds + 100)
+                          env: { "HEDDLE_BACKEND" => backend }, timeout: seconds + 680)
 
     assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
     assert_match(/^[1-9]\d* rounds, 0 failed/, outcome.out)

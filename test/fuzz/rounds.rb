@@ -19,7 +19,7 @@ module Fuzz
 
     # @param limit [Integer] seconds that a round may take
     # @param size [Integer] the most actors of a round
-    def initialize(backend:, limit: 30, size: 12, slow: 1.0, actors: Actor.all, abort: true, out: $stdout)
+    def initialize(backend:, limit: 300, size: 12, slow: 1.0, actors: Actor.all, abort: true, out: $stdout)
       @backend = backend
       @limit = limit
       @size = size

@@ -18,7 +18,7 @@ require "support/watchdog"
 require "support/leaks"
 require_relative "rounds"
 
-options = { seed: Random.new_seed % 1_000_000_000, seconds: nil, rounds: nil, limit: 30, size: 12 }
+options = { seed: Random.new_seed % 1_000_000_000, seconds: nil, rounds: nil, limit: 300, size: 12 }
 OptionParser.new do |parser|
   parser.on("--seed N", Integer) { |value| options[:seed] = value }
   parser.on("--seconds N", Float, "how long (default 60, or as many rounds as said)") { |v| options[:seconds] = v }
@@ -26,7 +26,7 @@ OptionParser.new do |parser|
   parser.on("--only NAMES", "these actors: #{Fuzz::Actor.all.map(&:label).join(",")}") { |v| options[:only] = v }
   parser.on("--except NAMES", "not these actors") { |value| options[:except] = value }
   parser.on("--size N", Integer, "the most actors of a round (default 12)") { |value| options[:size] = value }
-  parser.on("--limit N", Integer, "seconds that a round may take (default 30)") { |value| options[:limit] = value }
+  parser.on("--limit N", Integer, "seconds that a round may take (default 300)") { |value| options[:limit] = value }
   parser.on("--no-abort", "no rounds that are ended by Thread#raise") { options[:abort] = false }
   parser.on("--stress", "with GC.stress, on and off") { options[:stress] = true }
   parser.on("--faults", "system calls fail now and then (with HEDDLE_VARIANT=faults)") { options[:faults] = true }

@@ -84,13 +84,19 @@ module TestSupport
     # Writes without waiting until nothing more fits; the number of bytes.
     def fill(writer, chunk = "x" * 65_536)
       total = 0
+      tcp = writer.to_io.is_a?(TCPSocket)
+      settled = !tcp
       loop do
         count = writer.write_nonblock(chunk, exception: false)
-        next total += count unless count == :wait_writable
-
-        # TCP moves bytes on to the reader's buffer a moment later, and now and then again.
-        io = writer.to_io
-        return total unless io.is_a?(TCPSocket) && io.wait_writable(0.2)
+        if count != :wait_writable
+          total += count
+          settled = !tcp
+        elsif settled
+          return total
+        else
+          # TCP moves bytes on to the reader's buffer a moment later, at the latest when its timer of 0.2 s strikes.
+          settled = !writer.to_io.wait_writable(0.3)
+        end
       end
     end
 

@@ -4,7 +4,7 @@
 #include "init.h"
 #include "closer.h"
 #include "deadline.h"
-#include "hand_over.h"
+#include "unblock_relay.h"
 #include "mutex_sleep.h"
 #include "ruby_internals.h"
 #include "park.h"
@@ -88,7 +88,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     hd_scheduler *scheduler = hd_scheduler_get(self);
     hd_wait *wait = wait_to_unblock(scheduler, fiber, blocker);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK))
-        hd_hand_over(scheduler, wait, blocker);
+        hd_relay_unblock(scheduler, wait, blocker);
     if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_a(blocker, rb_cThread)) hd_closer_unblocked(fiber);
     errno = saved;
     return Qnil;
@@ -111,7 +111,7 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
     hd_wait_kind kind = NIL_P(condition) ? HD_WAIT_FOR_SLEEP : HD_WAIT_FOR_BLOCK;
     int wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))
-        hd_park_turn(scheduler);
+        hd_yield(scheduler);
     else
         wake = wait_for(scheduler, kind, condition, hd_deadline_from(duration));
     if (of_mutex) of_mutex->timed_out = wake == HD_WOKEN_BY_TIMEOUT;

@@ -23,13 +23,13 @@
     init(handle_interrupt) \
     init(home) \
     init(new_fiber) \
-    init(hand_over) \
+    init(unblock_relay) \
     init(service_names) \
     init(thread_calls) \
     init(mutex_sleep) \
     init(inline_call) \
     init(cached_path) \
-    init(offload) \
+    init(pool_calls) \
     init(overdue) \
     init(closer) \
     init(deadlock) \

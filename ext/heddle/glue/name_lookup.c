@@ -47,13 +47,13 @@ static bool ip_address(VALUE sockaddr, hd_address *address)
 /* @private @param sockaddr [String] packed
  * @return [Array(String, String), nil] the names of the host and the service; nil: it is no IP address
  * @raise [Socket::ResolutionError] */
-static VALUE names_of(VALUE self, VALUE scheduler, VALUE sockaddr, VALUE flags)
+static VALUE names_of(VALUE self, VALUE sockaddr, VALUE flags)
 {
     (void)self;
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;
-    name_lookup lookup = {.scheduler = hd_scheduler_ready(scheduler)};
+    name_lookup lookup = {.scheduler = hd_scheduler_ready(rb_fiber_scheduler_current())};
     lookup.host = hd_numeric_host(&address);
     lookup.job = hd_name_lookup_new(&address, number);
     if (!lookup.job) rb_memerror();
@@ -63,5 +63,5 @@ static VALUE names_of(VALUE self, VALUE scheduler, VALUE sockaddr, VALUE flags)
 void hd_init_name_lookup(void)
 {
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
-    rb_define_singleton_method(rb_define_module_under(core_ext, "NameLookup"), "names_of", names_of, 3);
+    rb_define_singleton_method(rb_define_module_under(core_ext, "NameLookup"), "names_of", names_of, 2);
 }

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "hand_over.h"
 #include "loop.h"
 #include "strike.h"
+#include "unblock_relay.h"
 
 typedef struct {
     hd_wait wait;
@@ -111,7 +111,7 @@ static VALUE unpark(VALUE pointer)
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
     /* Fiber#raise, a kill or an interrupt was faster. */
     if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
-    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_pass_on(scheduler, wait);
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 
@@ -143,7 +143,7 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
     return wake;
 }
 
-void hd_park_turn(hd_scheduler *scheduler)
+void hd_yield(hd_scheduler *scheduler)
 {
     hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }

@@ -76,7 +76,7 @@ typedef struct hd_scheduler {
     } guesses;
 
     hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
-    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see hand_over.c */
+    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */
 } hd_scheduler;
 
 extern VALUE hd_mHeddle, hd_cScheduler, hd_eError;

@@ -127,12 +127,18 @@ static VALUE heddle_backends(VALUE module)
     return list;
 }
 
+/* A trial costs as much as a ring, so it is made once for the process. (If it cannot be opened later on, see
+ * open_backend.) All Ractors would find the same. */
 static const hd_backend_ops *best_backend(void)
 {
+    static const hd_backend_ops *known;
+    const hd_backend_ops *best = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     char reason[160];
-    for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++)
-        if ((*ops)->probe(reason, sizeof(reason)) == 0) return *ops;
-    rb_raise(hd_eError, "no event backend is available: %s", reason);
+    for (const hd_backend_ops *const *ops = hd_backends; *ops && !best; ops++)
+        if ((*ops)->probe(reason, sizeof(reason)) == 0) best = *ops;
+    if (!best) rb_raise(hd_eError, "no event backend is available: %s", reason);
+    __atomic_store_n(&known, best, __ATOMIC_RELEASE);
+    return best;
 }
 
 static const hd_backend_ops *forced_backend(const char *name)

@@ -72,7 +72,8 @@ hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_s
 /* Ends the wait of its fiber for a strike that is due, where the masks let it. */
 void hd_strike_deliver(hd_strike *strike);
 
-/* Raises the strike for which the wait, which is over, was ended. It returns when there is nothing to raise any more. */
+/* Raises the strike for which the wait, which is over, was ended. It returns when there is nothing to raise any
+ * more. */
 void hd_strike_raise_after(hd_scheduler *scheduler, const hd_wait *wait);
 
 typedef enum { HD_ALL_STRIKES, HD_TIMEOUTS_ONLY } hd_strike_choice;

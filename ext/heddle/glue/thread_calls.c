@@ -6,7 +6,7 @@
 
 #include "core_ext.h"
 #include "init.h"
-#include "hand_over.h"
+#include "unblock_relay.h"
 #include "strike.h"
 
 static VALUE cConditionVariable;

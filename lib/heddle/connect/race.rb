@@ -16,10 +16,10 @@ module Heddle
       # @return [Socket, true] connected (true: TCPSocket.new has done it itself)
       def run
         @locals = local_addresses
-        @names = Names.new(@target, family, @lookup)
+        @addresses = Addresses.new(@target, family, @lookup)
         @target.racing? ? race : one_after_another
       ensure
-        (@names || @lookup)&.release
+        (@addresses || @lookup)&.release
         @attempts.each_key(&:close)
       end
 
@@ -36,17 +36,17 @@ module Heddle
 
       private
 
-      # -- names --
+      # -- addresses --
 
       def local_addresses
         local = @target.local or return
-        names = Names.new(local, Socket::AF_UNSPEC)
-        await_all(names, local)
+        addresses = Addresses.new(local, Socket::AF_UNSPEC)
+        await_all(addresses, local)
         found = []
-        found << names.shift until names.empty?
+        found << addresses.shift until addresses.empty?
         found
       ensure
-        names&.release
+        addresses&.release
       end
 
       def family
@@ -55,14 +55,14 @@ module Heddle
       end
 
       # Waits until all addresses are known.
-      def await_all(names, target)
+      def await_all(addresses, target)
         limit = @target.open_at || @target.resolv_at
-        until names.finished?
-          wait(names.lookups, [], limit)
-          names.collect
-          raise target.resolution_timed_out if limit && !names.finished? && Connect.now >= limit
+        until addresses.finished?
+          wait(addresses.lookups, [], limit)
+          addresses.collect
+          raise target.resolution_timed_out if limit && !addresses.finished? && Connect.now >= limit
         end
-        raise names.error if names.empty?
+        raise addresses.error if addresses.empty?
       end
 
       def wait(lookups, sockets, limit)
@@ -73,9 +73,9 @@ module Heddle
       # -- one after the other --
 
       def one_after_another
-        await_all(@names, @target)
-        until @names.empty?
-          connected = connect(@names.shift)
+        await_all(@addresses, @target)
+        until @addresses.empty?
+          connected = connect(@addresses.shift)
           return connected if connected
         end
         raise @failure || @target.no_local_address
@@ -102,15 +102,15 @@ module Heddle
 
       def race
         loop do
-          connected = start_attempts if !@names.empty? && attempt_due?
+          connected = start_attempts if !@addresses.empty? && attempt_due?
           return connected if connected
 
           raise_when_over
-          ready = wait(@names.lookups, @attempts.keys, wake_at)
+          ready = wait(@addresses.lookups, @attempts.keys, wake_at)
           connected = ready.find { |socket| connected?(socket) }
           return connected if connected
 
-          @names.collect
+          @addresses.collect
           check_timeouts
         end
       end
@@ -121,8 +121,8 @@ module Heddle
 
       # Tries the addresses until one of them is under way.
       def start_attempts
-        until @names.empty?
-          connected = @names.single? && @attempts.empty? ? connect(@names.shift) : attempt(@names.shift)
+        until @addresses.empty?
+          connected = @addresses.single? && @attempts.empty? ? connect(@addresses.shift) : attempt(@addresses.shift)
           return if connected == :under_way
           return connected if connected
         end
@@ -148,7 +148,7 @@ module Heddle
       def begin_attempt(socket, address)
         @attempts[socket] = address
         @next_attempt_at = Connect.now + ATTEMPT_DELAY
-        @connect_at = @target.connect_timeout && (Connect.now + @target.connect_timeout) if @names.empty?
+        @connect_at = @target.connect_timeout && (Connect.now + @target.connect_timeout) if @addresses.empty?
         :under_way
       end
 
@@ -165,23 +165,23 @@ module Heddle
       end
 
       def raise_when_over
-        return unless @names.empty? && @names.finished? && @attempts.empty?
+        return unless @addresses.empty? && @addresses.finished? && @attempts.empty?
 
-        raise @failure || @names.error || @target.no_local_address
+        raise @failure || @addresses.error || @target.no_local_address
       end
 
       def wake_at
-        [@names.split_at, limit].compact.min
+        [@addresses.split_at, limit].compact.min
       end
 
       # The time at which something is to be done even if nothing happens; nil: never.
       def limit
-        return [@next_attempt_at, @target.open_at].compact.min unless @names.empty?
+        return [@next_attempt_at, @target.open_at].compact.min unless @addresses.empty?
         return @target.open_at if @target.open_at
-        return if !@names.finished? && !@target.resolv_at
+        return if !@addresses.finished? && !@target.resolv_at
         return if @attempts.any? && !@connect_at
 
-        [(@target.resolv_at unless @names.finished?), (@connect_at if @attempts.any?)].compact.max
+        [(@target.resolv_at unless @addresses.finished?), (@connect_at if @attempts.any?)].compact.max
       end
 
       # A connect_timeout counts from the last address's attempt on; the name may come late when an attempt is under
@@ -189,10 +189,10 @@ module Heddle
       def check_timeouts
         now = Connect.now
         raise @target.timed_out if @target.open_at && now >= @target.open_at
-        return unless @names.empty?
-        return if @names.finished? && @attempts.empty?
+        return unless @addresses.empty?
+        return if @addresses.finished? && @attempts.empty?
 
-        raise @target.connect_timed_out if @names.finished? && past?(@connect_at, now)
+        raise @target.connect_timed_out if @addresses.finished? && past?(@connect_at, now)
         return unless past?(@target.resolv_at, now)
         raise @target.timed_out if @attempts.empty? || past?(@connect_at, now)
       end

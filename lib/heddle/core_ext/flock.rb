@@ -10,9 +10,9 @@ module Heddle
     module Flock
       # @private
       def flock(operation)
-        scheduler = Fiber.current_scheduler
+        scheduler = Scheduler.current
         waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN) if scheduler
-        return __heddle_flock(operation) unless waits && scheduler.is_a?(Scheduler)
+        return __heddle_flock(operation) unless waits
 
         attempt = -> { __heddle_flock(operation | File::LOCK_NB) }
         taken = scheduler.inline(&attempt)

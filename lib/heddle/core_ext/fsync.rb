@@ -8,14 +8,14 @@ module Heddle
     module Fsync
       # @private
       def fsync
-        return __heddle_fsync unless Fiber.current_scheduler
+        return __heddle_fsync unless Scheduler.current
 
         PoolThread.run("the disk of", self) { __heddle_fsync }
       end
 
       # @private
       def fdatasync
-        return __heddle_fdatasync unless Fiber.current_scheduler
+        return __heddle_fdatasync unless Scheduler.current
 
         PoolThread.run("the disk of", self) { __heddle_fdatasync }
       end

@@ -14,11 +14,6 @@ module Heddle
       KILL = :kill
       private_constant :KILL
 
-      # Raises what has been sent to the thread, a Stop too.
-      def self.check_stop
-        Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
-      end
-
       # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
       # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
       # +discard+: what to do with a result that nobody takes. +name+: what is waited for, in words.
@@ -65,7 +60,7 @@ module Heddle
 
       # A Stop that came when the operation had ended must not strike the next one on this thread.
       def drop_late_stop
-        BlockingJob.check_stop while Thread.pending_interrupt?(Stop)
+        Thread.handle_interrupt(Stop => :immediate) { Thread.pass } while Thread.pending_interrupt?(Stop)
       rescue Stop
         retry
       end

@@ -97,18 +97,42 @@ contract "Trap" do
       end
       Thread.new { answered.write("!") while ask.read(1) } # (a task that a handler interrupts could not answer it)
       Heddle.run(backend: #{backend.inspect}) do
-        child = spawn(RbConfig.ruby, "--disable-gems", "-e", "loop { sleep 0.001; Process.kill(:USR1, \#{$$}) }")
-        until began > 200
-          Array.new(20) do |i|
-            Heddle.spawn { i.even? ? sleep(0.001) : 99.times { |n| n.to_s } }
-          end.each { |task| sleep(0.001) until task.finished? }
+        until began > 50 # (of those that come together one is handled)
+          child = spawn(RbConfig.ruby, "--disable-gems", "-e", "300.times { sleep 0.001; Process.kill(:USR1, \#{$$}) }")
+          until Process.wait(child, Process::WNOHANG)
+            Array.new(20) do |i|
+              Heddle.spawn { i.even? ? sleep(0.001) : 99.times { |n| n.to_s } }
+            end.each { |task| sleep(0.001) until task.finished? }
+          end
         end
-        Process.kill(:KILL, child)
-        Process.wait(child)
         sleep(0.05)
         asked.close
       end
       puts(ended == began)
+    RUBY
+
+    assert_equal("true\n", said)
+  end
+
+  # The next signal often comes while home makes the fiber that the handler of the last one waits for.
+  def test_handlers_spawn_in_quick_succession
+    said = assert_script(<<~RUBY)
+      handled = 0
+      over = false
+      trap(:USR1) { Heddle.spawn { handled += 1 } unless over }
+      Heddle.run(backend: #{backend.inspect}) do
+        child = spawn(RbConfig.ruby, "--disable-gems", "-e", <<~CHILD)
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          8000.times do
+            Process.kill(:USR1, \#{$$})
+            start = now
+            nil while now - start < 0.0001
+          end
+        CHILD
+        Heddle.spawn { Process.wait(child) && over = true }
+        (sleep(0.001) && 99.times { |n| n.to_s }) until over
+      end
+      puts(handled > 100)
     RUBY
 
     assert_equal("true\n", said)

@@ -106,7 +106,7 @@ contract "ThreadDeath" do
       Fiber.schedule { Thread.new { sleep(0.03) }.join && (ended << 2) }
     end.join
 
-    assert_equal([1, 2], ended)
+    assert_equal([1, 2], ended.sort) # (which one ends first is up to the machine)
   end
 
   def test_a_fiber_that_refuses_to_die

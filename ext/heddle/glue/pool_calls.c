@@ -61,7 +61,7 @@ static VALUE outlast_kill(VALUE self)
     return Qtrue;
 }
 
-void hd_init_offload(void)
+void hd_init_pool_calls(void)
 {
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "thread_can_start?", thread_can_start_p, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);

@@ -1,7 +1,7 @@
-/* Handing on what came too late (hand_over.h). A lock goes to the next in its line, an item to another fiber that
+/* See unblock_relay.h. A lock goes to the next in its line, an item to another fiber that
  * waits at the queue. What cannot be handed on, a signal say, is taken: the exception then comes at the fiber's next
  * wait. (Plain threads lose it: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep.) */
-#include "hand_over.h"
+#include "unblock_relay.h"
 
 #include "init.h"
 #include "ruby_internals.h"
@@ -113,7 +113,7 @@ static bool hand_on_item(hd_scheduler *scheduler, VALUE queue)
            NUM2INT(rb_funcall(queue, rb_intern("num_waiting"), 0)) <= 1;
 }
 
-void hd_pass_on(hd_scheduler *scheduler, const hd_wait *wait)
+void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait)
 {
     if (wait->kind != HD_WAIT_FOR_BLOCK) return;
     VALUE blocker = (VALUE)wait->subject;
@@ -121,7 +121,7 @@ void hd_pass_on(hd_scheduler *scheduler, const hd_wait *wait)
     if (hd_is_a(blocker, cQueue)) hand_on_item(scheduler, blocker);
 }
 
-void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
+void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker) {
         if (hd_is_a(blocker, cMutex)) {
@@ -134,7 +134,7 @@ void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
     hd_unblock_instead(scheduler, wait);
 }
 
-void hd_init_hand_over(void)
+void hd_init_unblock_relay(void)
 {
     cMutex = rb_path2class("Thread::Mutex");
     cQueue = rb_path2class("Thread::Queue");

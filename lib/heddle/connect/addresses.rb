@@ -7,7 +7,7 @@ module Heddle
     # One lookup asks for both families at once, which a hosts file answers at once. (Asking for each of them by
     # itself would send the IPv6 addresses of a localhost that has none to the name server.) When it takes longer than
     # RESOLUTION_DELAY, each family is looked up by itself too, so that an answer for one need not wait for the other.
-    class Names
+    class Addresses
       # @return [Array<Lookup>] those under way
       def lookups = @lookups.values
 

@@ -1,6 +1,6 @@
 /* What a Mutex, a Queue or a ConditionVariable hands to a fiber that does not wait any more. */
-#ifndef HEDDLE_HAND_OVER_H
-#define HEDDLE_HAND_OVER_H
+#ifndef HEDDLE_UNBLOCK_RELAY_H
+#define HEDDLE_UNBLOCK_RELAY_H
 
 #include "scheduler.h"
 
@@ -9,9 +9,9 @@ bool hd_is_a(VALUE object, VALUE class);
 
 /* An unblock has come for a wait that is over already: an exception (a cancel, a timeout) is on its way to the fiber.
  * Ruby has told this fiber alone, and has forgotten it, so whoever waits behind it would wait for ever. */
-void hd_hand_over(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker);
+void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker);
 
 /* The same for a fiber that was unblocked, but is struck before it runs. */
-void hd_pass_on(hd_scheduler *scheduler, const hd_wait *wait);
+void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait);
 
 #endif
