@@ -76,7 +76,7 @@ contract "StrikeOnce" do
 
   def sleep_until_struck(fiber, log)
     go { sleep(0.02) && scheduler.interrupt(fiber, IOError.new("now")) }
-    sleep(0.2)
+    sleep(10)
     log << :slept
   rescue IOError
     log << :struck
