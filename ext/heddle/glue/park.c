@@ -33,7 +33,8 @@ static void begin(park_call *parking)
     hd_wait *wait = &parking->wait;
     VALUE root = find_root(scheduler);
     hd_word fiber = (hd_word)rb_fiber_current();
-    if (request->switch_away)
+    /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
+    if (request->switch_away && !scheduler->masks.ended)
         hd_strikes_raise_overdue(scheduler);
     else
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
