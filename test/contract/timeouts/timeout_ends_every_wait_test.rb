@@ -314,6 +314,7 @@ contract "Timeout" do
       assert_equal(:done, job.value)
     end
   end
+
   private
 
   def compute(seconds)
