@@ -60,10 +60,12 @@ static void add_part(close_call *closing, VALUE io)
     closing->parts[closing->count++] = (closing_io){.io = io, .fd = fd, .keeps_open = keeps_open};
 }
 
-/* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. */
+/* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. The same when a strike
+ * has ended it that may be gone by then. */
 static void close_before_it_runs(hd_wait *wait)
 {
-    if (wait->state != HD_WAIT_READY || wait->wake != HD_WOKEN_BY_EVENT || wait->kind != HD_WAIT_FOR_IO) return;
+    bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
+    if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = (hd_word)closed_error();
 }

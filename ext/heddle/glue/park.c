@@ -116,6 +116,14 @@ static VALUE unpark(VALUE pointer)
     return Qnil;
 }
 
+/* Then the numbers of the descriptors may be others' soon: the caller looks again. */
+static bool closed_meanwhile(const hd_request *request)
+{
+    bool closed = false;
+    for (size_t i = 0; i < request->interests_count; i++) closed |= request->interests[i].leaving;
+    return closed;
+}
+
 /* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that there is no more. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
@@ -129,10 +137,10 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     }
     rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
-    if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
     if (request->job) hd_job_set_wait(request->job, NULL);
     hd_strike_raise_after(scheduler, &parking.wait);
-    return hd_wait_void(&parking.wait) ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
+    if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
+    return hd_wait_void(&parking.wait) || closed_meanwhile(request) ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }
 
 int hd_park(hd_scheduler *scheduler, const hd_request *request)

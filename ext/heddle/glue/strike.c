@@ -166,14 +166,24 @@ void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
 
 /* -- delivery ------------------------------------------------------------------------------------------------- */
 
+/* The strike for which the wait was ended, in the queue of its fiber or of its root; or NULL. */
+static hd_strike *that_ended(const hd_scheduler *scheduler, const hd_wait *wait)
+{
+    const VALUE queues[] = {(VALUE)wait->root, (VALUE)hd_wait_fiber(wait)};
+    for (int i = 0; i < 2; i++)
+        for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queues[i], strike));)
+            if (strike->ended == wait) return strike;
+    return NULL;
+}
+
 /* A wake for an IO that is on its way gives way to a cancel: nothing has been done yet, and the fiber may never wait
  * again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
-static bool gives_way(hd_wait *wait)
+static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
 {
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
-    if (wait->state != HD_WAIT_READY || !(ready || closed)) return false;
+    if (wait->state != HD_WAIT_READY || !(ready || closed) || that_ended(scheduler, wait)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;
     return true;
@@ -183,7 +193,8 @@ static void deliver(hd_strike *strike, hd_wait *wait)
 {
     hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait)};
     if (hd_interrupt_mask(strike->scheduler, struck, strike->exception) == HD_MASK_NEVER) return;
-    if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(wait))) strike->ended = wait;
+    if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(strike->scheduler, wait)))
+        strike->ended = wait;
 }
 
 void hd_strike_deliver(hd_strike *strike)
@@ -210,16 +221,6 @@ void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     hd_strike *strike = put(scheduler, fiber, exception);
     if (wait) deliver(strike, wait);
     if (!strike->ended) wait_for_next_wait(strike);
-}
-
-/* The strike for which the wait was ended, in the queue of its fiber or of its root; or NULL. */
-static hd_strike *that_ended(const hd_scheduler *scheduler, const hd_wait *wait)
-{
-    const VALUE queues[] = {(VALUE)wait->root, (VALUE)hd_wait_fiber(wait)};
-    for (int i = 0; i < 2; i++)
-        for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queues[i], strike));)
-            if (strike->ended == wait) return strike;
-    return NULL;
 }
 
 void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)

@@ -273,19 +273,23 @@ contract "Timeout" do
 
   # The time of a block is over while the fiber that has begun it waits for something else; another one leaves the block
   # before it hears of that.
-  def test_a_block_that_another_fiber_leaves_in_time
-    heddle_only("a thread is no fiber")
+  def test_a_sleep_and_a_block_that_another_fiber_leaves_in_time
+    left_in_time(-> { elapsed { sleep(0.2) } }) { |slept| assert_operator(slept.value, :>=, 0.19) }
+  end
 
-    reactor do
-      numbers = Enumerator.new { |yielder| Timeout.timeout(0.02) { yielder << 1 } && (yielder << 2) }
-      queue = Thread::Queue.new
-      job = go { numbers.next && elapsed { sleep(0.2) } }
-      other = go { queue.pop && numbers.next }
-      go { compute(0.05) && (queue << 1) }
+  def test_a_read_and_a_block_that_another_fiber_leaves_in_time
+    reader, writer = pipe
+    left_in_time(-> { reader.read(1) }) do |read|
+      writer.write("x")
 
-      assert_equal(2, other.value)
-      assert_operator(job.value, :>=, 0.19)
+      assert_equal("x", read.value)
     end
+  end
+
+  def test_a_closed_reader_and_a_block_that_another_fiber_leaves_in_time
+    reader, = pipe
+
+    left_in_time(-> { reader.read(1) }, -> { reader.close }) { |read| assert_instance_of(IOError, read.failure) }
   end
 
   # Hazard: the scheduler's own rescue of Timeout::Error swallows the user's.
@@ -316,6 +320,21 @@ contract "Timeout" do
   end
 
   private
+
+  def left_in_time(waits, meanwhile = -> {})
+    heddle_only("a thread is no fiber")
+
+    reactor do
+      numbers = Enumerator.new { |yielder| Timeout.timeout(0.02) { yielder << 1 } && (yielder << 2) }
+      queue = Thread::Queue.new
+      job = go { numbers.next && waits.call }
+      other = go { queue.pop && numbers.next.tap { meanwhile.call } }
+      go { compute(0.05) && (queue << 1) }
+
+      assert_equal(2, other.value)
+      yield job
+    end
+  end
 
   def compute(seconds)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
