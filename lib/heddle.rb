@@ -48,14 +48,16 @@ module Heddle
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
     #
+    # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil] for reports
-    # @yield
+    # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
+    # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task]
     # @raise [Heddle::Error] outside of Heddle.run
-    def spawn(name: nil, &block)
+    def spawn(*arguments, name: nil, background: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 
-      Scope.current.spawn(name:, &block)
+      Scope.current.spawn(*arguments, name:, background:, &block)
     end
 
     # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it

@@ -17,9 +17,11 @@ module Heddle
     attr_reader :fiber
 
     # @private
-    def initialize(scope, name)
+    def initialize(scope, name, background: false, isolated: false)
       @scope = scope
       @name = name
+      @background = background
+      @isolated = isolated
       @finished = false
       @cancelled = false
       @fiber = @value = @error = @waiters = nil
@@ -95,16 +97,26 @@ module Heddle
     end
 
     # @private
-    def start(&block)
-      @scheduler.fiber { execute(&block) }
+    def background? = @background
+
+    # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
+    def fails_scope?
+      return false if @error.nil? || cancelled?
+
+      !@isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
+    end
+
+    # @private
+    def start(arguments, &block)
+      @scheduler.fiber { execute(arguments, &block) }
       self
     end
 
     # @private
-    def execute
+    def execute(arguments = [])
       @fiber = Fiber.current
       Fiber[:heddle_scope] = @scope
-      @value = yield
+      @value = yield(*arguments)
       returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       @error = e
