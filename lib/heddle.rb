@@ -10,6 +10,7 @@ require_relative "heddle/scheduler/blocking_pool"
 require_relative "heddle/task"
 require_relative "heddle/scope"
 require_relative "heddle/map"
+require_relative "heddle/race"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 
