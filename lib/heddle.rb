@@ -59,7 +59,7 @@ module Heddle
     def spawn(*arguments, name: nil, background: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 
-      Scope.current.spawn(*arguments, name:, background:, &block)
+      Scope.current.start(arguments, name, background ? :background : nil, &block)
     end
 
     # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it

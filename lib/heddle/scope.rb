@@ -47,12 +47,26 @@ module Heddle
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
     def spawn(*arguments, name: nil, background: false, &)
-      add(Task.new(self, name, background:), arguments, &)
+      start(arguments, name, background ? :background : nil, &)
     end
 
     # @private Starts a task whose failure is its own: it does not end the scope. What the block spawns belongs to it.
     def spawn_isolated(&block)
-      add(Task.new(self, nil, isolated: true), []) { Scope.open(&block) }
+      start([], nil, :isolated) { Scope.open(&block) }
+    end
+
+    # @private The same as spawn, without objects of its own.
+    def start(arguments, name, kind, &)
+      raise Error, "the scope has ended: its Heddle.run has returned" unless open?
+
+      task = Task.new(self, name, kind)
+      @tasks[task] = true
+      @background += 1 if task.background?
+      task.start(arguments, &)
+      task.cancel if @state == :ending
+      task
+    ensure
+      remove(task) unless task.nil? || task.started? # Ruby had no stack for it
     end
 
     # @return [Boolean] can tasks be spawned in it?
@@ -80,18 +94,6 @@ module Heddle
     end
 
     private
-
-    def add(task, arguments, &)
-      raise Error, "the scope has ended: its Heddle.run has returned" unless open?
-
-      @tasks[task] = true
-      @background += 1 if task.background?
-      task.start(arguments, &)
-      task.cancel if @state == :ending
-      task
-    ensure
-      remove(task) unless task.started? # Ruby had no stack for it
-    end
 
     def remove(task)
       @background -= 1 if @tasks.delete(task) && task.background?

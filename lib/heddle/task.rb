@@ -17,11 +17,10 @@ module Heddle
     attr_reader :fiber
 
     # @private
-    def initialize(scope, name, background: false, isolated: false)
+    def initialize(scope, name, kind = nil)
       @scope = scope
       @name = name
-      @background = background
-      @isolated = isolated
+      @kind = kind # :background, :isolated or nil
       @finished = false
       @cancelled = false
       @fiber = @value = @error = @waiters = nil
@@ -97,13 +96,13 @@ module Heddle
     end
 
     # @private
-    def background? = @background
+    def background? = @kind == :background
 
     # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
     def fails_scope?
       return false if @error.nil? || cancelled?
 
-      !@isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
+      @kind != :isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
     end
 
     # @private
