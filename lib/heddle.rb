@@ -11,6 +11,8 @@ require_relative "heddle/task"
 require_relative "heddle/scope"
 require_relative "heddle/map"
 require_relative "heddle/race"
+require_relative "heddle/limiter"
+require_relative "heddle/rate_limiter"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 
