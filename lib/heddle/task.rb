@@ -33,7 +33,7 @@ module Heddle
     # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
     def value
       wait
-      raise @error if @error
+      raise @error, cause: @error.cause if @error # not what its caller is rescuing
 
       @value
     end
@@ -55,12 +55,13 @@ module Heddle
     #
     # @return [self]
     def cancel
-      return self if @finished || @cancelled
+      fiber = @fiber # of another thread it may end meanwhile
+      return self if @finished || @cancelled || fiber.nil?
 
       error = Cancelled.new("the task was cancelled")
-      own = Fiber.current.equal?(@fiber)
+      own = Fiber.current.equal?(fiber)
       # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
-      @cancelled = own || @scheduler.interrupt(@fiber, error)
+      @cancelled = own || @scheduler.interrupt(fiber, error)
       raise error if own
 
       self
@@ -92,7 +93,7 @@ module Heddle
 
     # @private
     def started?
-      !@fiber.nil?
+      @finished || !@fiber.nil?
     end
 
     # @private
@@ -129,6 +130,7 @@ module Heddle
     def ended(returned)
       @error ||= Cancelled.new("the task's fiber was killed") unless returned
       @finished = true
+      @fiber = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
       @scope&.task_ended(self)
     end

@@ -124,4 +124,11 @@ contract "Settle" do
   def test_a_limit_of_zero
     assert_match(/limit/, assert_raises(ArgumentError) { Heddle.settle([1], limit: 0) { nil } }.message)
   end
+
+  # Linux allows a process about 32,000 stacks of fibers.
+  def test_ended_tasks_keep_no_stack
+    tasks = run { Heddle.settle(1..40_000, limit: 100) { |x| x } }
+
+    assert_equal(40_000, tasks.last.value)
+  end
 end
