@@ -24,7 +24,7 @@ module Tools
     DECLARATION = %r{^# bin/test: takes (\d+) s, ([\d.]+) of a core$}
     # Of the others: most of them wait most of the time.
     SECONDS = 3
-    CORES = 0.3
+    CORES = 0.4
 
     attr_reader :name, :ruby, :seconds, :cores
 

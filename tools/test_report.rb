@@ -8,7 +8,7 @@ module Tools
   # that runs that test alone.
   class TestReport
     # What a command needs to find the failure again.
-    SETTINGS = %w[HEDDLE_VARIANT HEDDLE_TEST_BACKENDS HEDDLE_TEST_ENTRY HEDDLE_BACKEND RUBYOPT].freeze
+    SETTINGS = %w[HEDDLE_VARIANT HEDDLE_TEST_BACKENDS HEDDLE_TEST_ENTRY HEDDLE_BACKEND].freeze
 
     # @param size [Integer] how many jobs there are
     def initialize(size, seed)

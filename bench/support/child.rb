@@ -69,7 +69,7 @@ module Bench
       return if @pid
 
       @link, other = UNIXSocket.pair
-      @errors = Tempfile.create("bench", anonymous: true)
+      @errors = Tempfile.create("bench").tap { |file| File.unlink(file.path) }
       command += [other.fileno.to_s] unless @peer.command
       @pid = Process.spawn(@env, *command, :pgroup => true, :in => File::NULL, :err => @errors,
                                            :out => @peer.command ? other : @errors, other => other)

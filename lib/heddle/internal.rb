@@ -3,6 +3,8 @@
 module Heddle
   # What the parts of Heddle call of each other, and nobody else: the methods are private, but not in the files that say
   # <tt>using Internal</tt>.
+  #
+  # @private
   module Internal
     refine Scheduler.singleton_class do
       public :of_blocking_fiber, :of_thread, :thread_can_start?

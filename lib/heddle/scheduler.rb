@@ -161,7 +161,7 @@ module Heddle
     def check_deadlock
       return if Thread.ignore_deadlock || woken_by_signal?
 
-      idle = ["heddle timeouts", *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
+      idle = [TIMEOUTS_THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
       others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
       return unless others.all? { |thread| stuck?(thread) }
 

@@ -347,7 +347,7 @@ class FuzzWithFaultsTest < HeddleTest
         skip("backend #{backend}: #{reason}") if reason
         seed = (rand(100_000_000) * 2) + Integer(parity)
         outcome = run_command(*ruby_command, File.join(ROOT, "test/fuzz/run.rb"), "--seconds", "1.5", "--faults",
-                              "--seed", seed.to_s, env: { "HEDDLE_BACKEND" => backend }, timeout: 50)
+                              "--seed", seed.to_s, env: { "HEDDLE_BACKEND" => backend })
 
         assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
         assert_match(/^[1-9]\d* rounds, 0 failed/, outcome.out)

@@ -81,21 +81,23 @@ module TestSupport
       [client, server]
     end
 
-    # Writes without waiting until nothing more fits; the number of bytes. TCP moves bytes on to the reader's buffer a
-    # moment later: it must refuse more several times.
+    # Writes without waiting until nothing more fits; the number of bytes.
     def fill(writer, chunk = "x" * 65_536)
-      total = refused = 0
-      until refused == (writer.to_io.is_a?(TCPSocket) ? 3 : 1)
+      total = 0
+      tcp = writer.to_io.is_a?(TCPSocket)
+      settled = !tcp
+      loop do
         count = writer.write_nonblock(chunk, exception: false)
-        if count == :wait_writable
-          refused += 1
-          writer.to_io.wait_writable(0.07) if writer.to_io.is_a?(TCPSocket)
-        else
-          refused = 0
+        if count != :wait_writable
           total += count
+          settled = !tcp
+        elsif settled
+          return total
+        else
+          # TCP moves bytes on to the reader's buffer a moment later, at the latest when its timer of 0.2 s strikes.
+          settled = !writer.to_io.wait_writable(0.3)
         end
       end
-      total
     end
 
     # Reads +count+ bytes in pieces.

@@ -58,7 +58,7 @@ module TestSupport
     end
 
     # Returns the block's value as soon as it is truthy; fails after +timeout+ seconds.
-    def wait_until(what = "the condition", timeout: 10)
+    def wait_until(what = "the condition", timeout: 60)
       deadline = now + timeout
       loop do
         value = yield

@@ -2,16 +2,17 @@
 #ifndef HEDDLE_CAUGHT_H
 #define HEDDLE_CAUGHT_H
 
-#include "compat.h"
+#include "ruby_internals.h"
 
 typedef struct {
     int state;       /* 0: nothing */
     VALUE exception; /* or nil: then it is in errinfo, and can only be left there */
 } hd_caught;
 
+/* (What a throw leaves in errinfo has no class.) */
 static inline bool hd_is_exception(VALUE object)
 {
-    return RTEST(rb_obj_is_kind_of(object, rb_eException));
+    return !hd_is_hidden(object) && RTEST(rb_obj_is_kind_of(object, rb_eException));
 }
 
 /* Calls function(argument) and catches what comes. After an exception errinfo is what it was before. */

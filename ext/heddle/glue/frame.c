@@ -31,7 +31,8 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     frame->kind = kind;
     frame->generation = scheduler->reactor.generation;
     frame->outer = innermost(scheduler, fiber);
-    if (!frame->outer && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
+    bool root = scheduler->running.root == fiber; /* one that was resumed may be abandoned */
+    if (!frame->outer && root && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
     if (scheduler->frames.fiber == fiber) {
         scheduler->frames.innermost = frame;
         return;

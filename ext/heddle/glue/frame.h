@@ -4,8 +4,8 @@
  * deadline, see strike.h; it keeps to the same rule for forks.)
  *
  * The frames of a fiber hang on the fiber, so that one that is abandoned in the midst of a frame can be collected.
- * Those of one fiber at a time hang on the scheduler, which is faster, and nearly always only one has any. After a
- * fork the frames of the parent's fibers are void: they are looked at no more. */
+ * Those of one root at a time hang on the scheduler, which is faster, and nearly always only one has any. After a fork
+ * the frames of the parent's fibers are void: they are looked at no more. */
 #ifndef HEDDLE_FRAME_H
 #define HEDDLE_FRAME_H
 

@@ -111,7 +111,7 @@ static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
     hd_wait_kind kind = NIL_P(condition) ? HD_WAIT_FOR_SLEEP : HD_WAIT_FOR_BLOCK;
     int wake = HD_WOKEN_BY_TIMEOUT;
     if (duration == INT2FIX(0))
-        hd_park_turn(scheduler);
+        hd_yield(scheduler);
     else
         wake = wait_for(scheduler, kind, condition, hd_deadline_from(duration));
     if (of_mutex) of_mutex->timed_out = wake == HD_WOKEN_BY_TIMEOUT;

@@ -103,7 +103,7 @@ static VALUE let_unwind(VALUE pointer)
             hd_interest *interest = waiter_of(&closing->parts[i]);
             if (!interest) break;
             if (closing->scheduler && interest->wait->reactor == &closing->scheduler->reactor)
-                hd_park_turn(closing->scheduler);
+                hd_yield(closing->scheduler);
             else
                 rb_thread_wait_for((struct timeval){0, turns < 10 ? 0 : 1000});
         }

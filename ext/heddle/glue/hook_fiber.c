@@ -205,7 +205,7 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
 static VALUE hook_yield(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    if (scheduler->loop.fiber != rb_fiber_current()) hd_park_turn(scheduler);
+    if (scheduler->loop.fiber != rb_fiber_current()) hd_yield(scheduler);
     return Qnil;
 }
 

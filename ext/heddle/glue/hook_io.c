@@ -26,10 +26,10 @@ typedef struct {
     bool in_part; /* a piece of a file has been moved: what comes now must not wait */
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
-} transfer;
+} io_call;
 
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
-enum { TURN_NS = HD_NS_PER_MS };
+enum { SLICE_NS = HD_NS_PER_MS };
 
 static VALUE eTimeoutError, cBasicSocket;
 
@@ -141,9 +141,9 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 /* A transfer that a worker makes. */
 typedef struct {
-    transfer *call;
+    io_call *call;
     hd_rw_job *job;
-} worker_transfer;
+} worker_call;
 
 static VALUE release_job(VALUE job)
 {
@@ -153,8 +153,8 @@ static VALUE release_job(VALUE job)
 
 static VALUE copy_result(VALUE pointer)
 {
-    transfer *call = ((worker_transfer *)pointer)->call;
-    hd_rw_job *job = ((worker_transfer *)pointer)->job;
+    io_call *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
     hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0 && call->direction == HD_READ) {
@@ -169,8 +169,8 @@ static VALUE copy_result(VALUE pointer)
 
 static VALUE await_job(VALUE pointer)
 {
-    const transfer *call = ((worker_transfer *)pointer)->call;
-    hd_job *job = &((worker_transfer *)pointer)->job->job;
+    const io_call *call = ((worker_call *)pointer)->call;
+    hd_job *job = &((worker_call *)pointer)->job->job;
     hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
                           .jobs = &job, .jobs_count = 1};
     hd_park(call->scheduler, &request);
@@ -181,8 +181,8 @@ static VALUE await_job(VALUE pointer)
  * its ensure block would write it once more. */
 static VALUE flush_result(VALUE pointer)
 {
-    transfer *call = ((worker_transfer *)pointer)->call;
-    hd_rw_job *job = ((worker_transfer *)pointer)->job;
+    io_call *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
     hd_caught first = {.exception = Qnil}, caught;
     for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
@@ -196,11 +196,11 @@ static VALUE flush_result(VALUE pointer)
 
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
  * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
-static ssize_t transfer_on_worker(transfer *call, void *bytes, size_t size, off_t from)
+static ssize_t move_on_worker(io_call *call, void *bytes, size_t size, off_t from)
 {
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
     if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
-    worker_transfer on_worker = {call, job};
+    worker_call on_worker = {call, job};
     VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
     return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
 }
@@ -211,7 +211,7 @@ static void raise_out_of_bounds(void)
 }
 
 /* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
-static void *bytes_of(transfer *call, size_t *size)
+static void *bytes_of(io_call *call, size_t *size)
 {
     void *base;
     if (call->flushes) return hd_io_write_buffer(call->io, size);
@@ -224,7 +224,7 @@ static void *bytes_of(transfer *call, size_t *size)
     return (char *)base + call->offset;
 }
 
-static bool must_not_wait(const transfer *call)
+static bool must_not_wait(const io_call *call)
 {
     return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
 }
@@ -236,7 +236,7 @@ static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
  * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
  * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more: it is of
  * one IO, for another one with that number may find the end of the file where the kernel has nothing to tell. */
-static bool expects_to_wait(const transfer *call)
+static bool expects_to_wait(const io_call *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
     if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
@@ -245,7 +245,7 @@ static bool expects_to_wait(const transfer *call)
     return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
 }
 
-static void expect_to_wait(const transfer *call, bool wait)
+static void expect_to_wait(const io_call *call, bool wait)
 {
     hd_scheduler *scheduler = call->scheduler;
     if (call->fd >= scheduler->guesses.count) {
@@ -263,7 +263,7 @@ static void expect_to_wait(const transfer *call, bool wait)
 }
 
 /* Waits until the IO is ready for this transfer. */
-static void wait_ready(transfer *call, int64_t *deadline_ns)
+static void wait_ready(io_call *call, int64_t *deadline_ns)
 {
     bool at_once = false;
     if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
@@ -278,7 +278,7 @@ static void wait_ready(transfer *call, int64_t *deadline_ns)
 
 /* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
  * plain Ruby). */
-static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
+static bool wait_for_terminal(io_call *call, int64_t *deadline_ns)
 {
     if (!NIL_P(rb_io_timeout(call->io))) {
         wait_ready(call, deadline_ns);
@@ -291,29 +291,29 @@ static bool wait_for_terminal(transfer *call, int64_t *deadline_ns)
     return ready;
 }
 
-static size_t piece_of(const transfer *call, size_t size)
+static size_t piece_of(const io_call *call, size_t size)
 {
     bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
     return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
 /* Lets the others run, also those whose time has come since the last look at the kernel. */
-static void let_others_run(transfer *call)
+static void let_others_run(io_call *call)
 {
     call->others_ran = true;
     call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
-    hd_park_turn(call->scheduler);
+    hd_yield(call->scheduler);
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 
-static void take_turns(transfer *call)
+static void yield_now_and_then(io_call *call)
 {
     if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
-    if (hd_clock_now() - call->scheduler->reactor.polled_ns > TURN_NS && !must_not_wait(call)) let_others_run(call);
+    if (hd_clock_now() - call->scheduler->reactor.polled_ns > SLICE_NS && !must_not_wait(call)) let_others_run(call);
 }
 
 /* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
-static ssize_t transfer_some(transfer *call)
+static ssize_t move_some(io_call *call)
 {
     int64_t deadline_ns = 0;
     bool wait_first = expects_to_wait(call), waited = call->others_ran;
@@ -333,7 +333,7 @@ static ssize_t transfer_some(transfer *call)
         ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
-            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : transfer_on_worker(call, bytes, size, call->from);
+            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
         if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
         if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
         if (moved == -ETIME) continue;
@@ -345,7 +345,7 @@ static ssize_t transfer_some(transfer *call)
 /* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
  * write buffer meanwhile, in the midst of this string. So the rest is written now. (IO#syswrite and
  * IO::Buffer#write return the part. It is rare enough that the caller's name may be looked at.) */
-static bool writes_whole_strings(const transfer *call)
+static bool writes_whole_strings(const io_call *call)
 {
     return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
            !HD_OFFSET_BEFORE_LENGTH && hd_called_by_io_write();
@@ -353,7 +353,7 @@ static bool writes_whole_strings(const transfer *call)
 
 /* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
  * for that, which may never be ready. */
-static ssize_t part_or_error(const transfer *call, size_t total, size_t least, ssize_t error)
+static ssize_t part_or_error(const io_call *call, size_t total, size_t least, ssize_t error)
 {
     bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
     if (!hd_scheduler_foreign(call->scheduler) && expects_to_wait(call)) expect_to_wait(call, false);
@@ -361,20 +361,20 @@ static ssize_t part_or_error(const transfer *call, size_t total, size_t least, s
 }
 
 /* How many bytes are wanted at least, once a part of them has been moved. */
-static size_t least_after(const transfer *call, size_t moved)
+static size_t least_after(const io_call *call, size_t moved)
 {
     size_t size;
-    bytes_of((transfer *)call, &size);
+    bytes_of((io_call *)call, &size);
     return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
 }
 
 /* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
  * end of the file). From 4.1 on: one transfer of at most length bytes. */
-static VALUE transfer_all(transfer *call)
+static VALUE move_all(io_call *call)
 {
     size_t total = 0, least = call->length;
     do {
-        ssize_t moved = transfer_some(call);
+        ssize_t moved = move_some(call);
         if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
         if (moved == 0) break;
         call->offset += moved;
@@ -400,11 +400,11 @@ static hd_file_kind kind_of(VALUE io)
 
 /* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
  * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
-static VALUE flush_all(transfer *call)
+static VALUE flush_all(io_call *call)
 {
     call->flushes = true;
     for (;;) {
-        ssize_t moved = transfer_some(call);
+        ssize_t moved = move_some(call);
         size_t size;
         bytes_of(call, &size);
         if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
@@ -414,7 +414,7 @@ static VALUE flush_all(transfer *call)
 
 int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
 {
-    transfer call = {
+    io_call call = {
         .scheduler = scheduler,
         .direction = HD_WRITE,
         .io = io,
@@ -428,7 +428,7 @@ int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
 }
 
 /* Is it Ruby's write buffer that is to be written? */
-static bool is_flush(transfer *call)
+static bool is_flush(io_call *call)
 {
     size_t size;
     return call->direction == HD_WRITE && call->length == 0 && call->from == HD_NO_OFFSET &&
@@ -436,7 +436,7 @@ static bool is_flush(transfer *call)
 }
 
 /* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
-static int error_in_arguments(transfer *call, bool positioned)
+static int error_in_arguments(io_call *call, bool positioned)
 {
     size_t size;
     bytes_of(call, &size);
@@ -445,7 +445,7 @@ static int error_in_arguments(transfer *call, bool positioned)
     return size > SSIZE_MAX ? -EFAULT : 0; /* a negative length, which IO#pread takes for a huge one */
 }
 
-static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
+static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
                             VALUE offset)
 {
     if (HD_OFFSET_BEFORE_LENGTH) {
@@ -453,7 +453,7 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
         length = offset;
         offset = swapped;
     }
-    transfer call = {
+    io_call call = {
         .scheduler = hd_scheduler_ready(self),
         .direction = direction,
         .io = io,
@@ -470,8 +470,8 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
     }
     if (is_flush(&call)) return flush_all(&call);
     hd_strikes_raise_overdue(call.scheduler);
-    take_turns(&call);
-    return transfer_all(&call);
+    yield_now_and_then(&call);
+    return move_all(&call);
 }
 
 /* @param io [IO]
@@ -483,28 +483,28 @@ static VALUE start_transfer(VALUE self, hd_direction direction, VALUE io, VALUE 
 static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
-    return start_transfer(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+    return start_io(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
 /* As io_read, writing. */
 static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
-    return start_transfer(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+    return start_io(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
 /* As io_read, from a position in the file, which does not move the IO's own. */
 static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);
-    return start_transfer(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+    return start_io(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
 /* As io_pread, writing. */
 static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);
-    return start_transfer(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+    return start_io(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
 void hd_init_hooks_io(void)

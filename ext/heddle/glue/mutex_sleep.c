@@ -18,11 +18,14 @@ static hd_mutex_sleep *innermost(const hd_scheduler *scheduler)
 
 hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler)
 {
-    hd_mutex_sleep *sleep = innermost(scheduler);
-    /* (Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer to give without a timeout.) */
-    while (sleep && !sleep->sleeps) sleep = (hd_mutex_sleep *)hd_frame_next(&sleep->frame);
-    if (sleep) sleep->sleeps = false;
-    return sleep;
+    hd_mutex_sleep *first = NULL;
+    /* Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer to give without a timeout. What the
+     * program sleeps for later, in a Mutex#sleep of its own or in a handler, is neither's. */
+    for (hd_mutex_sleep *one = innermost(scheduler); one; one = (hd_mutex_sleep *)hd_frame_next(&one->frame)) {
+        if (!first && one->sleeps) first = one;
+        one->sleeps = false;
+    }
+    return first;
 }
 
 static VALUE call_original(VALUE pointer)

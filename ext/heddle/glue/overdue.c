@@ -113,7 +113,8 @@ typedef struct {
 static void free_thread(void *pointer)
 {
     overdue_thread *ours = pointer;
-    for (hd_node *node; (node = hd_list_first(&ours->schedulers));) hd_node_remove(node);
+    if (!hd_forked_since(ours->fork_generation))
+        for (hd_node *node; (node = hd_list_first(&ours->schedulers));) hd_node_remove(node);
     free(ours);
 }
 
@@ -211,10 +212,12 @@ static VALUE thread_main(void *pointer)
     return rb_ensure(look_after_deadlines, (VALUE)pointer, no_longer_running, (VALUE)pointer);
 }
 
+static const char THREAD_NAME[] = "heddle timeouts";
+
 static VALUE start_thread(VALUE pointer)
 {
     VALUE thread = rb_thread_create(thread_main, (void *)pointer);
-    rb_funcall(thread, rb_intern("name="), 1, rb_str_new_cstr("heddle timeouts"));
+    rb_funcall(thread, rb_intern("name="), 1, rb_str_new_cstr(THREAD_NAME));
     return thread;
 }
 
@@ -250,4 +253,5 @@ void hd_init_overdue(void)
     plain_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
     rb_gc_register_mark_object(plain_raise);
     thread_key = rb_ractor_local_storage_ptr_newkey(&thread_type);
+    rb_define_const(hd_cScheduler, "TIMEOUTS_THREAD_NAME", rb_obj_freeze(rb_str_new_cstr(THREAD_NAME)));
 }

@@ -13,6 +13,7 @@ typedef struct {
     hd_scheduler *scheduler;
     const hd_request *request;
     size_t armed;
+    bool again; /* it has been parked for this request before */
     bool over; /* it has ended as it was to end: no exception came at the switch */
 } park_call;
 
@@ -32,7 +33,8 @@ static void begin(park_call *parking)
     hd_wait *wait = &parking->wait;
     VALUE root = find_root(scheduler);
     hd_word fiber = (hd_word)rb_fiber_current();
-    if (request->switch_away)
+    /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
+    if (request->switch_away && !scheduler->masks.ended)
         hd_strikes_raise_overdue(scheduler);
     else
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
@@ -61,7 +63,10 @@ static int ask(park_call *parking)
         if (error) return error;
     }
     for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], &parking->wait);
-    return request->job ? hd_job_submit(request->job, &parking->scheduler->inbox, &parking->wait) : 0;
+    if (!request->job) return 0;
+    if (!parking->again) return hd_job_submit(request->job, &parking->scheduler->inbox, &parking->wait);
+    hd_job_set_wait(request->job, &parking->wait);
+    return 0;
 }
 
 static VALUE until_woken(VALUE pointer)
@@ -103,17 +108,18 @@ static VALUE unpark(VALUE pointer)
     scheduler->running.scheduled = wait->scheduled;
     disarm(parking);
     for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
-    bool overtaken = wait->state == HD_WAIT_READY; /* Fiber#raise, a kill or an interrupt was faster */
     hd_wait_end(wait);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
-    if (overtaken && wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
+    /* Fiber#raise, a kill or an interrupt was faster. */
+    if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
     if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 
-int hd_park(hd_scheduler *scheduler, const hd_request *request)
+/* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that there is no more. */
+static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
-    park_call parking = {.scheduler = scheduler, .request = request};
+    park_call parking = {.scheduler = scheduler, .request = request, .again = again};
     begin(&parking);
     int error = ask(&parking);
     if (error) {
@@ -122,14 +128,23 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
         return error;
     }
     rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
-    if (RB_UNLIKELY(parking.wait.wake == HD_WOKEN_BY_EXCEPTION)) {
-        if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
-        hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
-    }
-    return (int)parking.wait.wake;
+    if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
+    if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
+    if (request->job) hd_job_set_wait(request->job, NULL);
+    hd_strike_raise_after(scheduler, &parking.wait);
+    return hd_wait_void(&parking.wait) ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }
 
-void hd_park_turn(hd_scheduler *scheduler)
+int hd_park(hd_scheduler *scheduler, const hd_request *request)
+{
+    int wake = park_once(scheduler, request, false);
+    /* Another fiber may have left the block of the Timeout that was to strike here, a signal's handler may have rescued
+     * the strike: what was asked for has not come. */
+    while (RB_UNLIKELY(wake == HD_WOKEN_BY_EXCEPTION)) wake = park_once(scheduler, request, true);
+    return wake;
+}
+
+void hd_yield(hd_scheduler *scheduler)
 {
     hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }

@@ -37,6 +37,6 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
 }
 
 /* Lets every other ready fiber run first. */
-void hd_park_turn(hd_scheduler *scheduler);
+void hd_yield(hd_scheduler *scheduler);
 
 #endif

@@ -119,12 +119,18 @@ static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     return &one->strike;
 }
 
-/* The exception that waits in the queue of the fiber for its next wait, or NULL. */
-static hd_strike *waiting(const hd_scheduler *scheduler, VALUE fiber)
+/* The exception that waits in the queue of the fiber for its next wait, other than this one; or NULL. */
+static hd_strike *another_waiting(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *one)
 {
     hd_strike *strike = hd_strike_next(scheduler, fiber, NULL);
-    while (strike && (strike->limits || strike->under_way)) strike = hd_strike_next(scheduler, fiber, strike);
+    while (strike && (strike->limits || strike->ended || strike == one))
+        strike = hd_strike_next(scheduler, fiber, strike);
     return strike;
+}
+
+static hd_strike *waiting(const hd_scheduler *scheduler, VALUE fiber)
+{
+    return another_waiting(scheduler, fiber, NULL);
 }
 
 /* Tells an exception that was put off, perhaps long ago, from those that never were: the queues may be long. */
@@ -154,7 +160,7 @@ void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
     for (hd_node *node = hd_list_first(exceptions), *next; node; node = next) {
         next = hd_list_after(exceptions, node);
         hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
-        if (strike->exception == exception && !strike->under_way) strike->drop(strike);
+        if (strike->exception == exception && !strike->ended) strike->drop(strike);
     }
 }
 
@@ -177,7 +183,7 @@ static void deliver(hd_strike *strike, hd_wait *wait)
 {
     hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait)};
     if (hd_interrupt_mask(strike->scheduler, struck, strike->exception) == HD_MASK_NEVER) return;
-    strike->under_way = hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(wait));
+    if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(wait))) strike->ended = wait;
 }
 
 void hd_strike_deliver(hd_strike *strike)
@@ -189,12 +195,11 @@ void hd_strike_deliver(hd_strike *strike)
 /* It waits for the next wait of its fiber, unless another one does already (see hd_strike_later). */
 static void wait_for_next_wait(hd_strike *strike)
 {
-    strike->under_way = true;
-    bool second = !strike->limits && waiting(strike->scheduler, (VALUE)strike->fiber_node.key);
-    strike->under_way = false;
-    if (second)
+    strike->ended = NULL;
+    if (strike->limits) return;
+    if (another_waiting(strike->scheduler, (VALUE)strike->fiber_node.key, strike))
         strike->drop(strike);
-    else if (!strike->limits)
+    else
         remember(strike->exception);
 }
 
@@ -204,21 +209,35 @@ void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     if (!wait && !RTEST(rb_fiber_alive_p(fiber))) return;
     hd_strike *strike = put(scheduler, fiber, exception);
     if (wait) deliver(strike, wait);
-    if (!strike->under_way) wait_for_next_wait(strike);
+    if (!strike->ended) wait_for_next_wait(strike);
 }
 
-static hd_strike *under_way(const hd_scheduler *scheduler, hd_word fiber)
+/* The strike for which the wait was ended, in the queue of its fiber or of its root; or NULL. */
+static hd_strike *that_ended(const hd_scheduler *scheduler, const hd_wait *wait)
 {
-    hd_strike *strike = hd_strike_next(scheduler, (VALUE)fiber, NULL);
-    while (strike && !strike->under_way) strike = hd_strike_next(scheduler, (VALUE)fiber, strike);
-    return strike;
+    const VALUE queues[] = {(VALUE)wait->root, (VALUE)hd_wait_fiber(wait)};
+    for (int i = 0; i < 2; i++)
+        for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queues[i], strike));)
+            if (strike->ended == wait) return strike;
+    return NULL;
 }
 
 void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
 {
-    hd_strike *strike = under_way(scheduler, wait->root);
-    if (!strike) strike = under_way(scheduler, hd_wait_fiber(wait));
+    hd_strike *strike = that_ended(scheduler, wait);
     if (strike) wait_for_next_wait(strike);
+}
+
+static void raise(hd_strike *strike)
+{
+    VALUE exception = strike->take(strike);
+    if (!RB_UNDEF_P(exception)) rb_exc_raise(exception);
+}
+
+void hd_strike_raise_after(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    hd_strike *strike = that_ended(scheduler, wait);
+    if (strike) raise(strike);
 }
 
 /* The first to have become due of those that may strike now. */
@@ -239,8 +258,7 @@ void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choi
     hd_strike *first = NULL;
     look(scheduler, struck.root, struck, strictest, choice, &first);
     if (struck.fiber != struck.root) look(scheduler, struck.fiber, struck, strictest, choice, &first);
-    VALUE exception = first ? first->take(first) : Qundef;
-    if (!RB_UNDEF_P(exception)) rb_exc_raise(exception);
+    if (first) raise(first);
 }
 
 void hd_strikes_drop(hd_scheduler *scheduler)
@@ -253,8 +271,10 @@ void hd_strikes_drop(hd_scheduler *scheduler)
 void hd_strikes_deliver_all(hd_scheduler *scheduler)
 {
     const hd_list *exceptions = &scheduler->strikes.exceptions;
-    for (hd_node *node = hd_list_first(exceptions); node; node = hd_list_after(exceptions, node))
-        hd_strike_deliver(&HD_CONTAINER_OF(node, put_off, node)->strike);
+    for (hd_node *node = hd_list_first(exceptions); node; node = hd_list_after(exceptions, node)) {
+        hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
+        if (!strike->ended) hd_strike_deliver(strike);
+    }
 }
 
 static void mark(hd_map_node *node, void *unused)

@@ -21,7 +21,7 @@ typedef struct hd_strike {
     VALUE exception; /* or its class: what the masks are asked for */
     uint64_t due;    /* counts those that have become due; 0: a Timeout whose time is not over yet */
     bool limits;     /* it is a Timeout's */
-    bool under_way;  /* a wait was ended for it */
+    const hd_wait *ended; /* the wait that was ended for it, and raises it; or NULL */
     VALUE (*take)(struct hd_strike *strike); /* takes it out of the queue to be raised; undef: it has raised itself */
     void (*drop)(struct hd_strike *strike);  /* takes it out of the queue: it is to strike nobody */
 } hd_strike;
@@ -72,6 +72,10 @@ hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_s
 /* Ends the wait of its fiber for a strike that is due, where the masks let it. */
 void hd_strike_deliver(hd_strike *strike);
 
+/* Raises the strike for which the wait, which is over, was ended. It returns when there is nothing to raise any
+ * more. */
+void hd_strike_raise_after(hd_scheduler *scheduler, const hd_wait *wait);
+
 typedef enum { HD_ALL_STRIKES, HD_TIMEOUTS_ONLY } hd_strike_choice;
 
 /* Raises the first strike that is due in the running chain of fibers, unless it is masked more strictly. */
@@ -84,7 +88,7 @@ static inline void hd_strikes_raise_overdue(hd_scheduler *scheduler)
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
 }
 
-/* The wait for which the strike was under way has ended, and not by it. */
+/* The wait was ended for a strike, but something else was faster. */
 void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait);
 
 /* The running fiber ends: what is left in its queue (of an Enumerator that nobody asks any more) strikes nobody. */

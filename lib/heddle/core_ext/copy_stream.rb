@@ -93,13 +93,13 @@ module Heddle
 
         CopyStream.open(source, File::RDONLY) do |from|
           CopyStream.open(destination, File::WRONLY | File::CREAT | File::TRUNC) do |to|
-            ends = [from, to].map { |io| CopyStream.kind(io) }
-            if ends == %i[file stream]
+            case [CopyStream.kind(from), CopyStream.kind(to)]
+            in :file, :stream
               __heddle_copy_stream(from, to, 0, offset) # which checks the arguments, sets and flushes the destination
               CopyStream.file_copy(scheduler, from, to, length, offset).run
-            elsif ends.first == :stream && ends.last && !offset
+            in :stream, Symbol unless offset
               __heddle_copy_stream(Source.new(from), to, length).tap { to.flush }
-            elsif ends == %i[file file]
+            in :file, :file
               CopyStream.in_parts(length, offset) { |*part| __heddle_copy_stream(from, to, *part) }
             else
               __heddle_copy_stream(from, to, length, offset)

@@ -11,8 +11,8 @@ module Heddle
         path = Opening.path_of(path)
         mode = arguments.first || options[:mode]
         kind = Opening.kind_of(path)
-        flags = Opening.fifo_flags(mode, options) if kind
-        if flags && (kind == :fifo || (kind == :large_file && empties_here?(flags)))
+        flags = Opening.fifo_flags(mode, options) if waits?(kind)
+        if flags && (kind == :fifo || flags.anybits?(File::TRUNC))
           return open_by_thread(file, path, flags, options.except(:perm).merge(mode: mode || "r", path: path))
         end
 
@@ -22,8 +22,8 @@ module Heddle
       end
 
       # To throw a large file away takes milliseconds.
-      def self.empties_here?(flags) = !RubyFeatures::OPEN_IS_OFFLOADED && flags.anybits?(File::TRUNC)
-      private_class_method :empties_here?
+      def self.waits?(kind) = kind == :fifo || (kind == :large_file && !RubyFeatures::OPEN_IS_OFFLOADED)
+      private_class_method :waits?
 
       def self.open_by_thread(file, path, flags, options)
         descriptor = Opening.descriptor_of_fifo(path, flags)

@@ -26,7 +26,30 @@ contract "CancelOnce" do
     assert_equal(%i[enumerator fiber], ended.sort)
   end
 
+  # The main block is about to go on when the thread is killed: it starts no further fiber, which nobody would cancel.
+  def test_whoever_is_cancelled_starts_no_more_fibers
+    heddle_only("a scheduled fiber")
+    started = Thread::Queue.new
+    thread = Thread.new { Heddle.run(backend: backend) { start_one_that_is_killed(started) } }
+    started.pop
+    thread.kill
+
+    assert(thread.join(10), "the thread goes on after its kill")
+  ensure
+    thread.kill unless thread.nil? || !thread.alive?
+  end
+
   private
+
+  def start_one_that_is_killed(started)
+    Fiber.schedule do
+      started << true
+      Thread.pass until Thread.pending_interrupt?
+      sleep
+    end
+    Fiber.schedule { loop { sleep } }
+    sleep
+  end
 
   def interrupted(&)
     target = Thread.current

@@ -86,6 +86,23 @@ contract "AbandonedFiber" do
     end
   end
 
+  # Nor is the only one kept, whose mask the scheduler itself knew. (A word that is left on a stack may keep one.)
+  def test_the_only_one_is_collected
+    heddle_only("the masks stay with the thread")
+
+    left = Array.new(5) do
+      object = ObjectSpace::WeakMap.new
+      reactor do
+        go { abandon_with(object) }.value
+        go { Thread.handle_interrupt(IOError => :never) { sleep(0.001) } }.value
+        3.times { go { GC.start }.value }
+        object.size
+      end
+    end
+
+    assert_includes(left, 0)
+  end
+
   # A mask that was abandoned holds nothing back from a fiber that is born at the same address, nor from its task.
   def test_masks_end_with_their_fibers
     heddle_only("the masks stay with the thread")
@@ -133,6 +150,14 @@ contract "AbandonedFiber" do
   end
 
   private
+
+  def abandon_with(weak_map)
+    Enumerator.new do |yielder|
+      weak_map[object = Object.new] = true
+      Thread.handle_interrupt(IOError => :never) { yielder << object }
+    end.next
+    nil
+  end
 
   def living_fibers
     2.times { GC.start }

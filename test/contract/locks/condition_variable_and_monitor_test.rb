@@ -21,6 +21,19 @@ contract "ConditionVariable" do
     end
   end
 
+  # Up to Ruby 3.4 the wait calls the method sleep of the mutex, which may be the program's.
+  def test_a_mutex_that_sleeps_for_itself
+    reactor do
+      mutex = Class.new(Thread::Mutex) { def sleep(...) = super.tap { Kernel.sleep(0.01) } }.new
+      condition = Thread::ConditionVariable.new
+      job = go { mutex.synchronize { condition.wait(mutex, 20) } }
+      settle
+      mutex.synchronize { condition.signal }
+
+      assert(job.value)
+    end
+  end
+
   def test_wait_releases_the_lock_and_takes_it_again
     reactor do
       mutex = Thread::Mutex.new

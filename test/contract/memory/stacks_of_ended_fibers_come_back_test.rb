@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 19 s, 0.8 of a core
+# bin/test: takes 19 s, 0.6 of a core
 
 require_relative "../../test_helper"
 

@@ -202,9 +202,9 @@ contract "BlockingRun" do
     out = assert_script(<<~RUBY)
       Heddle.run(backend: #{backend.inspect}) do
         trap("USR1") { p Heddle.run { Heddle.spawn { sleep 0.01; :value }.value } }
-        Heddle.spawn { sleep 0.2; puts "task" }
+        Heddle.spawn { sleep 0.8; puts "task" }
         Thread.new { sleep 0.1; Process.kill("USR1", $$) }
-        sleep 0.3
+        sleep 1.2
         puts "main"
       end
     RUBY

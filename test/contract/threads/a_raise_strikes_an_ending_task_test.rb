@@ -27,6 +27,15 @@ contract "StruckEnd" do
     @thread = nil
   end
 
+  # (A signal's handler may do that.)
+  def test_a_throw_goes_on
+    reactor do
+      task = Object.new.tap { |one| one.define_singleton_method(:ended) { |value| throw(:ended, value) } }
+
+      assert_equal(7, catch(:ended) { Fiber.scheduler.__send__(:end_task, task, 7) })
+    end
+  end
+
   %i[call return].each do |event|
     %i[ended task_ended].each do |method|
       define_method("test_at_the_#{event}_of_#{method}") do

@@ -5,37 +5,24 @@ require_relative "../../test_helper"
 
 # Thread.handle_interrupt holds back the timeouts of a fiber as it does those of a thread.
 contract "InterruptMask" do
-  def test_never
-    reactor do
-      reached = false
-      assert_raises(Timeout::Error) do
-        Thread.handle_interrupt(Timeout::Error => :never) do
-          Timeout.timeout(0.02, Timeout::Error) do
-            sleep(0.1)
-            reached = true
-            Thread.handle_interrupt(Timeout::Error => :immediate) { sleep(20) }
+  # What the timeout is told to raise, the class that is masked, and what it is unmasked for at last.
+  { "with_a_class" => [[Timeout::Error], Timeout::Error, :immediate],
+    "without_a_class" => [[], Timeout::ExitException, :on_blocking] }.each do |name, (given, masked, last)|
+    define_method("test_never_#{name}") do
+      reactor do
+        reached = false
+        assert_raises(Timeout::Error) do
+          Thread.handle_interrupt(masked => :never) do
+            Timeout.timeout(0.02, *given) do
+              sleep(0.1)
+              reached = true
+              Thread.handle_interrupt(masked => last) { sleep(20) }
+            end
           end
         end
+
+        assert(reached)
       end
-
-      assert(reached)
-    end
-  end
-
-  def test_never_without_a_class
-    reactor do
-      reached = false
-      assert_raises(Timeout::Error) do
-        Thread.handle_interrupt(Timeout::ExitException => :never) do
-          Timeout.timeout(0.02) do
-            sleep(0.1)
-            reached = true
-            Thread.handle_interrupt(Timeout::ExitException => :on_blocking) { sleep(20) }
-          end
-        end
-      end
-
-      assert(reached)
     end
   end
 
