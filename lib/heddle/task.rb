@@ -133,6 +133,7 @@ module Heddle
       @fiber = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
       @scope&.task_ended(self)
+      @scope = nil # it knows its owner's fiber
     end
   end
 end

@@ -310,4 +310,11 @@ contract "Spawn" do
 
     assert_nil(error.cause)
   end
+
+  # Linux allows a process about 32,000 stacks of fibers.
+  def test_ended_tasks_keep_no_stack
+    tasks = run { Array.new(20_000) { Heddle.spawn { Heddle.run { Heddle.spawn { nil } } } } }
+
+    assert(tasks.all?(&:finished?))
+  end
 end
