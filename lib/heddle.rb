@@ -9,6 +9,12 @@ require_relative "heddle/completion"
 require_relative "heddle/scheduler/blocking_pool"
 require_relative "heddle/task"
 require_relative "heddle/scope"
+require_relative "heddle/map"
+require_relative "heddle/race"
+require_relative "heddle/timeout"
+require_relative "heddle/every"
+require_relative "heddle/limiter"
+require_relative "heddle/rate_limiter"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 
@@ -48,14 +54,16 @@ module Heddle
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
     #
+    # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil] for reports
-    # @yield
+    # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
+    # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task]
     # @raise [Heddle::Error] outside of Heddle.run
-    def spawn(name: nil, &block)
+    def spawn(*arguments, name: nil, background: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 
-      Scope.current.spawn(name:, &block)
+      Scope.current.start(arguments, name, background ? :background : nil, &block)
     end
 
     # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it

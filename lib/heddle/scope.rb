@@ -22,6 +22,7 @@ module Heddle
 
     def initialize
       @tasks = {}.compare_by_identity
+      @background = 0 # how many of them are background tasks
       @owner = Fiber.current
       @scheduler = Fiber.scheduler
       @root = @scheduler.root
@@ -40,19 +41,32 @@ module Heddle
 
     # Starts a task in this scope. When the scope is failing already, it is cancelled where it first waits.
     #
+    # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil]
+    # @param background [Boolean] see Heddle.spawn
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
-    def spawn(name: nil, &)
+    def spawn(*arguments, name: nil, background: false, &)
+      start(arguments, name, background ? :background : nil, &)
+    end
+
+    # @private Starts a task whose failure is its own: it does not end the scope. What the block spawns belongs to it.
+    def spawn_isolated(&block)
+      start([], nil, :isolated) { Scope.open(&block) }
+    end
+
+    # @private The same as spawn, without objects of its own.
+    def start(arguments, name, kind, &)
       raise Error, "the scope has ended: its Heddle.run has returned" unless open?
 
-      task = Task.new(self, name)
+      task = Task.new(self, name, kind)
       @tasks[task] = true
-      task.start(&)
+      @background += 1 if task.background?
+      task.start(arguments, &)
       task.cancel if @state == :ending
       task
     ensure
-      @tasks.delete(task) unless task.nil? || task.started? # Ruby had no stack for it
+      remove(task) unless task.nil? || task.started? # Ruby had no stack for it
     end
 
     # @return [Boolean] can tasks be spawned in it?
@@ -74,28 +88,43 @@ module Heddle
 
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
-      @tasks.delete(task)
-      end_by_failure if task.error && !task.cancelled? && task.equal?(@cause ||= task)
-      @all_ended&.close if @tasks.empty?
+      remove(task)
+      end_by_failure if task.fails_scope? && task.equal?(@cause ||= task)
+      @all_ended&.close if all_ended?
     end
 
     private
 
+    def remove(task)
+      @background -= 1 if @tasks.delete(task) && task.background?
+    end
+
+    # Background tasks are waited for when they have been cancelled.
+    def all_ended?
+      @tasks.size <= (@state == :ending ? 0 : @background)
+    end
+
     def supervise
       value = yield
-      wait_for_tasks until @cause || @tasks.empty? || !runs_here?
-      @cause ? raise(@cause.error) : value
+      outlast_tasks
+      @cause ? raise_failure : value
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
       note_cancel(e)
       end_tasks
-      raise @cause.error if @cause && e.is_a?(Cancelled)
+      raise_failure if @cause && e.is_a?(Cancelled)
 
       raise
     ensure
       end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
       close
+    end
+
+    # Those in the background end with the others.
+    def outlast_tasks
+      wait_for_tasks until @cause || all_ended? || !runs_here?
+      end_tasks if @cause.nil? && @background.positive? && runs_here?
     end
 
     def close
@@ -104,6 +133,11 @@ module Heddle
       [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @strike) } if @strike
       # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
       @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
+    end
+
+    # With its own cause: what the owner was doing meanwhile, and its cancel, are none.
+    def raise_failure
+      raise @cause.error, cause: @cause.error.cause
     end
 
     def end_by_failure
@@ -142,7 +176,7 @@ module Heddle
 
     def wait_for_tasks
       @all_ended = Completion.new("the tasks of its scope")
-      @all_ended.wait(@scheduler) unless @tasks.empty?
+      @all_ended.wait(@scheduler) unless all_ended?
     end
   end
 end

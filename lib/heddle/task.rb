@@ -17,9 +17,10 @@ module Heddle
     attr_reader :fiber
 
     # @private
-    def initialize(scope, name)
+    def initialize(scope, name, kind = nil)
       @scope = scope
       @name = name
+      @kind = kind # :background, :isolated or nil
       @finished = false
       @cancelled = false
       @fiber = @value = @error = @waiters = nil
@@ -32,7 +33,7 @@ module Heddle
     # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
     def value
       wait
-      raise @error if @error
+      raise @error, cause: @error.cause if @error # not what its caller is rescuing
 
       @value
     end
@@ -54,12 +55,13 @@ module Heddle
     #
     # @return [self]
     def cancel
-      return self if @finished || @cancelled
+      fiber = @fiber # of another thread it may end meanwhile
+      return self if @finished || @cancelled || fiber.nil?
 
       error = Cancelled.new("the task was cancelled")
-      own = Fiber.current.equal?(@fiber)
+      own = Fiber.current.equal?(fiber)
       # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
-      @cancelled = own || @scheduler.interrupt(@fiber, error)
+      @cancelled = own || @scheduler.interrupt(fiber, error)
       raise error if own
 
       self
@@ -91,20 +93,30 @@ module Heddle
 
     # @private
     def started?
-      !@fiber.nil?
+      @finished || !@fiber.nil?
     end
 
     # @private
-    def start(&block)
-      @scheduler.fiber { execute(&block) }
+    def background? = @kind == :background
+
+    # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
+    def fails_scope?
+      return false if @error.nil? || cancelled?
+
+      @kind != :isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
+    end
+
+    # @private
+    def start(arguments, &block)
+      @scheduler.fiber { execute(arguments, &block) }
       self
     end
 
     # @private
-    def execute
+    def execute(arguments = [])
       @fiber = Fiber.current
       Fiber[:heddle_scope] = @scope
-      @value = yield
+      @value = yield(*arguments)
       returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       @error = e
@@ -118,8 +130,10 @@ module Heddle
     def ended(returned)
       @error ||= Cancelled.new("the task's fiber was killed") unless returned
       @finished = true
+      @fiber = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
       @scope&.task_ended(self)
+      @scope = nil # it knows its owner's fiber
     end
   end
 end

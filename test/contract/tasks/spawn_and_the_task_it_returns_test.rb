@@ -291,4 +291,30 @@ contract "Spawn" do
 
     assert_includes(error.backtrace.join("\n"), __FILE__)
   end
+
+  def test_arguments
+    run do
+      assert_equal([1, [2, 3]], Heddle.spawn(1, [2, 3]) { |a, b| sleep(0) && [a, b] }.value)
+      assert_equal([[1, 2], "x"], Heddle.spawn([1, 2], "x", name: "named") { |*all| all }.value)
+      assert_equal([1, 2], Heddle.spawn([1, 2]) { |a, b| [a, b] }.value)
+      assert_raises(ArgumentError) { Heddle.spawn(1, nme: "misspelt") { nil } }
+      tasks = (1..3).map { |i| Heddle.spawn(i) { |own| sleep(0.001) && own } }
+
+      assert_equal([1, 2, 3], tasks.map(&:value))
+    end
+  end
+
+  # What it was doing when the task failed is no cause of it.
+  def test_the_error_of_a_task_keeps_its_cause
+    error = assert_raises(RuntimeError) { run { Heddle.spawn { sleep(0) && raise("here") } && sleep(5) } }
+
+    assert_nil(error.cause)
+  end
+
+  # Linux allows a process about 32,000 stacks of fibers.
+  def test_ended_tasks_keep_no_stack
+    tasks = run { Array.new(20_000) { Heddle.spawn { Heddle.run { Heddle.spawn { nil } } } } }
+
+    assert(tasks.all?(&:finished?))
+  end
 end

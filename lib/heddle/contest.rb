@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Callables that run at the same time, each in a task and a scope of its own, until one of them is good enough.
+  class Contest
+    # @param callables [Array<#call>]
+    # @raise [ArgumentError] if there is none, or one that has no +call+
+    def initialize(callables)
+      raise ArgumentError, "at least one callable is needed" if callables.empty?
+
+      wrong = callables.find { |callable| !callable.respond_to?(:call) }
+      raise ArgumentError, "#{wrong.inspect} has no method +call+: a Proc or a Method has one" if wrong
+
+      @waiting = callables.dup
+      @tasks = []
+      @ended = Thread::Queue.new # the numbers of the tasks that have ended
+    end
+
+    # Cancels the others when one is good enough, and waits for them.
+    #
+    # @yieldparam task [Heddle::Task] that has ended: is it good enough?
+    # @return [Heddle::Task, nil] the first of those; nil: all have ended, and none was
+    def winner(&)
+      Heddle.run do
+        first_of_ended(&)
+      ensure
+        @tasks.each(&:cancel)
+      end
+    end
+
+    # @return [Array<Exception>] of those that were started, in their order
+    def errors = @tasks.filter_map(&:error)
+
+    private
+
+    # A callable that is good enough before it waits spares the start of the next ones.
+    def first_of_ended
+      open = @waiting.size
+      until open.zero?
+        start until @waiting.empty? || !@ended.empty?
+        task = @tasks[@ended.pop].wait
+        return task if yield task
+
+        open -= 1
+      end
+    end
+
+    def start
+      number = @tasks.size
+      callable = @waiting.shift
+      @tasks << Scope.current.spawn_isolated do
+        callable.call
+      ensure
+        @ended << number
+      end
+    end
+  end
+  private_constant :Contest
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Starts a task for each of some items, in their order, at most so many at a time. It takes an item only when its task
+  # can start: no item waits in memory.
+  class FanOut
+    # @param items [#each]
+    # @param limit [Integer, nil] how many tasks may run at the same time; nil: all of them
+    # @raise [ArgumentError]
+    def initialize(items, limit)
+      raise ArgumentError, "items: must have each, unlike #{items.inspect}" unless items.respond_to?(:each)
+      unless limit.nil? || (limit.is_a?(Integer) && limit.positive?)
+        raise ArgumentError, "limit: must be a positive Integer, or nil for no limit, not #{limit.inspect}"
+      end
+
+      @items = items
+      @limit = limit || Float::INFINITY
+      @ended = Thread::Queue.new # something for each task that has ended
+      @running = 0 # tasks less what was taken from @ended
+      @count = 0
+      @error = nil # what the first task failed with
+    end
+
+    # Waits for all tasks. When one ends with an error, the others are cancelled, and its error is raised.
+    #
+    # @yieldparam item [Object] in the task
+    # @yieldparam index [Integer]
+    # @return [void]
+    def run(&work)
+      Heddle.run do
+        scope = Scope.current
+        feed { |item, index| scope.spawn { perform(item, index, &work) } }
+      end
+    end
+
+    # The same with tasks that do not disturb each other.
+    #
+    # @yieldparam item [Object] in the task
+    # @return [Array<Heddle::Task>] that have ended, in the order of the items
+    def run_isolated
+      tasks = []
+      Heddle.run do
+        scope = Scope.current
+        feed { |item| tasks << scope.spawn_isolated { note_end { yield item } } }
+      end
+      tasks
+    end
+
+    private
+
+    def feed
+      each_item do |item|
+        @running += 1
+        yield item, @count
+        @count += 1
+        take_ended while @running >= @limit && !@error
+        break if @error
+      end
+      take_ended until @running.zero? || @error
+      # The scope raises its first failure, but does not take these for one.
+      raise @error if @error.is_a?(Cancelled)
+    end
+
+    # As Enumerable#each_entry: what yields several values yields an Array of them.
+    def each_item
+      @items.each { |*values| yield values.size > 1 ? values : values.first }
+    end
+
+    def take_ended
+      @ended.pop
+      @running -= 1
+    end
+
+    def perform(item, index)
+      note_end { yield item, index }
+      succeeded = true
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
+      @error ||= e
+      raise
+    ensure
+      @error ||= Cancelled.new("the fiber of a task was killed") unless succeeded
+    end
+
+    def note_end
+      yield
+    ensure
+      @ended << true
+    end
+  end
+  private_constant :FanOut
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "fan_out"
+
+# Blocks that run for many items at once.
+module Heddle
+  class << self
+    # Calls the block for each item, in a task each, and returns what it returned, in the order of the items. When it
+    # raises an error for one of them, the others are cancelled, and their tasks have ended when that error is raised
+    # here. What the block spawns is waited for, too. Starts a run of its own where there is none.
+    #
+    # The items are taken as the tasks start, never more than the limit ahead of those that have ended: they may be
+    # lazy, and come from where one has to wait.
+    #
+    # @example
+    #   bodies = Heddle.map(urls, limit: 20) { |url| Net::HTTP.get(URI(url)) }
+    #
+    # @param items [#each] an Array, a Range, a Hash, an Enumerator, also a lazy one, ...
+    # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
+    # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
+    # @yieldparam item [Object]
+    # @return [Array<Object>]
+    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [Exception] what the block, the items or the progress raised first
+    def map(items, limit: nil, progress: nil)
+      raise ArgumentError, "Heddle.map needs a block" unless block_given?
+
+      values = []
+      done = 0
+      FanOut.new(items, limit).run do |item, index|
+        values[index] = yield(item)
+        progress&.call(done += 1)
+      end
+      values
+    end
+
+    # The same as Heddle.map for what the block does, not for what it returns: it keeps no value, so a hundred thousand
+    # items need no more memory than those that run at the same time.
+    #
+    # @example
+    #   Heddle.each(1..100_000, limit: 200) { |id| refresh(id) }
+    #
+    # @param items [#each]
+    # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
+    # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
+    # @yieldparam item [Object]
+    # @return [#each] the items, as Array#each does
+    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [Exception] what the block, the items or the progress raised first
+    def each(items, limit: nil, progress: nil)
+      raise ArgumentError, "Heddle.each needs a block" unless block_given?
+
+      done = 0
+      FanOut.new(items, limit).run do |item|
+        yield item
+        progress&.call(done += 1)
+      end
+      items
+    end
+
+    # Calls the block for each item, in a task each, and returns the tasks when all have ended: each has a value or an
+    # error. An error cancels nobody. (But SystemExit, signals and NoMemoryError are meant for the program: they cancel
+    # the others, and are raised here.) Starts a run of its own where there is none.
+    #
+    # @example
+    #   failed = Heddle.settle(hosts, limit: 50) { |host| ping(host) }.select(&:error)
+    #
+    # @param items [#each]
+    # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
+    # @yieldparam item [Object]
+    # @return [Array<Heddle::Task>] in the order of the items
+    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [Exception] what the items raised
+    def settle(items, limit: nil, &block)
+      raise ArgumentError, "Heddle.settle needs a block" unless block
+
+      FanOut.new(items, limit).run_isolated(&block)
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "contest"
+
+# Several ways to the same end.
+module Heddle
+  # Raised by Heddle.any when none has succeeded. Its cause is the first of the errors.
+  class NoneSucceeded < Error
+    # @return [Array<Exception>] one of each callable, in their order
+    attr_reader :errors
+
+    # @param errors [Array<Exception>]
+    def initialize(errors)
+      @errors = errors
+      told = errors.map { |error| "#{error.message} (#{error.class})" }
+      super("none of #{errors.size} succeeded: #{told.join("; ")}")
+    end
+  end
+
+  class << self
+    # Calls all of them at the same time, in a task each, and returns what the first one returns that ends, or raises
+    # its error. The others are cancelled, and have ended when it returns: their ensure blocks have run. What they raise
+    # meanwhile is dropped. (One that ends before it waits for anything spares the start of those behind it.) Starts a
+    # run of its own where there is none.
+    #
+    # @example
+    #   Heddle.race(-> { ask(:here) }, -> { ask(:there) })
+    #
+    # @param callables [Array<#call>]
+    # @return [Object]
+    # @raise [ArgumentError] without a callable
+    # @raise [Exception] what the first one that ended has raised
+    def race(*callables)
+      Contest.new(callables).winner { true }.value
+    end
+
+    # Calls all of them at the same time, in a task each, and returns what the first one returns that succeeds. The
+    # others are cancelled, and have ended when it returns: their ensure blocks have run. What they raise is dropped.
+    # (SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised.) Starts a run of
+    # its own where there is none.
+    #
+    # @example
+    #   Heddle.any(*mirrors.map { |mirror| -> { Net::HTTP.get(mirror) } })
+    #
+    # @param callables [Array<#call>]
+    # @return [Object]
+    # @raise [ArgumentError] without a callable
+    # @raise [Heddle::NoneSucceeded] when all have failed
+    def any(*callables)
+      contest = Contest.new(callables)
+      task = contest.winner { |one| one.error.nil? }
+      return task.value if task
+
+      raise NoneSucceeded.new(contest.errors), cause: contest.errors.first
+    end
+  end
+end

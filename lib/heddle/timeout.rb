@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+# Limits in time.
+module Heddle
+  # Raised by Heddle.timeout when the time is over.
+  class TimeoutError < ::Timeout::Error; end
+
+  class << self
+    # Calls the block, and ends it when the time is over. What is raised in the block then is not rescued by a
+    # +rescue => e+ in there, and its ensure blocks run; Heddle.timeout raises Heddle::TimeoutError when they have. In a
+    # task and in any thread; Heddle need not run. Timeouts may be nested: that which is over first ends its own block.
+    #
+    # The block ends, and the tasks of a Heddle.run, Heddle.map and so on in it; not the tasks that Heddle.spawn starts
+    # in it, which belong to the scope around it.
+    #
+    # @param seconds [Numeric, nil] nil and infinity: no limit; 0 or less: the time is over before the block begins
+    # @yield
+    # @return [Object] the value of the block
+    # @raise [Heddle::TimeoutError] when the time is over
+    # @raise [ArgumentError] without a block, or if the seconds are no number
+    def timeout(seconds, &)
+      raise ArgumentError, "Heddle.timeout needs a block" unless block_given?
+      return yield if seconds.nil? || seconds == Float::INFINITY
+      unless seconds.is_a?(Numeric) && seconds.real?
+        raise ArgumentError, "seconds: must be a number or nil, not #{seconds.inspect}"
+      end
+      raise TimeoutError, timeout_message(seconds) unless seconds.positive?
+
+      end_after(seconds, &)
+    end
+
+    private
+
+    # The exception tells whose time was over.
+    def end_after(seconds)
+      strike = ::Timeout::ExitException.new(timeout_message(seconds))
+      begin
+        ::Timeout.timeout(seconds, strike, strike.message) { yield }
+      rescue ::Timeout::ExitException => e
+        raise unless e.equal?(strike)
+
+        raise TimeoutError, e.message, e.backtrace, cause: nil
+      end
+    end
+
+    def timeout_message(seconds) = "not done after #{seconds} s"
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# Heddle::RateLimiter: so many in any window of time.
+contract "RateLimiter" do
+  def setup
+    super
+    skip("plain threads: without Heddle") unless defined?(Heddle::RateLimiter)
+  end
+
+  # Seconds.
+  def per = 0.1
+
+  # The clock is read a moment after the limiter has read it.
+  def assert_no_burst(times, limit)
+    spans = times.each_cons(limit + 1).map { |window| window.last - window.first }
+
+    assert_empty(spans.select { |span| span < per - 0.03 })
+  end
+
+  def test_no_window_has_more_than_the_limit
+    limiter = Heddle::RateLimiter.new(3, per: per)
+    times = []
+    reactor { 10.times { go { limiter.acquire && (times << now) } } }
+
+    assert_equal(10, times.size)
+    assert_no_burst(times, 3)
+    assert_operator(times.last - times.first, :<, 20 * per)
+  end
+
+  # A bucket that had filled meanwhile would let the limit through twice.
+  def test_no_burst_after_a_pause
+    limiter = Heddle::RateLimiter.new(2, per: per)
+    times = []
+    reactor do
+      limiter.acquire && (times << now)
+      sleep(per * 0.9)
+      5.times { limiter.acquire && (times << now) }
+    end
+
+    assert_no_burst(times, 2)
+  end
+
+  def test_the_first_ones_do_not_wait
+    limiter = Heddle::RateLimiter.new(100, per: 1000)
+
+    assert_equal(100, reactor { Array.new(100) { go { limiter.acquire } }.count(&:value) })
+  end
+
+  def test_first_come_first_served
+    limiter = Heddle::RateLimiter.new(2, per: 0.02)
+    order = []
+    reactor { 6.times { |i| go { limiter.acquire && (order << i) }.tap { settle } } }
+
+    assert_equal([0, 1, 2, 3, 4, 5], order)
+  end
+
+  def test_cancelled_waiters_leave_no_hole
+    heddle_only("cancel")
+    limiter = Heddle::RateLimiter.new(1, per: 0.5)
+    started = now
+    Heddle.run(backend: backend) do
+      limiter.acquire
+      tasks = Array.new(101) { Heddle.spawn { limiter.acquire } }
+      tasks.first(100).each(&:cancel)
+      tasks.last.wait
+    end
+
+    assert_operator(now - started, :>=, 0.5)
+    assert_operator(now - started, :<, 25) # each hole would take half a second
+    assert_equal(0, limiter.waiting)
+  end
+
+  def test_a_timeout_while_waiting
+    limiter = Heddle::RateLimiter.new(1, per: 1000)
+    reactor do
+      limiter.acquire
+      assert_raises(Timeout::Error) { go { Timeout.timeout(0.01) { limiter.acquire } }.value }
+    end
+
+    assert_equal(0, limiter.waiting)
+  end
+
+  def test_threads_and_tasks_share_it
+    limiter = Heddle::RateLimiter.new(2, per: per)
+    times = Thread::Queue.new
+    threads = Array.new(3) { Thread.new { limiter.acquire && (times << now) } }
+    reactor { 3.times { go { limiter.acquire && (times << now) } } }
+    threads.each(&:join)
+    times = Array.new(times.size) { times.pop }
+
+    assert_equal(6, times.size)
+    assert_operator(times.max - times.min, :>=, (2 * per) - 0.05)
+  end
+
+  def test_with_a_block
+    limiter = Heddle::RateLimiter.new(1, per: 0.01)
+
+    assert_equal(:value, reactor { limiter.acquire { :value } })
+    assert_same(limiter, reactor { limiter.acquire })
+    assert_equal("#<Heddle::RateLimiter 1 per 0.01 s>", limiter.inspect)
+  end
+
+  def test_what_is_asked_wrongly
+    [0, 1.5, nil].each do |limit|
+      assert_match(/limit/, assert_raises(ArgumentError) { Heddle::RateLimiter.new(limit, per: 1) }.message)
+    end
+    [0, -1, nil, "1", Float::INFINITY, Float::NAN].each do |wrong|
+      assert_match(/per/, assert_raises(ArgumentError) { Heddle::RateLimiter.new(1, per: wrong) }.message)
+    end
+  end
+end
