@@ -109,7 +109,7 @@ contract "StruckOpen" do
 
   # Though none of its operations fails.
   def test_it_ends
-    skip("opens on the spot: it never waits") if RUBY_VERSION < "3.4"
+    skip("opens inline: it never waits") if RUBY_VERSION < "3.4"
     reactor do
       task = Heddle.spawn { loop { File.open(@path, "w") { nil } } }
       settle

@@ -184,7 +184,7 @@ contract "Faults" do
     end
   end
 
-  # No descriptor for the worker that would do it, no memory for the bytes, no worker: it is done on the spot.
+  # No descriptor for the worker that would do it, no memory for the bytes, no worker: it is done inline.
   { "fcntl" => Errno::EMFILE, "malloc" => Errno::ENOMEM, "pthread_create" => Errno::EAGAIN }.each do |call, error|
     define_method("test_a_file_without_#{call}") do
       heddle_only("faults")

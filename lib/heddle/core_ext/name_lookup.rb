@@ -82,7 +82,7 @@ module Heddle
           reverse_lookup.nil? ? !default.do_not_reverse_lookup : [true, :hostname].include?(reverse_lookup)
         end
 
-        # Runs the block, which asks for a name by itself, on a thread of the pool; on the spot where Ruby would have to
+        # Runs the block, which asks for a name by itself, on a thread of the pool; inline where Ruby would have to
         # convert the arguments first (by a method of the program's).
         def by_thread(arguments, lasting: false, &)
           plain = arguments.all? { |one| one.nil? || one.is_a?(String) || one.is_a?(Integer) }
