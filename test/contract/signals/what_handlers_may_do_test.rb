@@ -19,17 +19,24 @@ contract "Trap" do
 
   def test_in_a_blocking_fiber = assert_cases(:blocking, TestSupport::TrapCases::IN_A_BLOCKING_FIBER)
 
-  # (A fiber that is made in a handler never sees a signal.)
+  # (A fiber that is made in a handler never sees a signal.) Each signal is sent when the one before was handled.
   def test_one_after_the_other_while_all_wait
-    ["Heddle.spawn { puts(1) }", "Fiber.schedule { puts(1) }", "sleep(0.01) && puts(1)"].each do |action|
+    ["Heddle.spawn { say }", "Fiber.schedule { say }", "sleep(0.01) && say"].each do |action|
       said = assert_script(<<~RUBY)
+        $said = 0
+        def say = puts($said += 1)
         trap(:USR1) { #{action} }
-        Thread.new { 3.times { sleep(0.1) && Process.kill(:USR1, Process.pid) } && sleep(0.1) && exit!(true) }
+        waiting = Thread::Queue.new
+        Thread.new do
+          waiting.pop
+          3.times { |i| sleep(0.05) && Process.kill(:USR1, Process.pid) && (sleep(0.01) until $said > i) }
+          exit!(true)
+        end
         $stdout.sync = true
-        Heddle.run(backend: #{backend.inspect}) { Heddle.spawn { sleep } && sleep }
+        Heddle.run(backend: #{backend.inspect}) { Heddle.spawn { sleep } && (waiting << true) && sleep }
       RUBY
 
-      assert_equal("1\n" * 3, said, action)
+      assert_equal("1\n2\n3\n", said, action)
     end
   end
 
