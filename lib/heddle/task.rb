@@ -13,7 +13,7 @@ module Heddle
     # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
     attr_reader :error
 
-    # @private
+    # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
     attr_reader :fiber
 
     # @private
