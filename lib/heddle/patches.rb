@@ -125,7 +125,7 @@ module Heddle
           %w[copy_stream.rb send_file.c],
           { "IO." => "CopyStream" })
     patch(:fiber_raise, "all",
-          "Ruby loses the fiber that calls it, when the fiber that is struck was parked by a scheduler.",
+          "The calling fiber never goes on if the other fiber was waiting in a scheduler.",
           %w[hook_fiber.c],
           { "Fiber#" => "FiberRaise" })
     patch(:file_lookup, "all",
@@ -205,7 +205,7 @@ module Heddle
           %w[thread_calls.c],
           { "Thread#" => "ThreadCalls", "Thread." => "ThreadStop" })
     patch(:mutex_sleep, "all",
-          "Ruby forgets for fibers that it is to return nil at the timeout.",
+          "In a fiber these methods do not return nil when their time is over.",
           %w[mutex_sleep.c],
           { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
     patch(:timeout, "all",
