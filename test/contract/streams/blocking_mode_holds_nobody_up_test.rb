@@ -22,7 +22,7 @@ contract "BlockingMode" do
           reader, writer = stream_pair(kind)
           blocking_mode(reader)
           value = assert_others_run do
-            go { sleep(0.12) && writer.write("abcd\n") }
+            go { others_have_run && writer.write("abcd\n") }
             operation.call(reader)
           end
 
@@ -43,7 +43,7 @@ contract "BlockingMode" do
           data = Random.new(1).bytes(1_500_000)
           received = nil
           assert_others_run do
-            receiving = go { sleep(0.12) && (received = reader.read(data.bytesize)) }
+            receiving = go { others_have_run && (received = reader.read(data.bytesize)) }
             operation.call(writer, data)
             receiving.value
           end
@@ -71,7 +71,7 @@ contract "BlockingMode" do
         writer.write("z" * 5000)
         received = nil
         assert_others_run do
-          receiving = go { sleep(0.12) && (received = reader.readpartial(80_000) + reader.readpartial(80_000)) }
+          receiving = go { others_have_run && (received = reader.readpartial(80_000) + reader.readpartial(80_000)) }
           operation.call(writer)
           receiving.value
         end
@@ -99,7 +99,7 @@ contract "BlockingMode" do
     reactor do
       master, slave = PTY.open.each { |io| keep(io) }
       line = assert_others_run do
-        go { sleep(0.12) && master.puts("typed") }
+        go { others_have_run && master.puts("typed") }
         slave.gets
       end
 
@@ -130,7 +130,7 @@ contract "BlockingMode" do
       File.mkfifo(path)
       reader = keep(File.open(path, "r+"))
       line = assert_others_run do
-        go { sleep(0.12) && File.write(path, "line\n") }
+        go { others_have_run && File.write(path, "line\n") }
         reader.gets
       end
 
@@ -146,7 +146,7 @@ contract "BlockingMode" do
       writer = keep(File.open(path, "w"))
       blocking_mode(reader)
       text = assert_others_run do
-        go { sleep(0.12) && writer.write("text") && writer.close }
+        go { others_have_run && writer.write("text") && writer.close }
         reader.read
       end
 
