@@ -69,11 +69,6 @@ VALUE hd_timeout_exception(const hd_timeout *timeout)
     return exception;
 }
 
-hd_mask hd_timeout_mask(const hd_timeout *timeout, VALUE fiber)
-{
-    return hd_interrupt_mask(timeout->strike.scheduler, (hd_struck){timeout->root, fiber}, timeout->strike.exception);
-}
-
 static void push_set(hd_map_node *node, void *set)
 {
     hd_strike *strike = HD_CONTAINER_OF(node, hd_strike, fiber_node);

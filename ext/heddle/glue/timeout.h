@@ -35,9 +35,6 @@ bool hd_timeout_forget(hd_timeout *timeout);
 /* The exception that it raises. May call Ruby code. */
 VALUE hd_timeout_exception(const hd_timeout *timeout);
 
-/* May it strike this fiber of its chain? */
-hd_mask hd_timeout_mask(const hd_timeout *timeout, VALUE fiber);
-
 /* [root fiber, deadline in ns] of each that is not due yet. */
 VALUE hd_timeouts_set(const hd_scheduler *scheduler);
 
