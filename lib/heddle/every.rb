@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "check"
+
 # What is to be done again and again.
 module Heddle
   class << self
@@ -23,9 +25,8 @@ module Heddle
     # @raise [Heddle::Error] outside of Heddle.run
     def every(seconds, &block)
       raise ArgumentError, "Heddle.every needs a block" unless block
-      unless seconds.is_a?(Numeric) && seconds.real? && seconds.positive? && seconds.to_f.finite?
-        raise ArgumentError, "seconds: must be a positive number, not #{seconds.inspect}"
-      end
+
+      Check.positive_number("seconds", seconds)
 
       spawn(name: "every #{seconds} s", background: true) { repeat(seconds, &block) }
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "check"
+
 module Heddle
   # Starts a task for each of some items, in their order, at most so many at a time. It takes an item only when its task
   # can start: no item waits in memory.
@@ -9,9 +11,8 @@ module Heddle
     # @raise [ArgumentError]
     def initialize(items, limit)
       raise ArgumentError, "items: must have each, unlike #{items.inspect}" unless items.respond_to?(:each)
-      unless limit.nil? || (limit.is_a?(Integer) && limit.positive?)
-        raise ArgumentError, "limit: must be a positive Integer, or nil for no limit, not #{limit.inspect}"
-      end
+
+      Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
 
       @items = items
       @limit = limit || Float::INFINITY

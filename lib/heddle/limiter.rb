@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "check"
+
 module Heddle
   # Lets so many in at the same time; the others wait in line. For tasks, for threads without Heddle, and for both at
   # once, also of several schedulers.
@@ -30,9 +32,7 @@ module Heddle
     # @param limit [Integer]
     # @raise [ArgumentError] if it is not positive
     def initialize(limit)
-      unless limit.is_a?(Integer) && limit.positive?
-        raise ArgumentError, "limit: must be a positive Integer, not #{limit.inspect}"
-      end
+      Check.positive_integer("limit", limit)
 
       @limit = limit
       @count = 0

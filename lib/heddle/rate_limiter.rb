@@ -24,12 +24,8 @@ module Heddle
     # @param per [Numeric] seconds
     # @raise [ArgumentError] if one of them is not positive
     def initialize(limit, per:)
-      unless limit.is_a?(Integer) && limit.positive?
-        raise ArgumentError, "limit: must be a positive Integer, not #{limit.inspect}"
-      end
-      unless per.is_a?(Numeric) && per.real? && per.positive? && per.to_f.finite?
-        raise ArgumentError, "per: must be a positive number of seconds, not #{per.inspect}"
-      end
+      Check.positive_integer("limit", limit)
+      Check.positive_number("per", per, " of seconds")
 
       @limit = limit
       @per = per

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Arguments that several methods check in the same way. An ArgumentError names the argument.
+  module Check
+    # @param also [String] what else may be given
+    # @raise [ArgumentError]
+    def self.positive_integer(name, value, also = "")
+      return if value.is_a?(Integer) && value.positive?
+
+      raise ArgumentError, "#{name}: must be a positive Integer#{also}, not #{value.inspect}"
+    end
+
+    # @param unit [String] what it is a number of
+    # @raise [ArgumentError]
+    def self.positive_number(name, value, unit = "")
+      return if value.is_a?(Numeric) && value.real? && value.positive? && value.to_f.finite?
+
+      raise ArgumentError, "#{name}: must be a positive number#{unit}, not #{value.inspect}"
+    end
+  end
+  private_constant :Check
+end
