@@ -93,6 +93,11 @@ module TestSupport
       0
     end
 
+    # Ends the child processes of this test.
+    def kill_children
+      (Leaks.children - @leaks_before.children).each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+    end
+
     # Number of open descriptors of this process.
     def descriptor_count
       Leaks.descriptors.size
