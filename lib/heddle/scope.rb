@@ -8,11 +8,14 @@ module Heddle
     # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
     # @raise [Heddle::Error] outside of Heddle.run
     def self.current
-      scope = Fiber[:heddle_scope]
-      return scope if scope&.open? && scope.runs_here? # (a thread inherits the storage of the fiber that starts it)
+      here or raise Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program " \
+                           "with `heddle run`"
+    end
 
-      raise Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
-                   "`heddle run`"
+    # @private The same, or nil.
+    def self.here
+      scope = Fiber[:heddle_scope]
+      scope if scope&.open? && scope.runs_here? # (a thread inherits the storage of the fiber that starts it)
     end
 
     # Runs the block in a new scope and waits for the tasks spawned in it.
@@ -77,6 +80,12 @@ module Heddle
       @scheduler.equal?(Fiber.scheduler)
     end
 
+    # @private What is closed when all tasks have ended, by its method scope_ended.
+    def own(resource) = (@owned ||= {}.compare_by_identity)[resource] = true
+
+    # @private It is closed already.
+    def disown(resource) = @owned&.delete(resource)
+
     # @private Runs the owner's block in it, then waits for the tasks.
     def enter(&)
       outer = Fiber[:heddle_scope]
@@ -118,6 +127,7 @@ module Heddle
       raise
     ensure
       end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
+      close_owned if @owned && runs_here?
       close
     end
 
@@ -125,6 +135,12 @@ module Heddle
     def outlast_tasks
       wait_for_tasks until @cause || all_ended? || !runs_here?
       end_tasks if @cause.nil? && @background.positive? && runs_here?
+    end
+
+    def close_owned
+      while (resource, = @owned.shift)
+        resource.scope_ended
+      end
     end
 
     def close
