@@ -430,6 +430,27 @@ contract "Pool" do
     end
   end
 
+  def test_close_waits_until_a_holder_has_closed_its_own
+    events = []
+    release = Thread::Queue.new
+    pool = Heddle::Pool.new(size: 1, close: ->(_) { release.pop && (events << :connection) }) { :one }
+    reactor do
+      holder = go { pool.with { release.pop } }
+      settle
+      closers = Array.new(2) do
+        go { pool.close.tap { events << :pool } }.tap do
+          settle
+          release << true if pool.in_use.positive?
+          settle
+        end
+      end
+      release << true
+      [holder, *closers].each(&:value)
+    end
+
+    assert_equal(%i[connection pool pool], events)
+  end
+
   def test_it_ends_with_the_scope_that_made_it
     heddle_only("scopes")
     outside = make_pool
