@@ -45,8 +45,8 @@ module Bench
       MAKE.each do |kind, make|
         pool = nil
         Bench.row("pool_#{name}_#{kind}", "#{title}, #{TITLES.fetch(kind)}",
-                  unit: "use", operations:, multiple: users, batch: "pool_#{name}", base: "pool_#{name}_connection_pool",
-                  expect: ->(n) { [n, true] }) do |peer, n|
+                  unit: "use", operations:, multiple: users, batch: "pool_#{name}",
+                  base: "pool_#{name}_connection_pool", expect: ->(n) { [n, true] }) do |peer, n|
           pool ||= make.call
           result = nil
           peer.run { result = use(pool, peer, users, n / users, &hold) }
@@ -56,8 +56,8 @@ module Bench
     end
 
     Bench.group("pools", "Taking a connection out of a pool and giving it back",
-                peers: %w[heddle threads], turns: 20, share: true, shuffle: true, own: "row of connection_pool",
-                         figures: %i[cpu wall]) do
+                peers: %w[heddle threads], turns: 20, share: true, shuffle: true, figures: %i[cpu wall],
+                own: "connection_pool") do
       rows("alone", "one user", users: 1, operations: 200_000) { nil }
       rows("room", "5 users of 5", users: 5, operations: 100_000) { sleep(0) }
       rows("line", "50 users of 5", users: 50, operations: 100_000) { sleep(0) }
