@@ -114,7 +114,7 @@ module Heddle
 
     # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
     def late_scope
-      @late_scope ||= Scope.new(owned: false) if @runs_main
+      @late_scope ||= Scope.new(owner: false) if @runs_main
     end
 
     # What Heddle.on_spawn has registered.
