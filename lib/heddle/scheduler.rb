@@ -96,7 +96,7 @@ module Heddle
 
     # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
     STRIKES_MAX = 1000
-    private_constant :STRIKES_MAX
+    private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
 
     # Seconds between two looks at whether the masks have ended.
     MASKS_LOOKED_AT = 0.005

@@ -307,7 +307,10 @@ static VALUE run_or_cancel(VALUE self)
 
 /* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
  * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
- * another scheduler is set. */
+ * another scheduler is set.
+ *
+ * @return [void]
+ * @raise [Heddle::Error] on another thread, or in one of its own fibers */
 static VALUE scheduler_close(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -318,7 +321,7 @@ static VALUE scheduler_close(VALUE self)
     return rb_ensure(run_or_cancel, self, close_reactor, self);
 }
 
-/* @return [Boolean] */
+/* @return [Boolean] is it closed? */
 static VALUE scheduler_closed_p(VALUE self)
 {
     return HD_BOOL(hd_scheduler_get(self)->closed);
@@ -383,6 +386,8 @@ static VALUE scheduler_root(VALUE self)
 
 /* Takes back an exception given to interrupt that the fiber has not raised yet.
  *
+ * @param fiber [Fiber]
+ * @param exception [Exception]
  * @return [void] */
 static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 {
