@@ -16,6 +16,7 @@ module Heddle
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)
+      scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
       begin
         scheduler.run_main(grace:, &)
