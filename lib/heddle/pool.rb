@@ -5,6 +5,8 @@ require_relative "timeout"
 require_relative "pool/stock"
 
 module Heddle
+  using Internal
+
   # A number of connections (or of anything else that only one at a time may use) that are made when they are needed,
   # and used again. For tasks, for threads without Heddle, and for both at once.
   #
@@ -62,7 +64,7 @@ module Heddle
       raise ArgumentError, "Heddle::Pool.new needs a block that makes a connection" unless make
 
       Check.positive_integer("size", size)
-      check_timeout(timeout)
+      Check.time("timeout", timeout) unless timeout.nil?
       check_callable("check", check)
       check_callable("close", close)
       @size = size
@@ -70,8 +72,7 @@ module Heddle
       @broken = [*BROKEN, *broken].freeze
       @stock = Stock.new(size, self, make:, check:, close: close || CLOSE)
       @renewing = Thread::Mutex.new
-      @scope = Scope.here
-      @scope&.own(self)
+      @scope = Scope.innermost(Scheduler.of_thread)&.own(self)
     end
 
     # Calls the block with a connection that nobody else uses meanwhile. Inside of the block, in the same task, #with
@@ -92,7 +93,7 @@ module Heddle
       holding = held_here
       return use(holding, &) if holding
 
-      check_timeout(timeout) unless timeout.equal?(@timeout)
+      Check.time("timeout", timeout) unless timeout.nil?
       holding = Holding.new(stock)
       begin
         take(holding, timeout)
@@ -151,7 +152,8 @@ module Heddle
     # @private Its tasks hold no connection any more. Who else holds one closes it.
     def scope_ended
       forget_scope
-      stock.shut
+      error = stock.shut
+      raise error if error
     end
 
     private
@@ -213,12 +215,6 @@ module Heddle
       return false if error.is_a?(TimeoutError)
 
       !error.is_a?(StandardError) || @broken.any? { |kind| kind === error } # rubocop:disable Style/CaseEquality
-    end
-
-    def check_timeout(timeout)
-      return if timeout.nil? || (timeout.is_a?(Numeric) && timeout.real? && !timeout.negative?)
-
-      raise ArgumentError, "timeout: must be a number of seconds, or nil, not #{timeout.inspect}"
     end
 
     def check_callable(name, value)

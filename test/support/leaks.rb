@@ -5,7 +5,7 @@ require "timeout"
 module TestSupport
   # What a test left behind: descriptors, child processes, threads.
   module Leaks
-    GRACE = 2.0
+    GRACE = 20.0
     # Threads that live as long as the process: Ruby's Timeout, and Heddle's own workers (named "heddle ...").
     LASTING = /\A(?:Timeout stdlib thread|heddle\b)/
 
