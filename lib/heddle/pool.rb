@@ -5,8 +5,6 @@ require_relative "timeout"
 require_relative "pool/stock"
 
 module Heddle
-  using Internal
-
   # A number of connections (or of anything else that only one at a time may use) that are made when they are needed,
   # and used again. For tasks, for threads without Heddle, and for both at once.
   #
@@ -72,7 +70,8 @@ module Heddle
       @broken = [*BROKEN, *broken].freeze
       @stock = Stock.new(size, self, make:, check:, close: close || CLOSE)
       @renewing = Thread::Mutex.new
-      @scope = Scope.innermost(Scheduler.of_thread)&.own(self)
+      @scope = Scope.here
+      @scope&.own(self)
     end
 
     # Calls the block with a connection that nobody else uses meanwhile. Inside of the block, in the same task, #with

@@ -16,6 +16,7 @@ module Heddle
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)
+      scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
       begin
         scheduler.run_main(grace:, &)
@@ -96,7 +97,7 @@ module Heddle
 
     # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
     STRIKES_MAX = 1000
-    private_constant :STRIKES_MAX
+    private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
 
     # Seconds between two looks at whether the masks have ended.
     MASKS_LOOKED_AT = 0.005
@@ -114,7 +115,7 @@ module Heddle
 
     # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
     def late_scope
-      @late_scope ||= Scope.new(owned: false) if @runs_main
+      @late_scope ||= Scope.new(owner: false) if @runs_main
     end
 
     # What Heddle.on_spawn has registered.

@@ -27,6 +27,10 @@ module Heddle
       end
 
       # @private
+      # @return [Heddle::Scope, nil] the open one in which this fiber is
+      def here = innermost(Scheduler.of_thread)
+
+      # @private
       # @return [Heddle::Scope, nil] the innermost open one of this scheduler in which this fiber is, or was made
       def innermost(scheduler)
         scope = Fiber[:heddle_scope]
@@ -43,8 +47,8 @@ module Heddle
 
     # @private
     # @param grace [Numeric, nil] seconds; nil: those of the scope around it
-    # @param owned [Boolean] is there a block that waits for its tasks?
-    def initialize(grace: nil, owned: true)
+    # @param owner [Boolean] is there a block that waits for its tasks?
+    def initialize(grace: nil, owner: true)
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks
       @scheduler = Fiber.scheduler
@@ -52,8 +56,8 @@ module Heddle
       @task = Fiber[:heddle_task]
       @masks_begun = @scheduler.masks_begun # a shield that began later holds its own strike back
       @grace = grace || @outer&.grace || GRACE
-      @owner = owned ? Fiber.current : nil
-      @root = owned ? @scheduler.root : nil
+      @owner = owner ? Fiber.current : nil
+      @root = owner ? @scheduler.root : nil
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks that have failed, the first one first
@@ -116,15 +120,11 @@ module Heddle
       @scheduler.equal?(Fiber.scheduler)
     end
 
-    # @private Something is made in it (a pool) that is told by its method scope_ended when all tasks have ended.
-    def own(resource)
-      @owned ||= {}.compare_by_identity
-      @owned[resource] = true
-      self
-    end
+    # @private What is closed when all tasks have ended, by its method scope_ended.
+    def own(resource) = (@resources ||= {}.compare_by_identity)[resource] = true
 
-    # @private It has ended by itself.
-    def disown(resource) = @owned&.delete(resource)
+    # @private It is closed already.
+    def disown(resource) = @resources&.delete(resource)
 
     # @private Runs the owner's block in it, then waits for the tasks.
     def enter(&)
@@ -146,7 +146,7 @@ module Heddle
 
     # @private For one without an owner, when all of its tasks have ended.
     def finish
-      close_owned(nil) if @owned
+      close_resources(nil) if @resources
       close
       raise_first(@failures.first.error, caller) unless @failures.empty?
     end
@@ -173,10 +173,10 @@ module Heddle
       note_cancel(e)
       end_tasks(e)
       first ||= @failures.first&.error if e.is_a?(Cancelled)
-      raise_first(first || e, caller, e)
+      raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
-      close_owned($!) if @owned && runs_here?
+      close_resources(raised) if @resources && runs_here?
       close
     end
 

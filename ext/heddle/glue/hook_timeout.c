@@ -45,12 +45,13 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
 
 /* Calls the block; raises the exception in it when the time is over.
  *
- * @param duration [Numeric] seconds
- * @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
- * @param message [String, nil]
- * @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
- * @yield [Numeric] the duration
- * @return [Object] what the block returns */
+ * @overload timeout_after(duration, exception = nil, message = "execution expired", blocking = false)
+ *   @param duration [Numeric] seconds
+ *   @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
+ *   @param message [String, nil]
+ *   @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
+ *   @yieldparam duration [Numeric]
+ *   @return [Object] what the block returns */
 static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 4);

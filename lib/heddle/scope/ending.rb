@@ -68,9 +68,9 @@ module Heddle
       end
 
       # @param raised [Exception, nil] what the scope ends with
-      def close_owned(raised)
+      def close_resources(raised)
         errors = []
-        while (resource, = @owned.shift)
+        while (resource, = @resources.shift)
           begin
             resource.scope_ended
           rescue StandardError => e
