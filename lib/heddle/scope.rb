@@ -98,14 +98,15 @@ module Heddle
       start(task, []) { Scope.open(&block) }
     end
 
-    # @private The same as spawn, without objects of its own.
-    def start(task, arguments, &)
+    # @private The same for a task that is made already.
+    def start(task, arguments, &block)
       raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
 
+      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
       task.started_amid($!, @grace_ends) if $!
       @tasks[task] = true
       @background += 1 if task.background?
-      task.start(arguments, &)
+      task.start(arguments, &block)
       cancel(task) if @state == :ending
       task
     ensure
