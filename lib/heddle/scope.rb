@@ -147,7 +147,7 @@ module Heddle
 
     # @private For one without an owner, when all of its tasks have ended.
     def finish
-      close_resources if @resources
+      close_resources(nil) if @resources
       close
       raise_first(@failures.first.error, caller) unless @failures.empty?
     end
@@ -174,10 +174,10 @@ module Heddle
       note_cancel(e)
       end_tasks(e)
       first ||= @failures.first&.error if e.is_a?(Cancelled)
-      raise_first(first || e, caller, e)
+      raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
-      close_resources if @resources && runs_here?
+      close_resources(raised) if @resources && runs_here?
       close
     end
 
@@ -185,12 +185,6 @@ module Heddle
     def outlast_tasks
       wait_for_tasks until @state == :ending || all_ended? || !runs_here?
       end_tasks(nil) if @failures.empty? && @background.positive? && runs_here?
-    end
-
-    def close_resources
-      while (resource, = @resources.shift)
-        resource.scope_ended
-      end
     end
 
     def close
