@@ -20,6 +20,7 @@ module Heddle
     # @return [Object] the value of the block
     def self.open(&) = new.enter(&)
 
+    # @private
     def initialize
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks

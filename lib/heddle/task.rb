@@ -7,7 +7,7 @@ module Heddle
   #
   # Waiting and cancelling work from any fiber and from any thread.
   class Task
-    # @return [String, nil]
+    # @return [String, nil] what Heddle.spawn was told
     attr_reader :name
 
     # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
@@ -72,7 +72,7 @@ module Heddle
       @finished
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it not ended yet?
     def alive?
       !@finished
     end
