@@ -28,7 +28,7 @@ static bool must_reach_thread(VALUE error)
 
 static VALUE report(VALUE error)
 {
-    VALUE report = rb_const_get(hd_cScheduler, rb_intern("ErrorReport"));
+    VALUE report = rb_const_get(hd_mHeddle, rb_intern("ErrorReport"));
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 

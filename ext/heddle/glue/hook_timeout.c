@@ -20,7 +20,7 @@ static VALUE remove_timeout(VALUE pointer)
     bool due = hd_timeout_forget(timeout); /* first: what is raised here must not leave the record behind */
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     if (!due || !NIL_P(timeout->sent)) return Qnil;
-    hd_struck struck = {timeout->root, timeout->strike.kept};
+    hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began};
     if (hd_interrupt_mask(scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE) return Qnil;
     /* It is masked, and has nobody else who could raise it: the end of the mask does. */
     VALUE exception = hd_timeout_exception(timeout);
@@ -58,7 +58,10 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     hd_timeout timeout = {
-        .strike = {.scheduler = scheduler, .kept = rb_fiber_current(), .exception = Qnil},
+        .strike = {.scheduler = scheduler,
+                   .kept = rb_fiber_current(),
+                   .exception = Qnil,
+                   .began = scheduler->masks.sequence},
         .generation = scheduler->reactor.generation,
         .root = hd_root(scheduler),
         .duration = argv[0],
