@@ -28,7 +28,7 @@ static bool must_reach_thread(VALUE error)
 
 static VALUE report(VALUE error)
 {
-    VALUE report = rb_const_get(hd_cScheduler, rb_intern("ErrorReport"));
+    VALUE report = rb_const_get(hd_mHeddle, rb_intern("ErrorReport"));
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
@@ -186,7 +186,8 @@ enum { STARTS_IN_A_ROW = 32 };
 
 /* Runs the block in a new fiber, at once, until it parks or ends; then the caller goes on.
  *
- * @return [Fiber]
+ * @overload fiber(*, &block)
+ *   @return [Fiber]
  * @see https://docs.ruby-lang.org/en/master/Fiber/Scheduler.html#method-i-fiber */
 static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
 {
@@ -201,7 +202,9 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     return call.fiber;
 }
 
-/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway). */
+/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway).
+ *
+ * @return [void] */
 static VALUE hook_yield(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);

@@ -44,7 +44,8 @@ static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck
     const hd_mask_frame *roots = struck.root == struck.fiber ? NULL : innermost(scheduler, struck.root);
     while (ours || roots) {
         const hd_mask_frame **next = ours && (!roots || ours->sequence > roots->sequence) ? &ours : &roots;
-        rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
+        bool from_inside = (*next)->shield && (*next)->sequence <= struck.began;
+        if (!from_inside) rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
         *timing = lookup.timing;
         if (!NIL_P(lookup.nearest)) return *next;
         *next = (const hd_mask_frame *)hd_frame_next(&(*next)->frame);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "../os/thread.h"
 #include "init.h"
 #include "caught.h"
 #include "ruby_internals.h"
