@@ -282,7 +282,7 @@ contract "TaskErrors" do
 
   def test_break_and_return_say_what_to_use
     leaves = [-> { run { break 3 } }, -> { run { return 3 } },
-              -> { run { Heddle.any(-> { break 3 }) } }, -> { run { Heddle.spawn { return 3 } } }]
+              -> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]
     leaves.each do |leave|
       error = assert_raises(LocalJumpError, &leave)
 
