@@ -24,6 +24,7 @@ require_relative "heddle/every"
 require_relative "heddle/limiter"
 require_relative "heddle/rate_limiter"
 require_relative "heddle/pool"
+require_relative "heddle/fiber_pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 

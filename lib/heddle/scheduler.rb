@@ -88,7 +88,7 @@ module Heddle
       return if closed?
       raise Error, "the scheduler is running already" if inside?
 
-      tasks = self.tasks.select(&:started?)
+      tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
       tasks.each(&:cancel)
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }

@@ -99,18 +99,18 @@ module Heddle
 
     # @private The same for a task that is made already.
     def start(task, arguments, &block)
-      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
-
-      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
-      report_failures if task.isolated? && !@reporter
-      error = $! and task.started_amid(error, @grace_ends)
-      @tasks[task] = true
-      @background += 1 if task.background?
-      task.start(arguments, &block)
+      task.start(arguments, &take_in(task, block))
       cancel(task) if @state == :ending
       task
     ensure
       remove(task) unless task.started? # Ruby had no stack for it
+    end
+
+    # @private The same for one that has to wait before it starts.
+    def line_up(task, arguments, &block)
+      task.line_up(arguments, take_in(task, block))
+      cancel(task) if @state == :ending
+      task
     end
 
     # @return [Boolean] can tasks be spawned in it?
@@ -153,6 +153,18 @@ module Heddle
     end
 
     private
+
+    # @return [Proc] what the task is to do
+    def take_in(task, block)
+      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
+
+      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
+      report_failures if task.isolated? && !@reporter
+      error = $! and task.started_amid(error, @grace_ends)
+      @tasks[task] = true
+      @background += 1 if task.background?
+      block
+    end
 
     def remove(task)
       @background -= 1 if @tasks.delete(task) && task.background?
