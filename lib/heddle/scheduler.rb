@@ -13,6 +13,7 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
+    # @param backend [String, Symbol, nil] see #initialize
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)

@@ -13,7 +13,7 @@ module Heddle
       task if task && Scheduler.current&.root.equal?(task.fiber) # (storage is inherited: by threads, by plain fibers)
     end
 
-    # @return [String, nil]
+    # @return [String, nil] what Heddle.spawn was told
     attr_reader :name
 
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
@@ -87,7 +87,7 @@ module Heddle
       @finished
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it not ended yet?
     def alive?
       !@finished
     end
@@ -150,7 +150,6 @@ module Heddle
 
     # @private
     def start(arguments, &block)
-      block = SpawnHook.wrap(self, block) if @scheduler.spawn_hooks.any?
       @scheduler.fiber { execute(arguments, &block) }
       self
     end

@@ -493,6 +493,10 @@ static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
 /* As io_read, writing.
  *
  * @overload io_write(io, buffer, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
  *   @return [Integer] bytes written, or -errno */
 static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
 {
@@ -503,6 +507,11 @@ static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
 /* As io_read, from a position in the file, which does not move the IO's own.
  *
  * @overload io_pread(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
  *   @return [Integer] bytes read (0: end of file), or -errno */
 static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
 {
@@ -513,6 +522,11 @@ static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
 /* As io_pread, writing.
  *
  * @overload io_pwrite(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
  *   @return [Integer] bytes written, or -errno */
 static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
 {

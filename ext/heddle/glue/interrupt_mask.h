@@ -32,7 +32,8 @@ VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, V
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was begun in the parent of a fork. */
+/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was
+ * begun in the parent of a fork. */
 void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings);
 bool hd_interrupt_mask_end(hd_mask_frame *mask);
 

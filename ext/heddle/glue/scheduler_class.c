@@ -106,9 +106,7 @@ static VALUE scheduler_pinned_p(VALUE self)
     return HD_BOOL(hd_threads_are_pinned());
 }
 
-/* call-seq: Heddle.backends -> array of hashes
- *
- * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+/* The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
  *
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
