@@ -72,15 +72,13 @@ ensure
   room.leave(member) if member
 end
 
-Heddle.run do
+Heddle.scope do |scope|
   room = Room.new
   server = TCPServer.new("127.0.0.1", Integer(ARGV[0] || 7000))
-  clients = []
-  accepting = Heddle.spawn(name: "accepts") do
+  accepting = scope.spawn(name: "accepts") do
     loop do
       client = server.accept
-      clients << Heddle.spawn(name: "client") { serve(client, room) }
-      clients.select!(&:alive?)
+      scope.spawn(name: "client", isolated: true) { serve(client, room) }
     end
   end
   %i[INT TERM].each { |signal| trap(signal) { accepting.cancel } }
@@ -89,6 +87,6 @@ Heddle.run do
   accepting.wait
   server.close
   room.close
-  Heddle.spawn(background: true) { sleep(5) && clients.each(&:cancel) } # for those who do not read
+  scope.spawn(background: true) { sleep(5) && scope.tasks.each(&:cancel) } # those who do not read; itself comes last
 end
 warn "the chat has ended"

@@ -15,41 +15,25 @@ require "pg"
 CONNECTIONS = 4
 ROWS = 1000 # that go to the database at once, all of them or none
 
-# A table that rows go into.
+# A table that rows go into, over as many connections as it may have.
 class Table
   def initialize(database, name, columns)
-    @database = database
     @name = PG::Connection.quote_ident(name)
     @columns = columns.map { |column| PG::Connection.quote_ident(column) }.join(", ")
-    @connections = Thread::Queue.new
+    @pool = Heddle::Pool.new(size: CONNECTIONS, broken: PG::Error) { PG.connect(database) }
   end
 
-  # Opens the connections for the block.
-  def open(count)
-    count.times { @connections << PG.connect(@database) }
-    with_connection do |connection|
-      connection.exec("CREATE TABLE IF NOT EXISTS #{@name} (#{@columns.gsub(/(?=,|\z)/, " TEXT")})")
-    end
-    yield self
-  ensure
-    @connections.pop.close until @connections.empty?
+  def create
+    columns = @columns.gsub(/(?=,|\z)/, " TEXT")
+    @pool.with { |connection| connection.exec("CREATE TABLE IF NOT EXISTS #{@name} (#{columns})") }
   end
 
   def insert(rows)
-    with_connection do |connection|
+    @pool.with do |connection|
       connection.copy_data("COPY #{@name} (#{@columns}) FROM STDIN", PG::TextEncoder::CopyRow.new) do
         rows.each { |row| connection.put_copy_data(row.fields) }
       end
     end
-  end
-
-  private
-
-  def with_connection
-    connection = @connections.pop # waits until there is one
-    yield connection
-  ensure
-    @connections << connection if connection
   end
 end
 
@@ -62,14 +46,14 @@ begin
   batches = CSV.foreach(file, headers: true).each_slice(ROWS)
   progress = ->(done) { $stderr.print("\r#{done * ROWS} rows") }
 
-  Heddle.run do
-    Table.new(database || "postgres://localhost/postgres", name, columns).open(CONNECTIONS) do |table|
-      Heddle.each(batches, limit: CONNECTIONS, progress: progress) { |rows| table.insert(rows) }
-    end
+  Heddle.run do # closes the connections at its end
+    table = Table.new(database || "postgres://localhost/postgres", name, columns)
+    table.create
+    Heddle.each(batches, limit: CONNECTIONS, progress: progress) { |rows| table.insert(rows) }
   end
   warn "\n#{file} is in the table #{name}"
 rescue SystemCallError, CSV::MalformedCSVError, PG::Error => e
-  abort "\n#{e.message}" # what was told as done is in the table
+  abort "\n#{e.message}" # the batches that were told as done are in the table
 rescue Interrupt
   abort "\nended by Ctrl-C"
 end

@@ -26,7 +26,7 @@ class ReverseProxy
       Heddle.run do
         loop do
           client = listener.accept
-          Heddle.spawn(name: "request") { serve(client) }
+          Heddle.spawn(name: "request", isolated: true) { serve(client) }
         end
       end
     end

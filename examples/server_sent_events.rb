@@ -71,7 +71,7 @@ begin
       warn "http://127.0.0.1:#{server.addr[1]}/"
       loop do
         client = server.accept
-        Heddle.spawn(name: "client") { serve(client, channel) }
+        Heddle.spawn(name: "client", isolated: true) { serve(client, channel) }
       end
     end
   end

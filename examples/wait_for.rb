@@ -30,12 +30,14 @@ services = ARGV.empty? ? %w[localhost:5432 localhost:6379] : ARGV
 $stdout.sync = true
 missing = services.dup
 begin
-  Heddle.timeout(seconds) do
-    Heddle.each(services) do |service|
-      host, _, port = service.rpartition(":")
-      sleep(PAUSE) until there?(host.delete("[]"), port)
-      puts "#{service} is there"
-      missing.delete(service)
+  Heddle.scope(deadline: seconds) do |scope|
+    services.each do |service|
+      scope.spawn do
+        host, _, port = service.rpartition(":")
+        sleep(PAUSE) until there?(host.delete("[]"), port)
+        puts "#{service} is there"
+        missing.delete(service)
+      end
     end
   end
 rescue Heddle::TimeoutError

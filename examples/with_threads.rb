@@ -44,7 +44,7 @@ class Fetcher
   def perform(job)
     response = Net::HTTP.get_response(URI(job.url))
     response.value # raises an error, unless the page is there
-    digest = Thread.new { Digest::SHA256.hexdigest(response.body) }.value # the other tasks go on meanwhile
+    digest = Heddle.offload { Digest::SHA256.hexdigest(response.body) } # the other tasks go on meanwhile
     job.answer << [Page.new(job.url, response.body, digest), nil]
   rescue StandardError => e
     job.answer << [nil, e] # for the one who has asked

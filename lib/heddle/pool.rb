@@ -62,7 +62,7 @@ module Heddle
       raise ArgumentError, "Heddle::Pool.new needs a block that makes a connection" unless make
 
       Check.positive_integer("size", size)
-      check_timeout(timeout)
+      Check.time("timeout", timeout) unless timeout.nil?
       check_callable("check", check)
       check_callable("close", close)
       @size = size
@@ -92,7 +92,7 @@ module Heddle
       holding = held_here
       return use(holding, &) if holding
 
-      check_timeout(timeout) unless timeout.equal?(@timeout)
+      Check.time("timeout", timeout) unless timeout.nil?
       holding = Holding.new(stock)
       begin
         take(holding, timeout)
@@ -151,7 +151,8 @@ module Heddle
     # @private Its tasks hold no connection any more. Who else holds one closes it.
     def scope_ended
       forget_scope
-      stock.shut
+      error = stock.shut
+      raise error if error
     end
 
     private
@@ -213,12 +214,6 @@ module Heddle
       return false if error.is_a?(TimeoutError)
 
       !error.is_a?(StandardError) || @broken.any? { |kind| kind === error } # rubocop:disable Style/CaseEquality
-    end
-
-    def check_timeout(timeout)
-      return if timeout.nil? || (timeout.is_a?(Numeric) && timeout.real? && !timeout.negative?)
-
-      raise ArgumentError, "timeout: must be a number of seconds, or nil, not #{timeout.inspect}"
     end
 
     def check_callable(name, value)

@@ -98,14 +98,15 @@ module Heddle
       start(task, []) { Scope.open(&block) }
     end
 
-    # @private The same as spawn, without objects of its own.
-    def start(task, arguments, &)
+    # @private The same for a task that is made already.
+    def start(task, arguments, &block)
       raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
 
+      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
       task.started_amid($!, @grace_ends) if $!
       @tasks[task] = true
       @background += 1 if task.background?
-      task.start(arguments, &)
+      task.start(arguments, &block)
       cancel(task) if @state == :ending
       task
     ensure
@@ -146,7 +147,7 @@ module Heddle
 
     # @private For one without an owner, when all of its tasks have ended.
     def finish
-      close_resources if @resources
+      close_resources(nil) if @resources
       close
       raise_first(@failures.first.error, caller) unless @failures.empty?
     end
@@ -173,10 +174,10 @@ module Heddle
       note_cancel(e)
       end_tasks(e)
       first ||= @failures.first&.error if e.is_a?(Cancelled)
-      raise_first(first || e, caller, e)
+      raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
-      close_resources if @resources && runs_here?
+      close_resources(raised) if @resources && runs_here?
       close
     end
 
@@ -184,12 +185,6 @@ module Heddle
     def outlast_tasks
       wait_for_tasks until @state == :ending || all_ended? || !runs_here?
       end_tasks(nil) if @failures.empty? && @background.positive? && runs_here?
-    end
-
-    def close_resources
-      while (resource, = @resources.shift)
-        resource.scope_ended
-      end
     end
 
     def close

@@ -150,7 +150,6 @@ module Heddle
 
     # @private
     def start(arguments, &block)
-      block = SpawnHook.wrap(self, block) if @scheduler.spawn_hooks.any?
       @scheduler.fiber { execute(arguments, &block) }
       self
     end

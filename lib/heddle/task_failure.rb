@@ -38,7 +38,8 @@ module Heddle
       # @param struck [Array<String>] those of the fiber that stands for the program
       def strike(error, below, struck)
         below = clean(below)
-        return unless error.backtrace && clean(error.backtrace).last(below.size) == below # Thread#raise can give its own
+        # Thread#raise can give its own
+        return unless error.backtrace && clean(error.backtrace).last(below.size) == below
 
         extend_backtrace(error, [])
         error.struck_at(clean(struck), below) unless error.frozen?

@@ -63,7 +63,7 @@ module TestSupport
         retry # a thread ended between the two calls
       end
 
-      # What Heddle.run leaves to its thread for the next one has not leaked: a scheduler that is set by hand takes that,
+      # What Heddle.run leaves to its thread for the next one has not leaked: a scheduler that is set by hand takes it,
       # and closes it.
       def give_back_backend
         return if Fiber.scheduler

@@ -17,10 +17,11 @@ typedef struct {
 } hd_mask_frame;
 
 /* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. And
- * where it comes from: the masks that had begun before the limit or the scope did. */
+ * where it comes from: the masks that had begun before the limit or the scope did. A shield holds back all limits. */
 typedef struct {
     VALUE root, fiber;
     uint64_t began;
+    bool limits;
 } hd_struck;
 
 /* When this exception, or one of this class, may strike there. Runs no Ruby code. */
@@ -32,7 +33,8 @@ VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, V
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was begun in the parent of a fork. */
+/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was
+ * begun in the parent of a fork. */
 void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings);
 bool hd_interrupt_mask_end(hd_mask_frame *mask);
 

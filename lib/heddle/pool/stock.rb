@@ -94,9 +94,12 @@ module Heddle
       end
 
       # Refuses those who wait, and closes the connections: the idle ones now, those in use when they are given back.
+      #
+      # @return [StandardError, nil] what was raised first
       def shut
         @line.close
         drain
+        @error
       end
 
       # Waits until all connections are closed.

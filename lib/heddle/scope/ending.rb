@@ -67,6 +67,23 @@ module Heddle
         end
       end
 
+      # @param raised [Exception, nil] what the scope ends with
+      def close_resources(raised)
+        errors = []
+        while (resource, = @resources.shift)
+          begin
+            resource.scope_ended
+          rescue StandardError => e
+            errors << e
+          end
+        end
+        return if errors.empty?
+
+        left = raised.is_a?(Cancelled) ? errors : TaskFailure.attach(raised || errors.first, errors)
+        left.each { |error| ErrorReport.print(error) }
+        raise errors.first unless raised
+      end
+
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
     private_constant :Ending

@@ -206,18 +206,6 @@ contract "Scope" do
     assert_equal([true], cleaned)
   end
 
-  def test_a_task_that_is_started_by_what_does_not_know_yet_is_cancelled
-    started = ended = nil
-    assert_raises(IOError) do
-      run do
-        Heddle.spawn { started = Heddle.spawn { sleep_and_note(ended = [], true) } while started.nil? && sleep(0) }
-        raise IOError
-      end
-    end
-
-    assert(started.nil? || started.cancelled?)
-  end
-
   def test_when_the_grace_period_is_over
     struck = []
     assert_raises(IOError) do
@@ -241,6 +229,7 @@ contract "Scope" do
 
   def test_the_grace_period_is_inherited
     struck = []
+
     run(grace: 0.02) do
       assert_raises(Heddle::TimeoutError) do
         Heddle.scope(deadline: 0.01) do |scope|

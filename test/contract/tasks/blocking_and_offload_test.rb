@@ -21,6 +21,7 @@ contract "BlockingAndOffload" do
         sleep(0.03)
         Heddle.blocking { sleep(0.01) }
         sleep(0.01)
+
         assert_predicate(Fiber.current, :blocking?)
         order << :blocking
         :value

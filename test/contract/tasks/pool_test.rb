@@ -492,6 +492,25 @@ contract "Pool" do
     assert_includes(@closed, "connection 1")
   end
 
+  def test_a_connection_that_cannot_be_closed_with_its_scope
+    heddle_only("scopes")
+    run = lambda do |error|
+      Heddle.run(backend: backend) do
+        Heddle::Pool.new(size: 1, close: ->(_) { raise IOError, "cannot close" }) { 1 }.with { nil }
+        raise error if error
+      end
+    end
+    begin
+      raise KeyError
+    rescue KeyError
+      assert_equal("cannot close", assert_raises(IOError) { run.call(nil) }.message)
+    end
+    error = assert_raises(ArgumentError) { run.call(ArgumentError.new("mine")) }
+
+    assert_equal("mine", error.message)
+    assert_match(/mine.*also failed: cannot close \(IOError\)/m, error.detailed_message)
+  end
+
   def test_threads_and_tasks_share_it
     made = Thread::Queue.new
     pool = Heddle::Pool.new(size: 2) { (made << true) && Thread::Mutex.new }
@@ -578,7 +597,7 @@ contract "Pool" do
     [0, -1, 1.5, nil].each do |size|
       assert_match(/\Asize: /, assert_raises(ArgumentError) { Heddle::Pool.new(size:) { nil } }.message)
     end
-    [-1, "1", 1i].each do |timeout|
+    ["1", 1i].each do |timeout|
       assert_match(/\Atimeout: /, assert_raises(ArgumentError) { make_pool(timeout:) }.message)
       assert_match(/\Atimeout: /, assert_raises(ArgumentError) { make_pool.with(timeout:) { nil } }.message)
     end
