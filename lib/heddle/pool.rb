@@ -127,7 +127,7 @@ module Heddle
       nil
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it been closed, perhaps by the end of its scope?
     def closed? = stock.closed?
 
     # @return [Integer] how many connections are in use or being made

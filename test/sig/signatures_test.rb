@@ -39,7 +39,8 @@ class SignaturesTest < HeddleTest
     wrong = API.methods.slice(*SIGNATURES.methods.keys).flat_map do |name, method|
       code = shape_of(name, method).to_h
       sig = SIGNATURES.methods.fetch(name).to_h
-      code.keys.reject { |key| code[key] == sig[key] }.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
+      wrong = code.keys.reject { |key| code[key] == sig[key] }
+      wrong.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
     end
 
     assert_empty(wrong, wrong.join("\n"))
