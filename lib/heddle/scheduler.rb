@@ -88,7 +88,7 @@ module Heddle
       return if closed?
       raise Error, "the scheduler is running already" if inside?
 
-      tasks = self.tasks.select(&:started?)
+      tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
       tasks.each(&:cancel)
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
@@ -132,7 +132,7 @@ module Heddle
 
     def turn_until_ended(grace, &)
       @grace = grace if grace
-      @main = main = Task.new(nil, "main")
+      @main = main = Task.new(nil, "main", false, false)
       home = Fiber.current
       continuation = Continuation.new
       fiber { execute_main(main, home, continuation, grace, &) }
