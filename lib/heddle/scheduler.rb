@@ -132,7 +132,7 @@ module Heddle
 
     def turn_until_ended(grace, &)
       @grace = grace if grace
-      @main = main = Task.new(nil, "main")
+      @main = main = Task.new(nil, "main", false, false)
       home = Fiber.current
       continuation = Continuation.new
       fiber { execute_main(main, home, continuation, grace, &) }

@@ -87,13 +87,12 @@ module Heddle
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
-      report_failures if isolated
-      start(Task.new(self, name, background:, isolated:), arguments, &)
+      start(Task.new(self, name, background, isolated), arguments, &)
     end
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
     def spawn_isolated(&block)
-      task = Task.new(self, nil, isolated: true)
+      task = Task.new(self, nil, false, true)
       task.asked!
       start(task, []) { Scope.open(&block) }
     end
@@ -160,7 +159,8 @@ module Heddle
       raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
 
       block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
-      task.started_amid($!, @grace_ends) if $!
+      report_failures if task.isolated? && !@reporter
+      error = $! and task.started_amid(error, @grace_ends)
       @tasks[task] = true
       @background += 1 if task.background?
       block

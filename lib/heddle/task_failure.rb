@@ -14,10 +14,11 @@ module Heddle
     private_constant :OWN, :HOOKS, :JUMP_HINT
 
     class << self
-      # The error ends a task: the line of its block follows.
+      # The error ends a task: the line that has spawned it follows.
       # @private
-      def end_task(error, task, block)
-        line = "#{block.source_location.join(":")}:in 'Heddle.spawn#{" (task #{task.name.inspect})" if task.name}'"
+      # @param place [String] path and line
+      def end_task(error, name, place)
+        line = "#{place}:in 'Heddle.spawn#{" (task #{name.inspect})" if name}'"
         extend_backtrace(error, line.start_with?(*OWN) ? [] : [line])
       rescue StandardError
         nil # the methods of an exception's class may fail
@@ -71,6 +72,11 @@ module Heddle
         throw_again(error) if error.is_a?(UncaughtThrowError)
         raise_again(error)
       end
+
+      # The line of the program that calls Heddle here.
+      # @private
+      # @return [String, nil] path and line
+      def place_of_caller = clean(caller).first&.[](/\A.*?:\d+/)
 
       # @private
       def clean(frames)

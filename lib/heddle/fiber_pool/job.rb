@@ -10,7 +10,7 @@ module Heddle
     # A task that may have to wait in line before it starts. Until then it has no fiber.
     class Job < Task
       def initialize(scope, name, pool)
-        super(scope, name)
+        super(scope, name, false, false)
         @pool = pool
         @in_line = false # stays so when it ends there
         @arguments = @block = @storage = @early = nil
