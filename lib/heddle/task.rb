@@ -74,7 +74,8 @@ module Heddle
       strike(Cancelled.new("the task was cancelled#{": #{reason}" unless reason.nil?}", reason:))
     end
 
-    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled
+    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
+    #   of a FiberPool that has not started
     def status
       return :running unless @finished
       return :finished unless @error
