@@ -13,7 +13,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
-    # @param backend [String, Symbol, nil] see #initialize
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)
@@ -88,7 +89,7 @@ module Heddle
       return if closed?
       raise Error, "the scheduler is running already" if inside?
 
-      tasks = self.tasks.select(&:started?)
+      tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
       tasks.each(&:cancel)
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
@@ -132,7 +133,7 @@ module Heddle
 
     def turn_until_ended(grace, &)
       @grace = grace if grace
-      @main = main = Task.new(nil, "main")
+      @main = main = Task.new(nil, "main", false, false)
       home = Fiber.current
       continuation = Continuation.new
       fiber { execute_main(main, home, continuation, grace, &) }

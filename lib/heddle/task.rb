@@ -23,13 +23,13 @@ module Heddle
     attr_reader :scope
 
     # @private
-    def initialize(scope, name, background: false, isolated: false)
+    def initialize(scope, name, background, isolated)
       @scope = scope
       @name = name
       @background = background
       @isolated = isolated
       @finished = @cancelled = @asked = @cleans_up = false
-      @fiber = @value = @error = @waiters = @amid = nil
+      @fiber = @value = @error = @waiters = @amid = @place = nil
       @scheduler = Fiber.scheduler
     end
 
@@ -110,6 +110,9 @@ module Heddle
     # @private
     def background? = @background
 
+    # @private Is somebody to hear of its failure who does not ask? (Not of one that is in good hands.)
+    def isolated? = @isolated && !@asked
+
     # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
     def fails_scope?
       return false if @error.nil? || cancelled?
@@ -150,6 +153,8 @@ module Heddle
 
     # @private
     def start(arguments, &block)
+      # A block stands in the line that spawns it; a method or a lambda need not.
+      @place = TaskFailure.place_of_caller if block.lambda?
       @scheduler.fiber { execute(arguments, &block) }
       self
     end
@@ -180,9 +185,9 @@ module Heddle
 
     def fail_with(error, block)
       @error = error
-      return TaskFailure.end_task(error, self, block) unless error.is_a?(Cancelled)
+      return error.frozen? || error.spent! if error.is_a?(Cancelled)
 
-      error.spent! unless error.frozen?
+      TaskFailure.end_task(error, @name, @place || block.source_location&.join(":"))
     end
   end
 end

@@ -49,8 +49,8 @@ class SignaturesTest < HeddleTest
     wrong = API.methods.slice(*SIGNATURES.methods.keys).flat_map do |name, method|
       code = shape_of(name, method).to_h
       sig = SIGNATURES.methods.fetch(name).to_h
-      unlike = code.keys.reject { |key| code[key] == sig[key] }
-      unlike.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
+      differing = code.keys.reject { |key| code[key] == sig[key] }
+      differing.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
     end
 
     assert_empty(wrong, wrong.join("\n"))
