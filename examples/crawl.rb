@@ -78,7 +78,7 @@ class Crawl
   def forbidden_paths
     rules = read(URI.join(@start, "/robots.txt"))[/^user-agent:\s*\*\s*$(.*?)(?=^user-agent:|\z)/mi, 1]
     rules.to_s.scan(/^disallow:\s*(\S+)/i).flatten
-  rescue Net::ProtocolError
+  rescue Net::HTTPClientException
     [] # there is none
   end
 end
@@ -87,6 +87,8 @@ begin
   broken = Crawl.new(URI(ARGV[0] || "https://www.ruby-lang.org/en/"), Integer(ARGV[1] || 100)).run
   broken.each { |page, reason| puts "#{page}: #{reason}" }
   exit(broken.empty?)
+rescue *Crawl::TEMPORARY => e
+  abort "the site cannot be read: #{e.message}"
 rescue Interrupt
   abort "\nended by Ctrl-C"
 end
