@@ -127,7 +127,7 @@ module Heddle
       nil
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it been closed, or has its scope ended?
     def closed? = stock.closed?
 
     # @return [Integer] how many connections are in use or being made

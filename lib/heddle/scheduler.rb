@@ -13,7 +13,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
-    # @param backend [String, Symbol, nil] see #initialize
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)

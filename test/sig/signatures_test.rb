@@ -39,7 +39,8 @@ class SignaturesTest < HeddleTest
     wrong = API.methods.slice(*SIGNATURES.methods.keys).flat_map do |name, method|
       code = shape_of(name, method).to_h
       sig = SIGNATURES.methods.fetch(name).to_h
-      code.keys.reject { |key| code[key] == sig[key] }.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
+      differing = code.keys.reject { |key| code[key] == sig[key] }
+      differing.map { |key| "#{name}: #{key}: #{code[key]}, in sig/ #{sig[key]}" }
     end
 
     assert_empty(wrong, wrong.join("\n"))
@@ -51,8 +52,9 @@ class SignaturesTest < HeddleTest
     document = API.documented.fetch(name)
     parameters = parameters(name, method, document)
     of = ->(*kinds) { parameters.select { |kind,| kinds.include?(kind) }.map(&:last) }
-    Shape.new(needed: of[:req].size, positional: of[:req, :opt], rest: of[:rest].any?, needed_keywords: of[:keyreq].sort,
-              keywords: of[:keyreq, :key].sort, keyrest: of[:keyrest].any?, block: block?(document, parameters))
+    Shape.new(needed: of[:req].size, positional: of[:req, :opt], rest: of[:rest].any?,
+              needed_keywords: of[:keyreq].sort, keywords: of[:keyreq, :key].sort, keyrest: of[:keyrest].any?,
+              block: block?(document, parameters))
   end
 
   def parameters(name, method, document)
