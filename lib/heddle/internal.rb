@@ -12,7 +12,7 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :end_task, :interrupt_chain, :outside?, :root, :scopes, :wait_until_closed, :waiters_of
+      public :end_task, :interrupt_chain, :outside?, :root, :scopes, :start_task, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :timeouts, :waits
       # of what takes the place of Ruby's own methods

@@ -23,7 +23,7 @@ module Heddle
       @kind = kind # :background, :isolated or nil
       @finished = false
       @cancelled = false
-      @fiber = @value = @error = @waiters = nil
+      @fiber = @value = @error = @waiters = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
 
@@ -108,8 +108,18 @@ module Heddle
 
     # @private
     def start(arguments, &block)
-      @scheduler.fiber { execute(arguments, &block) }
+      @arguments = arguments
+      @block = block
+      @scheduler.start_task(self)
       self
+    end
+
+    # @private What its fiber does. (A block for that would be two more objects.)
+    def run
+      arguments = @arguments
+      block = @block
+      @arguments = @block = nil
+      execute(arguments, &block)
     end
 
     # @private
