@@ -196,18 +196,6 @@ class StyleTest < Minitest::Test
     assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools/))
   end
 
-  def test_public_methods_are_documented
-    require "yard"
-    YARD::Logger.instance.level = YARD::Logger::ERROR
-    YARD::Registry.clear
-    YARD.parse(File.join(ROOT, "lib/**/*.rb"))
-    bare = YARD::Registry.all(:class, :module, :method).select do |object|
-      object.visibility == :public && object.docstring.blank?(false) && !private?(object)
-    end
-
-    assert_empty(bare.map { |object| "#{object.path} (#{object.file&.delete_prefix("#{ROOT}/")}:#{object.line})" })
-  end
-
   private
 
   def path(name) = File.join(ROOT, name)
@@ -255,15 +243,5 @@ class StyleTest < Minitest::Test
     folders = %w[root home work].map { |name| "#{name}/" }.join("|")
     hosts = [%w[deb debian org], %w[rubygems org], %w[security debian org]].map { |parts| parts.join('\.') }.join("|")
     Regexp.new("(?<![\\w.~*})>-])/(?:#{folders})|\\b(?:#{hosts})\\b")
-  end
-
-  # Inside of what is not public by itself, or marked so.
-  def private?(object)
-    until object.root?
-      return true if object.visibility != :public || object.has_tag?(:private) || object.has_tag?(:api)
-
-      object = object.namespace
-    end
-    false
   end
 end

@@ -4,7 +4,7 @@
 #
 # HEDDLE_TEST_BACKENDS=uring,epoll,threads  which implementations run the contract (threads = plain Ruby, the reference)
 # HEDDLE_TEST_ENTRY=run|set_scheduler       how a contract test gets its scheduler
-# HEDDLE_TEST_TIMEOUT=60                    seconds that each test may take (default 120)
+# HEDDLE_TEST_TIMEOUT=60                    seconds that each test may take (default 400)
 # HEDDLE_VARIANT=assert                     load build/<variant> in place of the release build
 
 $VERBOSE = true

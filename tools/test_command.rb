@@ -13,10 +13,10 @@ module Tools
       bin/test test/foo_test.rb -n /bar/    these files alone; what is no file or folder goes to minitest
       bin/test --ruby 3.4                   on that Ruby alone (a series that bin/setup built, or a path)
 
-      HEDDLE_RUBIES="PATH PATH"     the Rubies to test (default: the project's and those that bin/setup built)
-      HEDDLE_VARIANT=assert         tests that build of the extension
-      HEDDLE_TEST_JOBS=2            how many cores to keep busy (default: all)
-      HEDDLE_TEST_FILE_TIMEOUT=900  seconds after which a file's process is killed
+      HEDDLE_RUBIES="PATH PATH"      the Rubies to test (default: the project's and those that bin/setup built)
+      HEDDLE_VARIANT=assert          tests that build of the extension
+      HEDDLE_TEST_JOBS=2             how many cores to keep busy (default: all)
+      HEDDLE_TEST_FILE_TIMEOUT=1800  seconds after which a file's process is killed
     TEXT
     PACKAGES = File.join(__dir__, "test_packages.txt")
     # What looks at the sources, or at programs that do not differ from Ruby to Ruby, is run on the first Ruby alone.
@@ -28,7 +28,7 @@ module Tools
       @paths, @options = arguments.partition { |argument| File.exist?(argument) }
       @everything = arguments.empty? || arguments.all?(/\A(--seed(=\d+)?|-s|-v|--verbose|\d+)\z/)
       @help = arguments.intersect?(%w[-h --help])
-      @limit = Integer(ENV.fetch("HEDDLE_TEST_FILE_TIMEOUT", "900"))
+      @limit = Integer(ENV.fetch("HEDDLE_TEST_FILE_TIMEOUT", "1800"))
       @cores = Integer(ENV.fetch("HEDDLE_TEST_JOBS", Tools.processors.to_s))
       @folder = File.join(Tools.tmp, "test", $PROCESS_ID.to_s)
     end

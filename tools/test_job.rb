@@ -7,7 +7,8 @@ require_relative "command"
 module Tools
   # One process of the test run: a test file on one Ruby, the C tests or a checker.
   class TestJob
-    # How it ended. +failed_tests+ are for minitest's -n; +trouble+ is nil, or what to say beside the counts.
+    # How it ended. +failed_tests+ are pairs: a name for minitest's -n (or nil), and what was said of it; +trouble+ is
+    # nil, or what to say beside the counts.
     Result = Struct.new(:counts, :failed_tests, :trouble, :output, :seconds, keyword_init: true) do
       def failed
         counts.fetch(:failures) + counts.fetch(:errors)
@@ -19,6 +20,10 @@ module Tools
     end
 
     NOTHING = { runs: 0, assertions: 0, failures: 0, errors: 0, skips: 0 }.freeze
+
+    # From where a crash, a hang or a program of the C tests tells of itself.
+    TROUBLE = /^(?:[^\n]*(?:\[BUG\]| took longer than )|failed ).*/m
+    TROUBLE_LINES = 15
 
     # A test file that takes long says so: "# bin/test: takes 30 s, 0.5 of a core".
     DECLARATION = %r{^# bin/test: takes (\d+) s, ([\d.]+) of a core$}
@@ -52,9 +57,13 @@ module Tools
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       FileUtils.mkdir_p(File.dirname(@output))
       counts, trouble = judge(run_process)
-      failed = @counts ? counts.delete(:failed_tests) || [running_test].compact : []
-      Result.new(counts: counts, trouble: trouble, output: File.read(@output).scrub, failed_tests: failed,
-                 seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+      output = File.read(@output).scrub
+      told = counts.delete(:failed_tests)
+      result = Result.new(counts: counts, trouble: trouble, output: output, failed_tests: told.to_a,
+                          seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+      return result if result.ok? || told&.any?
+
+      result.tap { result.failed_tests = [[told ? nil : running_test, trouble_in(output)]] }
     end
 
     # Ends the process and all that it started.
@@ -117,13 +126,18 @@ module Tools
       [counts.merge(runs: counts[:runs] + 1, errors: counts[:errors] + 1), trouble]
     end
 
+    # The part of the output that most likely says what went wrong.
+    def trouble_in(output)
+      output[TROUBLE] || output.lines.last(TROUBLE_LINES).join
+    end
+
     def last_test
       ", in #{running_test}" if running_test
     end
 
     # The test that was under way when its process ended.
     def running_test
-      File.read("#{@counts}.current")
+      File.read("#{@counts}.current") if @counts
     rescue SystemCallError
       nil
     end

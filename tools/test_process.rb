@@ -20,7 +20,7 @@ class CountsReporter < Minitest::StatisticsReporter
 
   def report
     super
-    failed = results.reject(&:skipped?).map { |result| "#{result.klass}##{result.name}" }
+    failed = results.reject(&:skipped?).map { |result| ["#{result.klass}##{result.name}", result.to_s] }
     counts = { runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips,
                failed_tests: failed }
     File.write(@path, JSON.generate(counts))

@@ -5,10 +5,14 @@ require_relative "rubies"
 
 module Tools
   # What bin/test prints: a line for each process as it ends, and at the end the sums, and for each failure the command
-  # that runs that test alone.
+  # that runs that test alone, and once more what was said of it: of a long log often only the end is to be had.
   class TestReport
     # What a command needs to find the failure again.
     SETTINGS = %w[HEDDLE_VARIANT HEDDLE_TEST_BACKENDS HEDDLE_TEST_ENTRY HEDDLE_BACKEND].freeze
+
+    # How much is repeated of a failure at the end.
+    LINES = 15
+    CHARACTERS = 1500
 
     # @param size [Integer] how many jobs there are
     def initialize(size, seed)
@@ -23,15 +27,14 @@ module Tools
       @done += 1
       tell(job, result)
       result.counts.each { |key, number| @sums[job.ruby&.to_s || "checks"][key] += number }
-      tests = result.failed_tests.empty? ? [nil] : result.failed_tests
-      @again.concat(tests.map { |test| again(job, test) }) unless result.ok?
+      result.failed_tests.each { |test, text| @again << again(job, test) << indent(shorten(text), 6) }
     end
 
     # @return [Boolean] whether nothing failed
     def close
       @sums.each { |title, sums| puts "", "#{title}: #{sums.map { |key, number| "#{number} #{key}" }.join(", ")}" }
       runs, failures, errors, skips = %i[runs failures errors skips].map { |key| @sums.values.sum { |sums| sums[key] } }
-      puts "", "To run a failed test alone:", *@again.map { |line| "  #{line}" } if @again.any?
+      puts "", "To run a failed test alone:", *@again if @again.any?
       failed = failures + errors
       puts "", "#{runs - failed - skips} passed, #{failed} failed, #{skips} skipped"
       puts "no test matches" if runs.zero?
@@ -47,18 +50,25 @@ module Tools
                   result.ok? ? "ok" : "FAIL", words, counts[:runs], result.seconds,
                   counts[:skips].zero? ? "" : "  #{counts[:skips]} skipped",
                   result.trouble ? "  #{result.trouble}" : "")
-      puts result.output.gsub(/^/, "      ") unless result.ok? && @size > 1
+      puts indent(result.output, 6) unless result.ok? && @size > 1
       $stdout.flush
+    end
+
+    def indent(text, columns) = text.gsub(/^/, " " * columns)
+
+    def shorten(text)
+      short = text.lines.first(LINES).join[0, CHARACTERS]
+      short == text ? text : "#{short.chomp}\n..."
     end
 
     # @return [String] a command for the shell
     def again(job, test)
       settings = SETTINGS.filter_map { |name| "#{name}=#{Shellwords.escape(ENV[name])}" if ENV[name] }
-      return [*settings, job.name].join(" ") unless job.ruby
+      return indent([*settings, job.name].join(" "), 2) unless job.ruby
 
       name = job.ruby == Rubies.of_series(job.ruby.series) ? job.ruby.series : job.ruby.exe
       words = ["bin/test", job.name, *(["-n", test] if test), "--seed", @seed, "--ruby", name]
-      [*settings, Shellwords.join(words)].join(" ")
+      indent([*settings, Shellwords.join(words)].join(" "), 2)
     end
   end
 end

@@ -10,8 +10,6 @@ class BenchCase < HeddleTest
   require File.join(ROOT, "bench", "support", "registry")
   Bench.load_all
 
-  time_limit 120
-
   private
 
   # What --json says.
@@ -25,6 +23,6 @@ class BenchCase < HeddleTest
 
   def run_bench(*, prelude: nil)
     load = prelude ? ["-r", prelude] : []
-    run_command(RbConfig.ruby, *load, RUN, "--no-install", "--rounds", "1", *, timeout: 100)
+    run_command(RbConfig.ruby, *load, RUN, "--no-install", "--rounds", "1", *)
   end
 end

@@ -219,7 +219,7 @@ contract "WouldBlockErrors" do
     heddle_only("always has them")
     out = run_command(*ruby_command, "-d", "-rheddle", "-e", <<~RUBY).out
       begin
-        IO.pipe.first.read_nonblock(1)
+        IO.pipe { |reader, _writer| reader.read_nonblock(1) }
       rescue IO::WaitReadable => e
         puts e.backtrace.last
       end
@@ -232,7 +232,7 @@ contract "WouldBlockErrors" do
     out = run_command(*ruby_command, "-W0", *("-rheddle" unless reference?), "-e", <<~RUBY).out
       ractor = Ractor.new do
         20_000.times { IO.pipe.each(&:close) if _1 % 1000 == 0 }
-        reader, = IO.pipe
+        reader, _writer = IO.pipe
         Array.new(1000) { reader.read_nonblock(1) rescue $!.message }.uniq
       end
       puts ractor.respond_to?(:value) ? ractor.value : ractor.take
@@ -258,7 +258,7 @@ contract "WouldBlockErrors" do
     heddle_only("is without")
     out = assert_script(<<~RUBY, heddle: false, options: ["-rheddle/would_block"])
       begin
-        IO.pipe.first.read_nonblock(1)
+        IO.pipe { |reader, _writer| reader.read_nonblock(1) }
       rescue IO::WaitReadable => e
         p e.backtrace, Heddle.respond_to?(:run)
       end
@@ -271,7 +271,7 @@ contract "WouldBlockErrors" do
 
   def test_nobody_rescues_it
     heddle_only("says where")
-    outcome = run_ruby("IO.pipe.first.read_nonblock(1)")
+    outcome = run_ruby("IO.pipe { |reader, _writer| reader.read_nonblock(1) }")
 
     refute_predicate(outcome, :success?)
     assert_match(/Resource temporarily unavailable - read would block \(IO::EAGAINWaitReadable\)$/, outcome.err)

@@ -5,7 +5,7 @@ require "timeout"
 module TestSupport
   # What a test left behind: descriptors, child processes, threads.
   module Leaks
-    GRACE = 2.0
+    GRACE = 20.0
     # Threads that live as long as the process: Ruby's Timeout, and Heddle's own workers (named "heddle ...").
     LASTING = /\A(?:Timeout stdlib thread|heddle\b)/
 
@@ -63,7 +63,7 @@ module TestSupport
         retry # a thread ended between the two calls
       end
 
-      # What Heddle.run leaves to its thread for the next one has not leaked: a scheduler that is set by hand takes that,
+      # What Heddle.run leaves to its thread for the next one has not leaked: a scheduler that is set by hand takes it,
       # and closes it.
       def give_back_backend
         return if Fiber.scheduler

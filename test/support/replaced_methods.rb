@@ -79,7 +79,7 @@ module ReplacedMethods
     "Process._fork" => ->(_) { Process.wait2(fork { exit!(3) }).last.exitstatus },
     "Process.daemon" => lambda do |dir|
       Process.wait(fork { Process.daemon && (File.rename("#{dir}/sub", "#{dir}/done") || exit!) })
-      Timeout.timeout(5) { sleep(0.005) until Dir.exist?("#{dir}/done") }
+      sleep(0.005) until Dir.exist?("#{dir}/done")
     end,
     "Fiber#raise" => lambda do |_|
       Fiber.new { Fiber.yield }.tap(&:resume).raise(ArgumentError, "text")
@@ -111,14 +111,18 @@ module ReplacedMethods
       thread.run.value
     end,
     "Thread.handle_interrupt" => ->(_) { [1, 2].each { |i| Thread.handle_interrupt(IOError => :never) { break i } } },
-    "Thread::Mutex#sleep" => ->(_) { Thread::Mutex.new.tap(&:lock).sleep(0.001).to_i },
+    "Thread::Mutex#sleep" => lambda do |_|
+      lock = Thread::Mutex.new.tap(&:lock)
+      seconds = lock.sleep(0.001) # nil when the time was over, else full seconds, by a clock that may just have ticked
+      [lock.owned?, seconds.nil? || seconds.is_a?(Integer)]
+    end,
     "Thread::ConditionVariable#wait" => lambda do |_|
       lock = Thread::Mutex.new
       lock.synchronize { Thread::ConditionVariable.new.wait(lock, 0.001) }
       :ended
     end,
-    "Timeout.timeout" => ->(_) { Timeout.timeout(2) { |seconds| seconds } },
-    "Timeout#timeout" => ->(_) { Class.new { include Timeout }.new.instance_eval { timeout(2) { :value } } },
+    "Timeout.timeout" => ->(_) { Timeout.timeout(200) { |seconds| seconds } },
+    "Timeout#timeout" => ->(_) { Class.new { include Timeout }.new.instance_eval { timeout(200) { :value } } },
     "Addrinfo.getaddrinfo" => ->(_) { Addrinfo.getaddrinfo("127.0.0.1", "discard", nil, :STREAM).map(&:ip_port) },
     "Addrinfo.tcp" => ->(_) { Addrinfo.tcp("127.0.0.1", "discard").inspect_sockaddr },
     "Addrinfo.udp" => ->(_) { Addrinfo.udp("127.0.0.1", 9).inspect_sockaddr },
@@ -131,7 +135,7 @@ module ReplacedMethods
     "Socket.sockaddr_in" => ->(_) { Socket.sockaddr_in(9, "127.0.0.1").bytes },
     "Socket.tcp" => lambda do |_|
       port = ReplacedMethods.server.local_address.ip_port
-      [Socket.tcp("localhost", port).close, Socket.tcp("127.0.0.1", port, connect_timeout: 5, &:class).name]
+      [Socket.tcp("localhost", port).close, Socket.tcp("127.0.0.1", port, connect_timeout: 200, &:class).name]
     end,
     "Socket#connect" => lambda do |_|
       address = ReplacedMethods.server.local_address
@@ -141,8 +145,8 @@ module ReplacedMethods
     "BasicSocket#close_write" => ->(_) { UNIXSocket.pair.then { |one, other| [one.close_write, other.read] } },
     "TCPSocket#initialize" => lambda do |_|
       port = ReplacedMethods.server.local_address.ip_port
-      sockets = [TCPSocket.new("localhost", port), TCPSocket.open("127.0.0.1", port, connect_timeout: 5),
-                 TCPSocket.new("localhost", port.to_s, nil, nil, connect_timeout: 5)]
+      sockets = [TCPSocket.new("localhost", port), TCPSocket.open("127.0.0.1", port, connect_timeout: 200),
+                 TCPSocket.new("localhost", port.to_s, nil, nil, connect_timeout: 200)]
       sockets.map { |socket| socket.remote_address.ip_port == port }
     end,
     "TCPServer#initialize" => ->(_) { TCPServer.new("127.0.0.1", 0).addr.first },

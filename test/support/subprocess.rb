@@ -14,7 +14,7 @@ module TestSupport
 
     # Runs a command to its end. Kills its process group and fails after +timeout+ seconds. With a block, yields
     # the process id while the command runs.
-    def run_command(*command, env: {}, input: "", timeout: 100, chdir: nil)
+    def run_command(*command, env: {}, input: "", timeout: 300, chdir: nil)
       options = { pgroup: true }
       options[:chdir] = chdir if chdir
       in_read, in_write = IO.pipe
@@ -32,7 +32,7 @@ module TestSupport
     end
 
     # Runs Ruby code with this Ruby, the project's lib/ and warnings on. +prelude+ names further files to load.
-    def run_ruby(code, *args, env: {}, input: "", timeout: 100, options: [], heddle: true, &block)
+    def run_ruby(code, *args, env: {}, input: "", timeout: 300, options: [], heddle: true, &block)
       command = ruby_command + options
       command << "-rheddle" if heddle
       run_command(*command, "-e", code, *args, env: env, input: input, timeout: timeout, &block)

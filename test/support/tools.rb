@@ -78,6 +78,12 @@ module TestSupport
       assert_operator(values.last, :<, limit, [what, values].compact.join(": "))
     end
 
+    # For an order of events that only a margin of time can bring about: yields margins in seconds, wider and wider,
+    # until the block says that things came in that order.
+    def in_time
+      [0.1, 1.0, 10.0].any? { |seconds| yield(seconds) } or flunk("the machine is too slow for this test")
+    end
+
     # Number of open descriptors of this process.
     def descriptor_count
       Leaks.descriptors.size

@@ -6,7 +6,7 @@ module TestSupport
   # Ends the test process when a test takes too long, and says where it stood. A thread does it while Ruby still
   # switches threads; a process outside (see watchdog_process.rb) does it when not even that works.
   module Watchdog
-    LIMIT = Integer(ENV.fetch("HEDDLE_TEST_TIMEOUT", "120"))
+    LIMIT = Integer(ENV.fetch("HEDDLE_TEST_TIMEOUT", "400"))
     # Seconds that the thread gets before the process outside acts.
     MARGIN = 10
 

@@ -9,10 +9,10 @@ module TestSupport
     SEEN = <<~RUBY
       require "socket"
       require "openssl"
-      (one, other), (plain, _silent) = Array.new(2) { UNIXSocket.pair }
+      (one, other), (plain, _silent), (empty, _writer) = UNIXSocket.pair, UNIXSocket.pair, IO.pipe
       listener = Socket.tcp_server_sockets("127.0.0.1", 0).first
       ssl = OpenSSL::SSL::SSLSocket.new(plain)
-      [-> { IO.pipe.first.read_nonblock(1) }, -> { one.read_nonblock(1) }, -> { one.recvmsg_nonblock },
+      [-> { empty.read_nonblock(1) }, -> { one.read_nonblock(1) }, -> { one.recvmsg_nonblock },
        -> { listener.accept_nonblock }, -> { loop { other.write_nonblock("x" * 65_536) } },
        -> { loop { other.sendmsg_nonblock("x" * 65_536) } }, -> { ssl.connect_nonblock },
        -> { Socket.new(:INET, :STREAM).connect_nonblock(listener.local_address) }].each do |call|

@@ -5,12 +5,13 @@ require_relative "../test_helper"
 # What bin/test says of a failure.
 class TestCommandTest < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
-  FAILING = <<~RUBY
+  FAILING = <<~'RUBY'
     require "test_helper"
     class OddTest < HeddleTest
       def test_fine = pass
       define_method("test_that's odd") { flunk("as it should") }
-      def test_dies = exit!(3)
+      def test_dies = warn("last words") || exit!(3)
+      def test_talks = flunk(Array.new(100) { |number| "line #{number}" }.join("\n"))
     end
   RUBY
 
@@ -23,7 +24,7 @@ class TestCommandTest < HeddleTest
   end
 
   def test_a_failure_comes_with_the_command_that_runs_it_alone
-    outcome = run_shell("bin/test #{failing_file} --seed 7 -e test_dies")
+    outcome = run_shell("bin/test #{failing_file} --seed 7 -e '/dies|talks/'")
 
     assert_equal(1, outcome.status.exitstatus)
     assert_match(/^1 passed, 1 failed, 0 skipped$/, outcome.out)
@@ -36,8 +37,20 @@ class TestCommandTest < HeddleTest
   def test_so_does_a_crash
     outcome = run_shell("bin/test #{failing_file} -n test_dies")
 
+    assert_match(/^  bin.*\n(      .*\n)+      last words$/, outcome.out)
     assert_match(/ FAIL .* crashed or ended early .*, in OddTest#test_dies$/, outcome.out)
     assert_match(%r{^  bin/test .*odd_test.rb -n OddTest\\?#test_dies --seed \d+ --ruby \S+$}, outcome.out)
+  end
+
+  # Of a long log only the end may be had.
+  def test_at_the_end_the_failure_is_told_once_more_and_shorter
+    outcome = run_shell("bin/test #{failing_file} --seed 7 -n test_talks")
+    log, short = outcome.out.split("To run a failed test alone:")
+
+    assert_includes(log, "\n      line 99\n")
+    assert_match(/^  bin.*\n      Failure:\n      OddTest#test_talks.*:\n      line 0\n/, short)
+    assert_includes(short, "      line 12\n      ...\n")
+    refute_includes(short, "line 13")
   end
 
   def test_no_test_is_no_success

@@ -30,7 +30,7 @@ static bool must_reach_thread(VALUE error)
 
 static VALUE report(VALUE error)
 {
-    VALUE report = rb_const_get(hd_cScheduler, rb_intern("ErrorReport"));
+    VALUE report = rb_const_get(hd_mHeddle, rb_intern("ErrorReport"));
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
@@ -173,7 +173,8 @@ static VALUE start_fiber(VALUE self, VALUE work)
 
 /* The same for a block.
  *
- * @return [Fiber]
+ * @overload fiber(*, &block)
+ *   @return [Fiber]
  * @see https://docs.ruby-lang.org/en/master/Fiber/Scheduler.html#method-i-fiber */
 static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
 {
@@ -183,7 +184,9 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     return start_fiber(self, block);
 }
 
-/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway). */
+/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway).
+ *
+ * @return [void] */
 static VALUE hook_yield(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);

@@ -106,9 +106,7 @@ static VALUE scheduler_pinned_p(VALUE self)
     return HD_BOOL(hd_threads_are_pinned());
 }
 
-/* call-seq: Heddle.backends -> array of hashes
- *
- * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+/* The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
  *
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
@@ -314,7 +312,10 @@ static VALUE run_or_cancel(VALUE self)
 
 /* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
  * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
- * another scheduler is set. */
+ * another scheduler is set.
+ *
+ * @return [void]
+ * @raise [Heddle::Error] on another thread, or in one of its own fibers */
 static VALUE scheduler_close(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -325,7 +326,7 @@ static VALUE scheduler_close(VALUE self)
     return rb_ensure(run_or_cancel, self, close_reactor, self);
 }
 
-/* @return [Boolean] */
+/* @return [Boolean] is it closed? */
 static VALUE scheduler_closed_p(VALUE self)
 {
     return HD_BOOL(hd_scheduler_get(self)->closed);
@@ -362,17 +363,24 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "exception: must be an Exception");
-    hd_strike_fiber(hd_scheduler_get(self), fiber, exception);
+    hd_strike_fiber(hd_scheduler_get(self), fiber, exception, 0);
     return Qtrue;
 }
 
-/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. */
-static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception)
+/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. And for
+ * a scope, which began after so many masks. */
+static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception, VALUE began)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
-    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception);
+    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception, NUM2ULL(began));
     return Qtrue;
+}
+
+/* How many masks have begun so far. */
+static VALUE scheduler_masks_begun(VALUE self)
+{
+    return ULL2NUM(hd_scheduler_get(self)->masks.sequence);
 }
 
 /* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
@@ -383,6 +391,8 @@ static VALUE scheduler_root(VALUE self)
 
 /* Takes back an exception given to interrupt that the fiber has not raised yet.
  *
+ * @param fiber [Fiber]
+ * @param exception [Exception]
  * @return [void] */
 static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -394,6 +404,12 @@ static VALUE masks_hold_again(VALUE scheduler)
 {
     ((hd_scheduler *)scheduler)->masks.ended = false;
     return Qnil;
+}
+
+/* Is a fiber in a block of Thread.handle_interrupt? (One that is abandoned in it counts, too.) */
+static VALUE scheduler_masked_p(VALUE self)
+{
+    return hd_scheduler_get(self)->masks.blocks > 0 ? Qtrue : Qfalse;
 }
 
 /* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
@@ -420,9 +436,11 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "inside?", scheduler_inside_p, 0);
     rb_define_private_method(hd_cScheduler, "keep_backend", scheduler_keep_backend, 0);
     rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
+    rb_define_private_method(hd_cScheduler, "masked?", scheduler_masked_p, 0);
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
-    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
+    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
+    rb_define_private_method(hd_cScheduler, "masks_begun", scheduler_masks_begun, 0);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

@@ -6,29 +6,16 @@ require_relative "../../test_helper"
 # with threads: or it would go on in its critical section without the lock.
 contract "LockAgain" do
   {
-    "mutex_sleep" => ->(mutex, _condition) { mutex.sleep(0.03) },
-    "mutex_sleep_without_a_limit" => ->(mutex, _condition) { mutex.sleep },
-    "condition_wait" => ->(mutex, condition) { condition.wait(mutex) },
-    "condition_wait_with_a_limit" => ->(mutex, condition) { condition.wait(mutex, 5) }
+    "mutex_sleep" => ->(mutex, _condition, limit) { mutex.sleep(limit / 2) },
+    "mutex_sleep_without_a_limit" => ->(mutex, _condition, _limit) { mutex.sleep },
+    "condition_wait" => ->(mutex, condition, _limit) { condition.wait(mutex) },
+    "condition_wait_with_a_limit" => ->(mutex, condition, limit) { condition.wait(mutex, limit * 10) }
   }.each do |name, wait|
     define_method("test_a_timeout_during_#{name}") do
-      log = []
-      reactor do
-        mutex = Thread::Mutex.new
-        condition = Thread::ConditionVariable.new
-        sleeper = go do
-          mutex.synchronize do
-            Timeout.timeout(0.08) { wait.call(mutex, condition) }
-          rescue Timeout::Error
-            log << [:struck, mutex.owned?]
-          end
-        end
-        settle
-        other = go { hold(mutex, condition, sleeper, log) }
-        [sleeper, other].each(&:value)
-      end
+      log = nil
+      in_time { |limit| (log = log_of(wait, limit)).first == :other_holds }
 
-      assert_equal([:other_ends, [:struck, true]], log)
+      assert_equal([:other_holds, :other_ends, [:struck, true]], log)
     end
   end
 
@@ -61,13 +48,36 @@ contract "LockAgain" do
 
   private
 
-  # Holds the lock for longer than the sleeper's time.
-  def hold(mutex, condition, sleeper, log)
-    mutex.synchronize do
-      condition.signal
-      reference? ? @threads.first.wakeup : Fiber.scheduler.unblock(nil, sleeper.fiber)
-      sleep(0.2)
-      log << :other_ends
+  # A task waits, another one takes the lock meanwhile and holds it until the first one's time is over.
+  def log_of(wait, limit)
+    log = []
+    reactor do
+      mutex = Thread::Mutex.new
+      condition = Thread::ConditionVariable.new
+      started = now
+      sleeper = go do
+        mutex.synchronize do
+          Timeout.timeout(limit) { wait.call(mutex, condition, limit) }
+        rescue Timeout::Error
+          log << [:struck, mutex.owned?]
+        end
+      end
+      settle
+      other = go do
+        mutex.synchronize do
+          wake(condition, sleeper)
+          log << :other_holds if now < started + (limit / 2)
+          sleep(limit * 2)
+          log << :other_ends
+        end
+      end
+      [sleeper, other].each(&:value)
     end
+    log
+  end
+
+  def wake(condition, sleeper)
+    condition.signal
+    reference? ? @threads.first.wakeup : Fiber.scheduler.unblock(nil, sleeper.fiber)
   end
 end

@@ -6,7 +6,7 @@ require_relative "../../test_helper"
 
 # Memory, fibers and descriptors stay flat over many operations.
 contract "Leak" do
-  time_limit 180
+  time_limit 600
 
   def setup
     super

@@ -68,7 +68,7 @@ contract "Exit" do
     define_method("test_interrupt_while_a_fiber_reads_#{entry}") do
       body = <<~RUBY
         Fiber.schedule do
-          IO.pipe.first.read
+          IO.pipe { |reader, _writer| reader.read }
         ensure
           puts "ensured"
         end
