@@ -7,14 +7,24 @@ require_relative "heddle/scheduler"
 require_relative "heddle/internal"
 require_relative "heddle/completion"
 require_relative "heddle/scheduler/blocking_pool"
+require_relative "heddle/scheduler/offload"
+require_relative "heddle/check"
+require_relative "heddle/task_failure"
+require_relative "heddle/error_report"
+require_relative "heddle/spawn_hook"
 require_relative "heddle/task"
 require_relative "heddle/scope"
+require_relative "heddle/continuation"
 require_relative "heddle/map"
 require_relative "heddle/race"
 require_relative "heddle/timeout"
+require_relative "heddle/shield"
+require_relative "heddle/blocking"
 require_relative "heddle/every"
 require_relative "heddle/limiter"
 require_relative "heddle/rate_limiter"
+require_relative "heddle/pool"
+require_relative "heddle/fiber_pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 
@@ -37,19 +47,50 @@ module Heddle
     # failing task cancels the others, and its error is raised here. Fibers made with Fiber.schedule are waited for, too
     # (by the outermost run).
     #
+    # The block sees and leaves the fiber-locals and the Fiber storage of its caller. A throw leaves it; break and
+    # return cannot leave the block of the outermost run, which runs in a fiber of its own.
+    #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
+    #   cancelled, before they are cancelled once more; nil: as the run around it has, else 5
     # @return [Object] the value of the block
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
     # @raise [ArgumentError] without a block, or if the backend is unknown
-    def run(backend: nil, &block)
+    def run(backend: nil, grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
+      Check.time("grace", grace) unless grace.nil?
       scheduler = Scheduler.of_thread
-      return run_nested(scheduler, backend, &block) if scheduler
-      return Scheduler.run(backend:, &block) unless Fiber.scheduler
+      return run_nested(scheduler, backend, grace, &block) if scheduler
+      return Scheduler.run(backend:, grace:, &block) unless Fiber.scheduler
 
       raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
                    "run Heddle in a thread of its own, or before that scheduler is set"
+    end
+
+    # Runs the block in a scope: it waits for the tasks that are spawned in it, and the first that fails cancels the
+    # others, and the block, and is raised here. Starts a run of its own where there is none.
+    #
+    # @example
+    #   Heddle.scope(deadline: 2) do |scope|
+    #     user = scope.spawn { fetch_user(id) }
+    #     orders = scope.spawn { fetch_orders(id) }
+    #     [user.value, orders.value]
+    #   end
+    #
+    # @param deadline [Numeric, nil] seconds until the block and all its tasks are cancelled; nil: no limit. Of several
+    #   that are nested, the earliest holds.
+    # @param grace [Numeric, nil] see Heddle.run
+    # @yieldparam scope [Heddle::Scope]
+    # @return [Object] the value of the block
+    # @raise [Heddle::TimeoutError] when the time is over
+    # @raise [Exception] what the first task that failed has raised
+    # @raise [ArgumentError] without a block, or if a number is none
+    def scope(deadline: nil, grace: nil)
+      raise ArgumentError, "Heddle.scope needs a block" unless block_given?
+
+      Check.time("deadline", deadline) unless deadline.nil?
+      timeout(deadline) { run(grace:) { yield(Scope.current) } }
     end
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
@@ -57,13 +98,16 @@ module Heddle
     # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil] for reports
     # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
+    # @param isolated [Boolean] its failure does not end the scope: Task#value raises it, and if nobody asks for that
+    #   within a second, or until the scope ends, it is reported (Heddle.on_error)
     # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task]
     # @raise [Heddle::Error] outside of Heddle.run
-    def spawn(*arguments, name: nil, background: false, &block)
+    def spawn(*arguments, name: nil, background: false, isolated: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 
-      Scope.current.start(arguments, name, background ? :background : nil, &block)
+      scope = Scope.current # (not its method spawn: each keyword and argument passed on costs an object)
+      scope.start(Task.new(scope, name, background, isolated), arguments, &block)
     end
 
     # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it
@@ -79,15 +123,15 @@ module Heddle
 
     private
 
-    def run_nested(scheduler, backend, &)
+    def run_nested(scheduler, backend, grace, &)
       if backend && backend.to_s != scheduler.backend
         raise ArgumentError, "backend: this thread runs on #{scheduler.backend} already"
       end
 
-      return Scope.open(&) unless Fiber.current.blocking?
+      return Scope.open(grace:, &) unless Fiber.current.blocking?
 
       # A task may wait where a blocking fiber would stop the thread.
-      scheduler.outside? ? scheduler.run_main(&) : Scope.open { spawn(&).value }
+      scheduler.outside? ? scheduler.run_main(grace:, &) : Scope.open(grace:) { spawn(&).value }
     end
   end
 

@@ -18,6 +18,13 @@ module Heddle
 
       raise ArgumentError, "#{name}: must be a positive number#{unit}, not #{value.inspect}"
     end
+
+    # @raise [ArgumentError]
+    def self.time(name, value)
+      return if value.is_a?(Numeric) && value.real?
+
+      raise ArgumentError, "#{name}: must be a number of seconds or nil, not #{value.inspect}"
+    end
   end
   private_constant :Check
 end

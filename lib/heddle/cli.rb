@@ -4,6 +4,8 @@ require_relative "version"
 
 module Heddle
   # The command `heddle`. Each of its commands is a class in cli/, loaded when it is called for.
+  #
+  # @private
   module CLI
     # The command line cannot be followed: said in one line, exit status 2.
     class UsageError < StandardError; end

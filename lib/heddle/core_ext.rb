@@ -5,6 +5,8 @@ require_relative "replace"
 
 module Heddle
   # Here all patches are loaded; see replace.rb.
+  #
+  # @private
   module CoreExt
     Patches.load(Patches.all.reject { |patch| patch.places.empty? })
     replacements

@@ -11,6 +11,16 @@ module Heddle
   # Raised inside a task that was cancelled. Not a StandardError, so that `rescue => e` does not swallow it; ensure
   # blocks run. Task#value raises it to whoever asks a cancelled task for its value.
   class Cancelled < Exception # rubocop:disable Lint/InheritException
+    # @return [Object, nil] why: what was given to Task#cancel; for the tasks of a scope that fails, its first error
+    attr_reader :reason
+
+    # @param message [String]
+    # @param reason [Object, nil]
+    def initialize(message = "the task was cancelled", reason: nil)
+      super(message)
+      @reason = reason
+    end
+
     # @private It has ended the task that it was meant for: who gets it from Task#value is not cancelled by it.
     def spent! = @spent = true
 

@@ -12,9 +12,12 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :end_task, :interrupt_chain, :outside?, :root, :scopes, :wait_until_closed, :waiters_of
+      public :end_task, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
+             :start_task, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :timeouts, :waits
+      # of Heddle.offload and Heddle.shield
+      public :offload_block, :shield
       # of what takes the place of Ruby's own methods
       public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast_kill,
              :send_file

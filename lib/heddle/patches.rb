@@ -20,11 +20,17 @@ module Heddle
   #   @return [String] the file with its tests
   # @!attribute [r] state
   #   @return [Symbol] :active, :switched_off (by HEDDLE_WITHOUT), or :not_needed (by this Ruby)
+  # @!attribute [r] places
+  #   @private
+  # @!attribute [r] kept
+  #   @private
+  # @!attribute [r] kept_visibility
+  #   @private
   Patch = Data.define(:name, :rubies, :reason, :bug, :files, :test, :state, :places, :kept, :kept_visibility) do
     # @return [Boolean] whether it is in place, or will be with the first scheduler of the process
     def active? = state == :active
 
-    # @return [String, nil] the file to load
+    # @private The file to load.
     def ruby_file = files.find { |file| file.end_with?(".rb") }
 
     # @return [String]

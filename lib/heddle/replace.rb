@@ -12,6 +12,8 @@ module Heddle
   # prepended to the class stays above it, and what has been put in the place of Ruby's method stays below it.
   #
   # That is done when the process makes its first scheduler: until then Ruby's classes are as they were.
+  #
+  # @private
   module CoreExt
     class << self
       # Makes the list of what the active patches replace, which all Ractors can read.

@@ -3,6 +3,8 @@
 module Heddle
   # Every question about the version of the Ruby that runs, by what that Ruby does. Two are asked in C as well, and
   # come from there (ext/heddle/glue/compat.h): OPEN_IS_OFFLOADED and FLUSH_PASSES_BY_IO_WRITE.
+  #
+  # @private
   module RubyFeatures
     # Heddle needs this Ruby or a newer one: 3.3.0 and 3.3.1 make blocking fibers in rb_fiber_new.
     OLDEST = "3.3.2"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "ruby_features"
-require_relative "scheduler/error_report"
 require_relative "scheduler/io_buffer_warning"
+require_relative "scheduler/no_stack"
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
@@ -14,12 +14,15 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
-    def self.run(backend: nil, &)
+    def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)
+      scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
       begin
-        scheduler.run_main(&)
+        scheduler.run_main(grace:, &)
       ensure
         Fiber.set_scheduler(nil)
       end
@@ -33,7 +36,10 @@ module Heddle
       choose_backend(wanted.empty? ? nil : wanted)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
-      @main = @main_scope = nil
+      @main = @main_scope = @late_scope = nil
+      @runs_main = false
+      @grace = Scope::GRACE
+      @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
     end
 
@@ -42,23 +48,22 @@ module Heddle
       [@main, *scopes.keys.flat_map(&:tasks)].compact.reject(&:finished?)
     end
 
-    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended.
-    # When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill), the other fibers are
-    # cancelled: their ensure blocks run.
+    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended, and
+    # so have the plain fibers. When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill),
+    # the other fibers are cancelled: their ensure blocks run.
     #
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
-    def run_main(&)
+    def run_main(grace: nil, &)
       raise Error, "the scheduler is running already" unless outside?
 
-      @main = main = Task.new(nil, "main")
-      home = Fiber.current
-      fiber { execute_main(main, home, &) }
-      run unless main.finished?
-      value = main.value
+      @runs_main = true
+      value = turn_until_ended(grace, &)
       succeeded = true
       value
     ensure
       cancel_all unless succeeded
+      @runs_main = false
     end
 
     # Runs a blocking operation on a pool thread while the fiber is parked (3.4: a Proc, 4.0: a BlockingOperation).
@@ -85,18 +90,21 @@ module Heddle
       return if closed?
       raise Error, "the scheduler is running already" if inside?
 
-      tasks = self.tasks.select(&:started?)
+      tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
-      without_masks do
-        tasks.each(&:cancel)
-        others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
-        run
-      end
+      tasks.each(&:cancel)
+      others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
+      outlast_masks
+      without_masks { run }
     end
 
     # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
     STRIKES_MAX = 1000
-    private_constant :STRIKES_MAX
+    private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
+
+    # Seconds between two looks at whether the masks have ended.
+    MASKS_LOOKED_AT = 0.005
+    private_constant :MASKS_LOOKED_AT
 
     # @return [String]
     def inspect
@@ -108,6 +116,14 @@ module Heddle
     # The open scopes, and that of the main block: the tasks that a signal's handler starts belong to it.
     attr_reader :scopes, :main_scope
 
+    # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
+    def late_scope
+      @late_scope ||= Scope.new(owner: false) if @runs_main
+    end
+
+    # What Heddle.on_spawn has registered.
+    attr_reader :spawn_hooks
+
     # What a Thread#wakeup is meant for.
     def main_fiber = @main&.fiber
 
@@ -116,9 +132,36 @@ module Heddle
       !inside? && (@main.nil? || @main.finished?)
     end
 
-    def execute_main(main, home, &)
+    def turn_until_ended(grace, &)
+      @grace = grace if grace
+      @main = main = Task.new(nil, "main", false, false)
+      home = Fiber.current
+      continuation = Continuation.new
+      fiber { execute_main(main, home, continuation, grace, &) }
+      turn_loop(main) until main.finished?
+      continuation.take_back
+      leave_by(main.error) if main.error
+      turn_loop(main) unless size.zero?
+      @late_scope&.finish
+      main.value
+    end
+
+    # Whatever comes in from outside is raised here. The line of the program where it struck is where +main+ is.
+    def turn_loop(main)
+      run
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      TaskFailure.strike(e, caller, main.fiber&.backtrace || [])
+      raise
+    end
+
+    def leave_by(error)
+      TaskFailure.end_scope(error, caller) unless error.is_a?(Cancelled)
+      TaskFailure.leave(error)
+    end
+
+    def execute_main(main, home, continuation, grace, &)
       begin
-        main.execute { (@main_scope = Scope.new).enter(&) }
+        main.execute { continuation.enter { (@main_scope = Scope.new(grace:)).enter(&) } }
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end
@@ -132,6 +175,19 @@ module Heddle
       loop do
         [*last_homes, home].find { |fiber| fiber&.alive? }.transfer
       end
+    end
+
+    # Runs until all have ended or the grace period is over, if there is a mask.
+    def outlast_masks
+      return unless masked?
+
+      now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      ends = now.call + @grace
+      fiber do
+        kernel_sleep(MASKS_LOOKED_AT) while masked? && size > 1 && now.call < ends
+        stop if masked?
+      end
+      run
     end
 
     # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until
@@ -154,6 +210,16 @@ module Heddle
 
       open
       BlockingPool.current.run(work, **)
+    end
+
+    # See Heddle.offload.
+    def offload_block(block)
+      storage = Fiber.current.storage
+      outcome = offload(-> { Offload.outcome(storage, block) }, name: ["the block of Heddle.offload"])
+      return outcome.value unless outcome.error
+
+      TaskFailure.end_scope(outcome.error, caller)
+      TaskFailure.raise_again(outcome.error)
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check

@@ -1,72 +1,116 @@
 # frozen_string_literal: true
 
+require_relative "scope/ending"
+require_relative "scope/failing"
+
 module Heddle
   using Internal
 
-  # The lifetime of a group of tasks: Heddle.run opens one, waits for all its tasks, and cancels them when one fails.
+  # The lifetime of a group of tasks: Heddle.run and Heddle.scope open one, wait for all its tasks, and cancel them when
+  # one fails.
   class Scope
-    # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
-    # @raise [Heddle::Error] outside of Heddle.run
-    def self.current
-      scope = Fiber[:heddle_scope]
-      return scope if scope&.open? && scope.runs_here? # (a thread inherits the storage of the fiber that starts it)
+    include Ending
+    include Failing
 
-      raise Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
-                   "`heddle run`"
+    # Seconds that what cleans up has when a scope ends, if nothing else is said.
+    GRACE = 5
+
+    class << self
+      # @private
+      # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
+      # @raise [Heddle::Error] outside of Heddle.run
+      def current
+        scheduler = Scheduler.of_thread
+        innermost(scheduler) || scheduler&.late_scope ||
+          raise(Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
+                       "`heddle run`")
+      end
+
+      # @private
+      # @return [Heddle::Scope, nil] the open one in which this fiber is
+      def here = innermost(Scheduler.of_thread)
+
+      # @private
+      # @return [Heddle::Scope, nil] the innermost open one of this scheduler in which this fiber is, or was made
+      def innermost(scheduler)
+        scope = Fiber[:heddle_scope]
+        task = Fiber[:heddle_task]
+        scope = task.scope if task && !scope&.task.equal?(task) # the one that the task belongs to is its outermost
+        scope = scope.outer until scope.nil? || scope.open?
+        scope if scope&.scheduler.equal?(scheduler) # (a thread inherits the storage of the fiber that starts it)
+      end
+
+      # @private Runs the block in a new scope and waits for the tasks spawned in it.
+      # @return [Object] the value of the block
+      def open(grace: nil, &) = new(grace:).enter(&)
     end
 
-    # Runs the block in a new scope and waits for the tasks spawned in it.
-    #
-    # @return [Object] the value of the block
-    def self.open(&) = new.enter(&)
-
-    def initialize
+    # @private
+    # @param grace [Numeric, nil] seconds; nil: those of the scope around it
+    # @param owner [Boolean] is there a block that waits for its tasks?
+    def initialize(grace: nil, owner: true)
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks
-      @owner = Fiber.current
       @scheduler = Fiber.scheduler
-      @root = @scheduler.root
+      @outer = self.class.innermost(@scheduler)
+      @task = Fiber[:heddle_task]
+      @masks_begun = @scheduler.masks_begun # a shield that began later holds its own strike back
+      @grace = grace || @outer&.grace || GRACE
+      @owner = owner ? Fiber.current : nil
+      @root = owner ? @scheduler.root : nil
       @state = :open # then :ending, when its tasks are cancelled, then :ended
-      @cause = nil # the first task that failed
-      @strike = nil # what is raised in the owner for it
+      @reason = nil # the exception for which it ends
+      @failures = [] # the tasks that have failed, the first one first
+      @unheard = @reporter = nil # isolated tasks that have failed, and who tells of them
+      @strike = nil # what is raised in the owner for a task that has failed
       @cancelled = nil # what somebody else has cancelled the owner with
+      @grace_ends = nil # when; nil: not yet known, or over
       @all_ended = nil
       @scheduler.scopes[self] = true
     end
 
+    # @private
+    attr_reader :scheduler, :outer, :task, :grace
+
     # @return [Array<Heddle::Task>] those that have not ended
     def tasks
-      @tasks.keys
+      @tasks.keys - [@reporter]
     end
 
-    # Starts a task in this scope. When the scope is failing already, it is cancelled where it first waits.
+    # Starts a task in this scope. When the scope is ending already, it is cancelled where it first waits, unless it is
+    # started in an ensure clause: then it has the grace period.
     #
     # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil]
     # @param background [Boolean] see Heddle.spawn
+    # @param isolated [Boolean] see Heddle.spawn
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
-    def spawn(*arguments, name: nil, background: false, &)
-      start(arguments, name, background ? :background : nil, &)
+    def spawn(*arguments, name: nil, background: false, isolated: false, &)
+      start(Task.new(self, name, background, isolated), arguments, &)
     end
 
-    # @private Starts a task whose failure is its own: it does not end the scope. What the block spawns belongs to it.
+    # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
     def spawn_isolated(&block)
-      start([], nil, :isolated) { Scope.open(&block) }
+      task = Task.new(self, nil, false, true)
+      task.asked!
+      start(task, []) { Scope.open(&block) }
     end
 
-    # @private The same as spawn, without objects of its own.
-    def start(arguments, name, kind, &)
-      raise Error, "the scope has ended: its Heddle.run has returned" unless open?
-
-      task = Task.new(self, name, kind)
-      @tasks[task] = true
-      @background += 1 if task.background?
-      task.start(arguments, &)
-      task.cancel if @state == :ending
+    # @private The same for a task that is made already.
+    def start(task, arguments, &block)
+      task.start(arguments, &take_in(task, block))
+      cancel(task) if @state == :ending
       task
     ensure
-      remove(task) unless task.nil? || task.started? # Ruby had no stack for it
+      remove(task) unless task.started? # Ruby had no stack for it
+    end
+
+    # @private The same for one that has to wait before it starts.
+    def line_up(task, arguments, &block)
+      task.line_up(arguments, take_in(task, block))
+      cancel(task) if @state == :ending
+      task
     end
 
     # @return [Boolean] can tasks be spawned in it?
@@ -76,6 +120,12 @@ module Heddle
     def runs_here?
       @scheduler.equal?(Fiber.scheduler)
     end
+
+    # @private What is closed when all tasks have ended, by its method scope_ended.
+    def own(resource) = (@resources ||= {}.compare_by_identity)[resource] = true
+
+    # @private It is closed already.
+    def disown(resource) = @resources&.delete(resource)
 
     # @private Runs the owner's block in it, then waits for the tasks.
     def enter(&)
@@ -89,11 +139,32 @@ module Heddle
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
       remove(task)
-      end_by_failure if task.fails_scope? && task.equal?(@cause ||= task)
+      note_failure(task) if task.fails_scope? && !@failures.include?(task)
+      note_unheard(task) if @reporter && task.unheard?
       @all_ended&.close if all_ended?
+      cancel_tasks(nil) if @owner.nil? && all_ended? && !@tasks.empty?
+    end
+
+    # @private For one without an owner, when all of its tasks have ended.
+    def finish
+      close_resources(nil) if @resources
+      close
+      raise_first(@failures.first.error, caller) unless @failures.empty?
     end
 
     private
+
+    # @return [Proc] what the task is to do
+    def take_in(task, block)
+      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
+
+      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
+      report_failures if task.isolated? && !@reporter
+      error = $! and task.started_amid(error, @grace_ends)
+      @tasks[task] = true
+      @background += 1 if task.background?
+      block
+    end
 
     def remove(task)
       @background -= 1 if @tasks.delete(task) && task.background?
@@ -107,24 +178,25 @@ module Heddle
     def supervise
       value = yield
       outlast_tasks
-      @cause ? raise_failure : value
+      @failures.empty? ? value : raise_first(@failures.first.error, caller)
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
+      first = earlier_failure(e)
       note_cancel(e)
-      end_tasks
-      raise_failure if @cause && e.is_a?(Cancelled)
-
-      raise
+      end_tasks(e)
+      first ||= @failures.first&.error if e.is_a?(Cancelled)
+      raise_first(raised = first || e, caller, e)
     ensure
-      end_tasks unless @tasks.empty? || !runs_here? # the owner is being killed
+      end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
+      close_resources(raised) if @resources && runs_here?
       close
     end
 
     # Those in the background end with the others.
     def outlast_tasks
-      wait_for_tasks until @cause || all_ended? || !runs_here?
-      end_tasks if @cause.nil? && @background.positive? && runs_here?
+      wait_for_tasks until @state == :ending || all_ended? || !runs_here?
+      end_tasks(nil) if @failures.empty? && @background.positive? && runs_here?
     end
 
     def close
@@ -133,50 +205,8 @@ module Heddle
       [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @strike) } if @strike
       # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
       @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
-    end
-
-    # With its own cause: what the owner was doing meanwhile, and its cancel, are none.
-    def raise_failure
-      raise @cause.error, cause: @cause.error.cause
-    end
-
-    def end_by_failure
-      cancel_tasks
-      @strike ||= Cancelled.new("a task of the scope failed")
-      @scheduler.interrupt_chain(@owner, @root, @strike)
-    end
-
-    def cancel_tasks
-      @state = :ending
-      @tasks.keys.each(&:cancel)
-    end
-
-    # What strikes the owner meanwhile (a timeout, Fiber#raise) is raised when the tasks have ended; of several the last
-    # one, as what is raised in an ensure block takes the place of what was raised before.
-    def end_tasks
-      struck = nil
-      begin
-        cancel_tasks
-        wait_for_tasks until @tasks.empty?
-      rescue SignalException, SystemExit, NoMemoryError, Deadlock
-        raise
-      rescue Exception => e # rubocop:disable Lint/RescueException
-        raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
-
-        e.is_a?(Cancelled) ? note_cancel(e) : struck = e
-        retry
-      end
-      raise struck if struck
-    end
-
-    # A cancel of the owner, which does not come from this scope.
-    def note_cancel(error)
-      @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@strike) && !error.spent?
-    end
-
-    def wait_for_tasks
-      @all_ended = Completion.new("the tasks of its scope")
-      @all_ended.wait(@scheduler) unless all_ended?
+      @owner = @root = nil # nothing else keeps the stack of the owner
+      report_unheard if runs_here?
     end
   end
 end

@@ -7,23 +7,29 @@ module Heddle
   #
   # Waiting and cancelling work from any fiber and from any thread.
   class Task
-    # @return [String, nil]
-    attr_reader :name
+    # @return [Heddle::Task, nil] the one that runs here, also in the fibers that it has resumed (an Enumerator)
+    def self.current
+      task = Fiber[:heddle_task]
+      task if task && Scheduler.current&.root.equal?(task.fiber) # (storage is inherited: by threads, by plain fibers)
+    end
 
-    # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
-    attr_reader :error
+    # @return [String, nil] what Heddle.spawn was told
+    attr_reader :name
 
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
     attr_reader :fiber
 
     # @private
-    def initialize(scope, name, kind = nil)
+    attr_reader :scope
+
+    # @private
+    def initialize(scope, name, background, isolated)
       @scope = scope
       @name = name
-      @kind = kind # :background, :isolated or nil
-      @finished = false
-      @cancelled = false
-      @fiber = @value = @error = @waiters = nil
+      @background = background
+      @isolated = isolated
+      @finished = @cancelled = @asked = @cleans_up = false
+      @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
 
@@ -33,9 +39,15 @@ module Heddle
     # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
     def value
       wait
-      raise @error, cause: @error.cause if @error # not what its caller is rescuing
+      TaskFailure.raise_again(@error) if @error
 
       @value
+    end
+
+    # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
+    def error
+      @asked = true
+      @error
     end
 
     # Waits until the task has ended, however it ends.
@@ -43,6 +55,7 @@ module Heddle
     # @param timeout [Numeric, nil] seconds
     # @return [self, nil] nil if it is still running when the time is over
     def wait(timeout = nil)
+      @asked = true
       return self if @finished
 
       waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
@@ -51,20 +64,23 @@ module Heddle
     end
 
     # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next; not before the end of a
-    # Thread.handle_interrupt(Heddle::Cancelled => :never). Does nothing if it has ended.
+    # Heddle.shield. Does nothing if it has ended.
     #
+    # @param reason [Object, nil] why: its error has it, too
     # @return [self]
-    def cancel
-      fiber = @fiber # of another thread it may end meanwhile
-      return self if @finished || @cancelled || fiber.nil?
+    def cancel(reason = nil)
+      return self if @cancelled
 
-      error = Cancelled.new("the task was cancelled")
-      own = Fiber.current.equal?(fiber)
-      # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
-      @cancelled = own || @scheduler.interrupt(fiber, error)
-      raise error if own
+      strike(Cancelled.new("the task was cancelled#{": #{reason}" unless reason.nil?}", reason:))
+    end
 
-      self
+    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
+    #   of a FiberPool that has not started
+    def status
+      return :running unless @finished
+      return :finished unless @error
+
+      cancelled? ? :cancelled : :failed
     end
 
     # @return [Boolean] has the task ended?
@@ -72,7 +88,7 @@ module Heddle
       @finished
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it not ended yet?
     def alive?
       !@finished
     end
@@ -84,11 +100,7 @@ module Heddle
 
     # @return [String]
     def inspect
-      state = if alive? then "running"
-              elsif cancelled? then "cancelled"
-              else @error ? "failed" : "finished"
-              end
-      "#<Heddle::Task #{"#{@name} " if @name}#{state}>"
+      "#<Heddle::Task #{"#{@name} " if @name}#{status}>"
     end
 
     # @private
@@ -97,30 +109,75 @@ module Heddle
     end
 
     # @private
-    def background? = @kind == :background
+    def background? = @background
+
+    # @private Is somebody to hear of its failure who does not ask? (Not of one that is in good hands.)
+    def isolated? = @isolated && !@asked
 
     # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
     def fails_scope?
       return false if @error.nil? || cancelled?
 
-      @kind != :isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
+      !@isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
     end
 
-    # @private
-    def start(arguments, &block)
-      @scheduler.fiber { execute(arguments, &block) }
+    # @private Has it failed so far without anybody to hear of it?
+    def unheard? = @isolated && !@asked && !@error.nil? && !cancelled?
+
+    # @private Its outcome is in somebody's hands.
+    def asked! = @asked = true
+
+    # @private It was started while an exception was on its way, in an ensure or rescue clause; perhaps in a scope that
+    # is ending.
+    def started_amid(error, ending)
+      @amid = error
+      @cleans_up = true if ending || error.is_a?(Cancelled)
+    end
+
+    # @private Is it there to clean up after this exception, or after a cancel?
+    def cleans_up_after?(error)
+      @cleans_up || (!@amid.nil? && @amid.equal?(error))
+    end
+
+    # @private A cancel, also where one has struck before.
+    def strike(error)
+      fiber = @fiber # of another thread it may end meanwhile
+      return self if @finished || fiber.nil?
+
+      own = Fiber.current.equal?(fiber)
+      # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
+      @cancelled = own || @scheduler.interrupt(fiber, error)
+      raise error if own
+
       self
     end
 
     # @private
-    def execute(arguments = [])
+    def start(arguments, &block)
+      # A block stands in the line that spawns it; a method or a lambda need not.
+      @place = TaskFailure.place_of_caller if block.lambda?
+      @arguments = arguments
+      @block = block
+      @scheduler.start_task(self)
+      self
+    end
+
+    # @private What its fiber does. (A block for that would be two more objects.)
+    def run
+      arguments = @arguments
+      block = @block
+      @arguments = @block = nil
+      execute(arguments, &block)
+    end
+
+    # @private
+    def execute(arguments = [], &block)
       @fiber = Fiber.current
-      Fiber[:heddle_scope] = @scope
+      Fiber[:heddle_task] = self
       @value = yield(*arguments)
       returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
-      @error = e
-      e.spent! if e.is_a?(Cancelled) && !e.frozen?
+      fail_with(e, block)
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     ensure
       @scheduler.end_task(self, returned)
@@ -130,10 +187,18 @@ module Heddle
     def ended(returned)
       @error ||= Cancelled.new("the task's fiber was killed") unless returned
       @finished = true
-      @fiber = nil # Ruby frees its stack when nobody keeps it
+      @fiber = @amid = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
       @scope&.task_ended(self)
-      @scope = nil # it knows its owner's fiber
+    end
+
+    private
+
+    def fail_with(error, block)
+      @error = error
+      return error.frozen? || error.spent! if error.is_a?(Cancelled)
+
+      TaskFailure.end_task(error, @name, @place || block.source_location&.join(":"))
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "check"
 
 # Limits in time.
 module Heddle
@@ -23,9 +24,8 @@ module Heddle
     def timeout(seconds, &)
       raise ArgumentError, "Heddle.timeout needs a block" unless block_given?
       return yield if seconds.nil? || seconds == Float::INFINITY
-      unless seconds.is_a?(Numeric) && seconds.real?
-        raise ArgumentError, "seconds: must be a number or nil, not #{seconds.inspect}"
-      end
+
+      Check.time("seconds", seconds)
       raise TimeoutError, timeout_message(seconds) unless seconds.positive?
 
       end_after(seconds, &)

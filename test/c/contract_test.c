@@ -458,6 +458,35 @@ CONTRACT(opened_again_after_close)
     world->close(fds[0]), world->close(fds[1]);
 }
 
+/* What the last loop has left behind reaches nobody, and the peer of a descriptor that it had sees its end. */
+CONTRACT(another_loop_goes_on_with_it)
+{
+    int fds[2];
+    for (int round = 0; round < 20; round++) {
+        waiter *left = malloc(sizeof(*left)), next;
+        CHECK_EQ(0, world->pair(fds));
+        park(left, fds[0], POLLIN);
+        if (round % 2) turn(0);
+        if (round % 3 == 0) world->write(fds[1], 1);
+        unpark(left);
+        free(left);
+        if (round % 4 == 0) now_on->ops->wake(reactor.backend);
+        CHECK(now_on->ops->rest(reactor.backend));
+        hd_backend *backend = hd_reactor_detach(&reactor);
+        hd_reactor_close(&reactor); /* it has none */
+        hd_reactor_attach(&reactor, now_on->ops, backend);
+        if (round % 3 == 0) CHECK_EQ(1, world->read(fds[0]));
+        park(&next, fds[0], POLLIN);
+        check_quiet();
+        world->write(fds[1], 1);
+        CHECK_EQ(POLLIN, await_event(&next));
+        CHECK(now_on->ops->rest(reactor.backend));
+        world->close(fds[0]);
+        CHECK_EQ(0, world->read(fds[1]));
+        world->close(fds[1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     test_start(argc, argv);
@@ -484,5 +513,6 @@ int main(int argc, char **argv)
     RUN(numbers_that_are_not_open);
     RUN(closed_with_waiters);
     RUN(opened_again_after_close);
+    RUN(another_loop_goes_on_with_it);
     return test_finish();
 }

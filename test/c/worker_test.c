@@ -7,6 +7,7 @@
 #include "os/fork.h"
 #include "os/lookup.h"
 #include "os/read_write.h"
+#include "os/thread.h"
 
 static void check_queue_empty(void)
 {

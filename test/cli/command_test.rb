@@ -39,7 +39,7 @@ class CommandTest < HeddleTest
     [%w[help help], %w[help --help], %w[-h], %w[help]].each do |args|
       assert_equal(heddle("--help").out, heddle(*args).out)
     end
-    [%w[--help run], %w[run -h], %w[run --backend epoll --help]].each do |args|
+    [%w[--help run], %w[run -h], %w[run --backend epoll --help], %w[run -S -e 1 -h]].each do |args|
       assert_equal(heddle("help", "run").out, heddle(*args).out)
     end
 
@@ -61,7 +61,8 @@ class CommandTest < HeddleTest
       %w[run --backend=] => "missing argument: --backend", ["run", "--backend", "", "x.rb"] => "missing argument",
       %w[run --backend x.rb] => "invalid argument: --backend x.rb (uring or epoll)",
       %w[run --backend=select x.rb] => "--backend select", %w[run --backend epoll] => "name a script",
-      %w[run --] => "name a script", %w[doctor weave] => "weave", %w[doctor --json=1] => "--json=1",
+      %w[run --] => "name a script", %w[run -e] => "missing argument: -e",
+      %w[doctor weave] => "weave", %w[doctor --json=1] => "--json=1",
       %w[--version weave] => "weave", %w[-v --json] => "--json", %w[--help run weave] => "weave",
       %w[help run weave] => "weave", %w[help help weave] => "weave", [""] => "unknown command", %w[--] => "--",
       %w[demo --json=1] => "argument: 1", %w[demo --req 5] => "--req", %w[demo --requests=] => "--requests",

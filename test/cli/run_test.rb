@@ -2,37 +2,10 @@
 
 # bin/test: takes 20 s, 0.7 of a core
 
-require_relative "../test_helper"
+require_relative "run_case"
 
 # heddle run: a script behaves as under plain Ruby. Most tests run it under both and compare everything that comes out.
-class RunTest < HeddleTest
-  EXE = File.expand_path("../../exe/heddle", __dir__)
-
-  def script(code, name: "script.rb")
-    @dir = tempdir
-    File.write(File.join(@dir, name), code)
-    name
-  end
-
-  def plain(*args, **, &)
-    run_command(*ruby_command, *args, chdir: @dir, **, &)
-  end
-
-  def heddle(*args, chdir: @dir, **, &)
-    run_command(*ruby_command, EXE, "run", *args, chdir: chdir, **, &)
-  end
-
-  # Runs the code under both and compares stdout, stderr and status. Returns stdout.
-  def assert_same(code, *args, **)
-    name = script(code)
-    expected, got = [plain(name, *args, **), heddle(name, *args, **)].map do |outcome|
-      [outcome.out, outcome.err, outcome.status.exitstatus, outcome.status.termsig]
-    end
-
-    assert_equal(expected, got)
-    got.first
-  end
-
+class RunTest < RunCase
   def test_runs_as_a_task
     script("p Fiber.current_scheduler.class, Fiber.current.blocking?, Thread.current == Thread.main")
 

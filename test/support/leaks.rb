@@ -13,12 +13,14 @@ module TestSupport
 
     class << self
       def snapshot
+        give_back_backend
         Snapshot.new(descriptors, children, threads)
       end
 
       # nil, or what is there now and was not before. Gives things a moment to end, but runs no GC: what only the
       # GC would close has leaked.
       def left_since(before)
+        give_back_backend
         deadline = now + GRACE
         loop do
           left = describe(difference(before))
@@ -59,6 +61,16 @@ module TestSupport
         Dir.glob("/proc/self/task/*/children").flat_map { |file| File.read(file).split.map(&:to_i) }.sort
       rescue Errno::ENOENT
         retry # a thread ended between the two calls
+      end
+
+      # What Heddle.run leaves to its thread for the next one has not leaked: a scheduler that is set by hand takes it,
+      # and closes it.
+      def give_back_backend
+        return if Fiber.scheduler
+
+        Fiber.set_scheduler(Heddle::Scheduler.new)
+        Fiber.schedule { nil }
+        Fiber.set_scheduler(nil)
       end
 
       private

@@ -14,6 +14,8 @@
  *  - reap, with the GVL, calls hd_interest_deliver for everything that poll_nogvl found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or the next
  *    one, returns at once.
+ *  - rest, when no interest is armed: the loop ends, and another one of this thread may go on with the backend. False
+ *    if the kernel still works for the one that ends: then it is to be closed.
  *  - close gives back every resource. The child of a fork calls it, too: there it must not disturb the parent's
  *    kernel objects. */
 #ifndef HEDDLE_BACKEND_H
@@ -39,6 +41,7 @@ typedef struct {
     void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns);
     void (*reap)(hd_backend *backend);
     void (*wake)(hd_backend *backend);
+    bool (*rest)(hd_backend *backend);
 } hd_backend_ops;
 
 #endif

@@ -20,6 +20,21 @@ int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned)
     return error;
 }
 
+void hd_reactor_attach(hd_reactor *reactor, const hd_backend_ops *ops, hd_backend *backend)
+{
+    HD_ASSERT(!reactor->backend);
+    reactor->ops = ops;
+    reactor->backend = backend;
+}
+
+hd_backend *hd_reactor_detach(hd_reactor *reactor)
+{
+    HD_ASSERT(reactor->armed == 0);
+    hd_backend *backend = reactor->backend;
+    reactor->backend = NULL;
+    return backend;
+}
+
 void hd_reactor_close(hd_reactor *reactor)
 {
     if (!reactor->backend) return;

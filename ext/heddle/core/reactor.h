@@ -47,6 +47,11 @@ typedef struct hd_reactor {
 
 int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation);
 int hd_reactor_open(hd_reactor *reactor, const hd_backend_ops *ops, bool pinned);
+
+/* In place of open and close: with a backend that another reactor of this thread has had. Nothing is armed. */
+void hd_reactor_attach(hd_reactor *reactor, const hd_backend_ops *ops, hd_backend *backend);
+hd_backend *hd_reactor_detach(hd_reactor *reactor);
+
 void hd_reactor_close(hd_reactor *reactor);
 void hd_reactor_free(hd_reactor *reactor);
 

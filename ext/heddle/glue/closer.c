@@ -121,5 +121,5 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
     }
     if (killed) rb_jump_tag(killed);
     if (caught.state) rb_exc_raise(first); /* it cannot wait */
-    if (!NIL_P(first)) hd_strike_fiber(scheduler, rb_fiber_current(), first);
+    if (!NIL_P(first)) hd_strike_fiber(scheduler, rb_fiber_current(), first, 0);
 }

@@ -1,4 +1,4 @@
-/* The method in place of Thread.handle_interrupt. */
+/* The method in place of Thread.handle_interrupt, and Heddle.shield. */
 
 #include "core_ext.h"
 #include "init.h"
@@ -34,15 +34,11 @@ static VALUE end(VALUE pointer)
     return Qnil;
 }
 
-/* In place of Thread.handle_interrupt. */
-static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
+static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, VALUE (*call)(VALUE))
 {
-    (void)self;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
-    masked_call block;
-    hd_interrupt_mask_begin(&block.mask, scheduler, argv[0]);
-    VALUE value = rb_ensure(call_masked, (VALUE)&block.mask, end, (VALUE)&block);
+    masked_call block = {.mask.shield = shield};
+    hd_interrupt_mask_begin(&block.mask, scheduler, timings);
+    VALUE value = rb_ensure(call, (VALUE)&block.mask, end, (VALUE)&block);
     if (!block.valid) return value;
     /* As Ruby does, the end of a mask raises what came in the meantime. (The block may not have waited once.) */
     hd_reactor_fire(&scheduler->reactor, hd_clock_now());
@@ -50,8 +46,25 @@ static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
     return value;
 }
 
+/* In place of Thread.handle_interrupt. */
+static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
+    return call_in_mask(scheduler, false, argv[0], call_masked);
+}
+
+/* Runs the block while such exceptions strike it only if they come from inside. Ruby's own masks, which hold for the
+ * whole thread, are not asked: a cancel or a limit of a fiber is no interrupt of the thread. */
+static VALUE scheduler_shield(VALUE self, VALUE timings)
+{
+    return call_in_mask(hd_scheduler_get(self), true, timings, rb_yield);
+}
+
 void hd_init_handle_interrupt(void)
 {
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "HandleInterrupt");
     rb_define_method(extension, "handle_interrupt", handle_interrupt, -1);
+    rb_define_private_method(hd_cScheduler, "shield", scheduler_shield, 1);
 }

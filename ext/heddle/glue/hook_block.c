@@ -18,9 +18,10 @@ static int wait_for(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, i
 /* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
  * whole timeout again.
  *
- * @param blocker [Object] what it waits for, for reports
- * @param timeout [Numeric, nil] seconds
- * @return [Boolean] true if unblocked, false if timed out */
+ * @overload block(blocker, timeout = nil)
+ *   @param blocker [Object] what it waits for, for reports
+ *   @param timeout [Numeric, nil] seconds
+ *   @return [Boolean] true if unblocked, false if timed out */
 static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
@@ -81,7 +82,11 @@ static hd_wait *wait_to_unblock(const hd_scheduler *scheduler, VALUE fiber, VALU
 }
 
 /* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
- * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close. */
+ * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close.
+ *
+ * @param blocker [Object] what it has waited for
+ * @param fiber [Fiber]
+ * @return [void] */
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
     int saved = errno; /* Ruby before 3.3.7 and 3.4.2 does not preserve it around this hook */
@@ -96,7 +101,10 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
 
 /* Kernel#sleep and Mutex#sleep. Without an argument or with nil: until unblocked.
  *
- * @raise [ArgumentError, TypeError] as Kernel#sleep does */
+ * @overload kernel_sleep(duration = nil)
+ *   @param duration [Numeric, nil] seconds
+ *   @return [true]
+ *   @raise [ArgumentError, TypeError] as Kernel#sleep does */
 static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);

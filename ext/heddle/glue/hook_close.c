@@ -406,7 +406,8 @@ static VALUE hook_io_close(VALUE self, VALUE fd)
  * the fiber next touches the IO.
  *
  * @param fiber [Fiber]
- * @param exception [Exception] */
+ * @param exception [Exception]
+ * @return [void] */
 static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

@@ -111,11 +111,12 @@ static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_
 
 /* Waits until one of the events is ready.
  *
- * @param io [IO]
- * @param events [Integer] IO::READABLE, IO::PRIORITY, IO::WRITABLE
- * @param timeout [Numeric, nil] seconds; nil: IO#timeout
- * @return [Integer, false] the ready events, or false when the timeout has passed
- * @raise [IO::TimeoutError] when IO#timeout has passed and nobody else would raise it (Ruby 3.3) */
+ * @overload io_wait(io, events, timeout)
+ *   @param io [IO]
+ *   @param events [Integer] IO::READABLE, IO::PRIORITY, IO::WRITABLE
+ *   @param timeout [Numeric, nil] seconds; nil: IO#timeout
+ *   @return [Integer, false] the ready events, or false when the timeout has passed
+ *   @raise [IO::TimeoutError] when IO#timeout has passed and nobody else would raise it (Ruby 3.3) */
 static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
@@ -474,33 +475,59 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
     return move_all(&call);
 }
 
-/* @param io [IO]
- * @param buffer [IO::Buffer]
- * @param length [Integer] the least number of bytes, 0 = one read (up to Ruby 4.0)
- * @param offset [Integer] where in the buffer (from Ruby 4.1 on it comes before the length)
- * @return [Integer] bytes read (0: end of file), or -errno
- * @raise [IO::TimeoutError] when IO#timeout has passed */
+/* Reads into a buffer.
+ *
+ * @overload io_read(io, buffer, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param length [Integer] the least number of bytes, 0 = one read (up to Ruby 4.0)
+ *   @param offset [Integer] where in the buffer (from Ruby 4.1 on it comes before the length)
+ *   @return [Integer] bytes read (0: end of file), or -errno
+ *   @raise [IO::TimeoutError] when IO#timeout has passed */
 static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
     return start_io(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
-/* As io_read, writing. */
+/* As io_read, writing.
+ *
+ * @overload io_write(io, buffer, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes written, or -errno */
 static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
     return start_io(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
-/* As io_read, from a position in the file, which does not move the IO's own. */
+/* As io_read, from a position in the file, which does not move the IO's own.
+ *
+ * @overload io_pread(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes read (0: end of file), or -errno */
 static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);
     return start_io(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
-/* As io_pread, writing. */
+/* As io_pread, writing.
+ *
+ * @overload io_pwrite(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes written, or -errno */
 static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);

@@ -51,9 +51,12 @@ static int64_t nap(hd_scheduler *scheduler, VALUE pid, int64_t nap_ns)
     return nap_ns * 2 > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2;
 }
 
-/* @param pid [Integer] a child; -1, 0 and -group as in waitpid(2)
- * @param flags [Integer] Process::WUNTRACED and so on
- * @return [Process::Status]
+/* Waits for a child process.
+ *
+ * @overload process_wait(pid, flags)
+ *   @param pid [Integer] a child; -1, 0 and -group as in waitpid(2)
+ *   @param flags [Integer] Process::WUNTRACED and so on
+ *   @return [Process::Status]
  * @see https://man7.org/linux/man-pages/man2/pidfd_open.2.html */
 static VALUE hook_process_wait(VALUE self, VALUE pid_value, VALUE flags_value)
 {

@@ -84,7 +84,9 @@ static VALUE release(VALUE pointer)
     return Qnil;
 }
 
-/* @param host [String]
+/* Resolves the name of a host.
+ *
+ * @param host [String]
  * @return [Array<String>, nil] numeric addresses in the resolver's order, or nil when the name is unknown
  * @raise [Socket::ResolutionError] when it cannot be told */
 static VALUE hook_address_resolve(VALUE self, VALUE host)
@@ -328,6 +330,11 @@ void hd_init_hooks_resolve(void)
     rb_define_method(hd_cScheduler, "lookup", scheduler_lookup, 3);
     rb_define_method(hd_cScheduler, "find_address", scheduler_find_address, 3);
     rb_define_method(hd_cScheduler, "wait_for_connection", scheduler_wait_for_connection, 4);
+    /* Document-class: Heddle::Lookup
+     *
+     * A question to the resolver that is under way.
+     *
+     * @private */
     cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
     rb_funcall(hd_mHeddle, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Lookup")));
     rb_undef_alloc_func(cLookup);

@@ -105,9 +105,12 @@ static VALUE look(select_call *selection)
 
 /* IO.select.
  *
- * @param readables, writables, exceptables [Array<IO>, nil]
- * @param timeout [Numeric, nil] seconds
- * @return [Array<Array<IO>>, nil] nil when the timeout has passed */
+ * @overload io_select(readables, writables = nil, exceptables = nil, timeout = nil)
+ *   @param readables [Array<IO>, nil]
+ *   @param writables [Array<IO>, nil]
+ *   @param exceptables [Array<IO>, nil]
+ *   @param timeout [Numeric, nil] seconds
+ *   @return [Array<Array<IO>>, nil] nil when the timeout has passed */
 static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 4);

@@ -20,7 +20,7 @@ static VALUE remove_timeout(VALUE pointer)
     bool due = hd_timeout_forget(timeout); /* first: what is raised here must not leave the record behind */
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     if (!due || !NIL_P(timeout->sent)) return Qnil;
-    hd_struck struck = {timeout->root, timeout->strike.kept};
+    hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began, true};
     if (hd_interrupt_mask(scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE) return Qnil;
     /* It is masked, and has nobody else who could raise it: the end of the mask does. */
     VALUE exception = hd_timeout_exception(timeout);
@@ -45,19 +45,23 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
 
 /* Calls the block; raises the exception in it when the time is over.
  *
- * @param duration [Numeric] seconds
- * @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
- * @param message [String, nil]
- * @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
- * @yield [Numeric] the duration
- * @return [Object] what the block returns */
+ * @overload timeout_after(duration, exception = nil, message = "execution expired", blocking = false)
+ *   @param duration [Numeric] seconds
+ *   @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
+ *   @param message [String, nil]
+ *   @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
+ *   @yieldparam duration [Numeric]
+ *   @return [Object] what the block returns */
 static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 4);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     hd_timeout timeout = {
-        .strike = {.scheduler = scheduler, .kept = rb_fiber_current(), .exception = Qnil},
+        .strike = {.scheduler = scheduler,
+                   .kept = rb_fiber_current(),
+                   .exception = Qnil,
+                   .began = scheduler->masks.sequence},
         .generation = scheduler->reactor.generation,
         .root = hd_root(scheduler),
         .duration = argv[0],

@@ -8,16 +8,20 @@
 
 typedef enum { HD_MASK_IMMEDIATE, HD_MASK_ON_BLOCKING, HD_MASK_NEVER } hd_mask;
 
-/* One handle_interrupt block. */
+/* One handle_interrupt block, or one of Heddle.shield, which holds back only what comes from outside of it. */
 typedef struct {
     hd_frame frame;
     VALUE timings;     /* class -> Symbol, by identity */
     uint64_t sequence; /* the scheduler's: the higher, the further in */
+    bool shield;
 } hd_mask_frame;
 
-/* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. */
+/* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. And
+ * where it comes from: the masks that had begun before the limit or the scope did. A shield holds back all limits. */
 typedef struct {
     VALUE root, fiber;
+    uint64_t began;
+    bool limits;
 } hd_struck;
 
 /* When this exception, or one of this class, may strike there. Runs no Ruby code. */
@@ -29,7 +33,8 @@ VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, V
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Begins and ends a block of the current fiber. The end says false if the block was begun in the parent of a fork. */
+/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was
+ * begun in the parent of a fork. */
 void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings);
 bool hd_interrupt_mask_end(hd_mask_frame *mask);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "../os/thread.h"
 #include "init.h"
 #include "scheduler.h"
 

@@ -1,10 +1,15 @@
 /* See scheduler.h: how the other files come to a scheduler. (The class is in scheduler_class.c.) */
 #include "scheduler.h"
 
+#include <ruby/debug.h>
+
+#include "../os/kept_backend.h"
 #include "init.h"
 
 VALUE hd_cScheduler;
 
+static VALUE cRactor;
+static ID id_current, id_main;
 static ID id_scheduler; /* where a thread has the scheduler that runs in it */
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
@@ -60,8 +65,7 @@ bool hd_threads_are_pinned(void)
 {
     const char *mn_threads = getenv("RUBY_MN_THREADS");
     if (mn_threads && strcmp(mn_threads, "0") != 0) return false;
-    VALUE ractor = rb_const_get(rb_cObject, rb_intern("Ractor"));
-    return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
+    return rb_funcall(cRactor, id_current, 0) == rb_funcall(cRactor, id_main, 0);
 }
 
 static void open_backend(hd_scheduler *scheduler)
@@ -69,12 +73,37 @@ static void open_backend(hd_scheduler *scheduler)
     scheduler->thread = rb_thread_current();
     hd_scheduler_runs(scheduler, true);
     scheduler->reactor.ios = hd_io_table();
-    int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, hd_threads_are_pinned());
+    bool pinned = hd_threads_are_pinned();
+    scheduler->keeps_backend &= pinned;
+    hd_backend *kept = pinned ? hd_kept_backend_take(scheduler->ops) : NULL;
+    if (kept) {
+        hd_reactor_attach(&scheduler->reactor, scheduler->ops, kept);
+        return;
+    }
+    int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, pinned);
     if (error && scheduler->ops != &hd_backend_epoll && !rb_attr_get(scheduler->self, rb_intern("@forced"))) {
         scheduler->ops = &hd_backend_epoll; /* memory or descriptors ran out since the probe */
         error = hd_reactor_open(&scheduler->reactor, scheduler->ops, false);
     }
     if (error) rb_syserr_fail(-error, "heddle: cannot open the event backend");
+}
+
+static void thread_ends(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+{
+    (void)event, (void)data, (void)self, (void)method, (void)class;
+    hd_kept_backend_close();
+}
+
+void hd_scheduler_close_backend(hd_scheduler *scheduler)
+{
+    static bool ends_are_told; /* of the main Ractor's threads: those of others are not pinned */
+    if (!scheduler->keeps_backend || !scheduler->reactor.backend) {
+        hd_reactor_close(&scheduler->reactor);
+        return;
+    }
+    if (!ends_are_told) rb_add_event_hook(thread_ends, RUBY_EVENT_THREAD_END, Qnil);
+    ends_are_told = true;
+    hd_kept_backend_put(scheduler->reactor.ops, hd_reactor_detach(&scheduler->reactor));
 }
 
 hd_scheduler *hd_scheduler_ready(VALUE self)
@@ -122,6 +151,10 @@ hd_scheduler *hd_scheduler_in(VALUE thread)
 
 void hd_init_scheduler(void)
 {
+    cRactor = rb_path2class("Ractor");
+    rb_gc_register_mark_object(cRactor);
+    id_current = rb_intern("current");
+    id_main = rb_intern("main");
     id_scheduler = rb_intern("__heddle_scheduler__");
     io_table_key = rb_ractor_local_storage_ptr_newkey(&io_table_type);
     hd_cScheduler = rb_define_class_under(hd_mHeddle, "Scheduler", rb_cObject);

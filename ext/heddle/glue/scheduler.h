@@ -15,6 +15,7 @@ typedef struct hd_scheduler {
     VALUE self, thread;        /* the thread that runs it; nil until first use */
     VALUE sent;                /* WeakMap: what Thread#raise was given for the thread, or nil; see thread_calls.h */
     bool closed;
+    bool keeps_backend;        /* its thread keeps the backend for the next scheduler */
     void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans it for the child of a fork */
 
     struct { /* what runs now: see park.h */
@@ -25,6 +26,7 @@ typedef struct hd_scheduler {
 
     struct { /* see loop.h */
         VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
+        bool begun;            /* it has a stack */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
         bool check_interrupts; /* the thread has an interrupt for home to look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
@@ -95,6 +97,9 @@ hd_scheduler *hd_scheduler_of_thread(void);
 
 /* Called on another thread than the scheduler's? (copy_stream's worker calls io_wait there.) */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);
+
+/* Closes its backend, or leaves it to the thread. */
+void hd_scheduler_close_backend(hd_scheduler *scheduler);
 
 /* Does its loop run, or does one of its own fibers (or one that such a fiber has resumed)? */
 bool hd_scheduler_inside(const hd_scheduler *scheduler);

@@ -106,9 +106,7 @@ static VALUE scheduler_pinned_p(VALUE self)
     return HD_BOOL(hd_threads_are_pinned());
 }
 
-/* call-seq: Heddle.backends -> array of hashes
- *
- * The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+/* The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
  *
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
@@ -127,15 +125,13 @@ static VALUE heddle_backends(VALUE module)
     return list;
 }
 
-/* A trial costs as much as a ring, so it is made once for the process. (If it cannot be opened later on, see
- * open_backend.) All Ractors would find the same. */
 static const hd_backend_ops *best_backend(void)
 {
     static const hd_backend_ops *known;
     const hd_backend_ops *best = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     char reason[160];
     for (const hd_backend_ops *const *ops = hd_backends; *ops && !best; ops++)
-        if ((*ops)->probe(reason, sizeof(reason)) == 0) best = *ops;
+        if (hd_backend_offered(*ops, reason, sizeof(reason))) best = *ops;
     if (!best) rb_raise(hd_eError, "no event backend is available: %s", reason);
     __atomic_store_n(&known, best, __ATOMIC_RELEASE);
     return best;
@@ -146,7 +142,8 @@ static const hd_backend_ops *forced_backend(const char *name)
     const hd_backend_ops *ops = hd_backend_named(name);
     if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: uring, epoll)", name);
     char reason[160];
-    if (ops->probe(reason, sizeof(reason)) < 0) rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
+    if (!hd_backend_offered(ops, reason, sizeof(reason)))
+        rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
     return ops;
 }
 
@@ -236,6 +233,13 @@ static VALUE scheduler_last_homes(VALUE self)
     return rb_assoc_new(now ? now->home.last : Qnil, hd_scheduler_get(self)->home.last);
 }
 
+/* @private Its thread is to keep the backend: another scheduler is likely to follow. */
+static VALUE scheduler_keep_backend(VALUE self)
+{
+    hd_scheduler_get(self)->keeps_backend = true;
+    return Qnil;
+}
+
 /* Ends `run` though fibers are left. Called in one of the fibers. */
 static VALUE scheduler_stop(VALUE self)
 {
@@ -280,10 +284,11 @@ static VALUE close_reactor(VALUE self)
     int ignored;
     if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
+    scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
-    hd_reactor_close(&scheduler->reactor);
+    hd_scheduler_close_backend(scheduler);
     return Qnil;
 }
 
@@ -307,7 +312,10 @@ static VALUE run_or_cancel(VALUE self)
 
 /* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
  * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
- * another scheduler is set. */
+ * another scheduler is set.
+ *
+ * @return [void]
+ * @raise [Heddle::Error] on another thread, or in one of its own fibers */
 static VALUE scheduler_close(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -318,7 +326,7 @@ static VALUE scheduler_close(VALUE self)
     return rb_ensure(run_or_cancel, self, close_reactor, self);
 }
 
-/* @return [Boolean] */
+/* @return [Boolean] is it closed? */
 static VALUE scheduler_closed_p(VALUE self)
 {
     return HD_BOOL(hd_scheduler_get(self)->closed);
@@ -355,17 +363,24 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "exception: must be an Exception");
-    hd_strike_fiber(hd_scheduler_get(self), fiber, exception);
+    hd_strike_fiber(hd_scheduler_get(self), fiber, exception, 0);
     return Qtrue;
 }
 
-/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. */
-static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception)
+/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. And for
+ * a scope, which began after so many masks. */
+static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception, VALUE began)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
-    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception);
+    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception, NUM2ULL(began));
     return Qtrue;
+}
+
+/* How many masks have begun so far. */
+static VALUE scheduler_masks_begun(VALUE self)
+{
+    return ULL2NUM(hd_scheduler_get(self)->masks.sequence);
 }
 
 /* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
@@ -376,6 +391,8 @@ static VALUE scheduler_root(VALUE self)
 
 /* Takes back an exception given to interrupt that the fiber has not raised yet.
  *
+ * @param fiber [Fiber]
+ * @param exception [Exception]
  * @return [void] */
 static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -387,6 +404,12 @@ static VALUE masks_hold_again(VALUE scheduler)
 {
     ((hd_scheduler *)scheduler)->masks.ended = false;
     return Qnil;
+}
+
+/* Is a fiber in a block of Thread.handle_interrupt? (One that is abandoned in it counts, too.) */
+static VALUE scheduler_masked_p(VALUE self)
+{
+    return hd_scheduler_get(self)->masks.blocks > 0 ? Qtrue : Qfalse;
 }
 
 /* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
@@ -411,10 +434,13 @@ void hd_init_scheduler_class(void)
     rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
     rb_define_method(hd_cScheduler, "run", scheduler_run, 0);
     rb_define_private_method(hd_cScheduler, "inside?", scheduler_inside_p, 0);
+    rb_define_private_method(hd_cScheduler, "keep_backend", scheduler_keep_backend, 0);
     rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
+    rb_define_private_method(hd_cScheduler, "masked?", scheduler_masked_p, 0);
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
-    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 3);
+    rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
+    rb_define_private_method(hd_cScheduler, "masks_begun", scheduler_masks_begun, 0);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

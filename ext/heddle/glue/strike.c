@@ -105,12 +105,13 @@ static VALUE take_exception(hd_strike *strike)
     return exception;
 }
 
-static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
 {
     put_off *one = calloc(1, sizeof(*one));
     if (!one) rb_memerror();
     one->strike.kept = fiber;
     one->strike.exception = exception;
+    one->strike.began = began;
     one->strike.take = take_exception;
     one->strike.drop = drop_exception;
     hd_list_push_back(&scheduler->strikes.exceptions, &one->node);
@@ -143,7 +144,7 @@ void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     /* The first one stays: a scope that fails must not take away the cancel of its owner. */
     if (waiting(scheduler, fiber)) return;
-    put(scheduler, fiber, exception);
+    put(scheduler, fiber, exception, 0);
     remember(exception);
 }
 
@@ -191,7 +192,7 @@ static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
 
 static void deliver(hd_strike *strike, hd_wait *wait)
 {
-    hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait)};
+    hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait), strike->began, strike->limits};
     if (hd_interrupt_mask(strike->scheduler, struck, strike->exception) == HD_MASK_NEVER) return;
     if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(strike->scheduler, wait)))
         strike->ended = wait;
@@ -214,11 +215,11 @@ static void wait_for_next_wait(hd_strike *strike)
         remember(strike->exception);
 }
 
-void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (!wait && !RTEST(rb_fiber_alive_p(fiber))) return;
-    hd_strike *strike = put(scheduler, fiber, exception);
+    hd_strike *strike = put(scheduler, fiber, exception, began);
     if (wait) deliver(strike, wait);
     if (!strike->ended) wait_for_next_wait(strike);
 }
@@ -248,6 +249,8 @@ static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, h
     for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
         if (*first && (*first)->due < strike->due) continue;
+        struck.began = strike->began;
+        struck.limits = strike->limits;
         if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;
     }
 }
@@ -255,7 +258,7 @@ static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, h
 void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice)
 {
     if (!scheduler->strikes.due) return;
-    hd_struck struck = {hd_root(scheduler), rb_fiber_current()};
+    hd_struck struck = {hd_root(scheduler), rb_fiber_current(), 0, false};
     hd_strike *first = NULL;
     look(scheduler, struck.root, struck, strictest, choice, &first);
     if (struck.fiber != struck.root) look(scheduler, struck.fiber, struck, strictest, choice, &first);

@@ -21,6 +21,7 @@ typedef struct hd_strike {
     VALUE exception; /* or its class: what the masks are asked for */
     uint64_t due;    /* counts those that have become due; 0: a Timeout whose time is not over yet */
     bool limits;     /* it is a Timeout's */
+    uint64_t began;  /* what it is for, a limit or a scope, began after so many masks; 0: it comes from outside */
     const hd_wait *ended; /* the wait that was ended for it, and raises it; or NULL */
     VALUE (*take)(struct hd_strike *strike); /* takes it out of the queue to be raised; undef: it has raised itself */
     void (*drop)(struct hd_strike *strike);  /* takes it out of the queue: it is to strike nobody */
@@ -49,8 +50,8 @@ void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait);
 /* -- strikes -------------------------------------------------------------------------------------------------- */
 
 /* Raises the exception in the fiber: now if it (or one that it has resumed) is parked, else when it next parks. From
- * any thread with the GVL. */
-void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+ * any thread with the GVL. (For +began+ see above.) */
+void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began);
 
 /* Raises it when the fiber parks next. */
 void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception);

@@ -245,6 +245,13 @@ static void epoll_wake(hd_backend *backend)
     hd_wakeup_signal(&backend->wake_fd);
 }
 
+/* An event of a registration that is left is recognised by its generation. */
+static bool epoll_rest(hd_backend *backend)
+{
+    backend->found = 0;
+    return true;
+}
+
 const hd_backend_ops hd_backend_epoll = {
     .name = "epoll",
     .probe = epoll_probe,
@@ -256,4 +263,5 @@ const hd_backend_ops hd_backend_epoll = {
     .poll_nogvl = epoll_poll_nogvl,
     .reap = epoll_reap,
     .wake = epoll_wake,
+    .rest = epoll_rest,
 };

@@ -31,6 +31,7 @@ struct hd_backend {
     uring_ring ring;
     hd_private_fd wake_fd;
     bool wake_armed;
+    unsigned requests; /* that the kernel has not done with, or has not been given yet */
     bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
@@ -127,6 +128,7 @@ static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned 
     sqe->poll32_events = events << 16 | events >> 16;
 #endif
     sqe->user_data = token;
+    backend->requests++;
     return true;
 }
 
@@ -164,6 +166,7 @@ static void remove_poll(hd_backend *backend, uint64_t token)
     sqe->fd = -1;
     sqe->addr = token;
     sqe->user_data = NO_TOKEN;
+    backend->requests++;
 }
 
 static void uring_disarm(hd_backend *backend, hd_interest *interest)
@@ -249,8 +252,18 @@ static void uring_reap(hd_backend *backend)
         int result = cqe->res;
         unsigned flags = cqe->flags;
         uring_ring_advance(&backend->ring);
+        if (!(flags & IORING_CQE_F_MORE)) backend->requests--;
         complete(backend, token, result, flags);
     }
+}
+
+static bool uring_rest(hd_backend *backend)
+{
+    if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
+    finish_task_work(&backend->ring);
+    uring_reap(backend);
+    backend->removals = false;
+    return backend->requests == backend->wake_armed;
 }
 
 static void uring_wake(hd_backend *backend)
@@ -269,4 +282,5 @@ const hd_backend_ops hd_backend_uring = {
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,
     .wake = uring_wake,
+    .rest = uring_rest,
 };

@@ -11,3 +11,14 @@ const hd_backend_ops *hd_backend_named(const char *name)
         if (strcmp((*ops)->name, name) == 0) return *ops;
     return NULL;
 }
+
+bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size)
+{
+    static bool offered[sizeof(hd_backends) / sizeof(*hd_backends)];
+    int index = 0;
+    while (hd_backends[index] != ops) index++;
+    if (__atomic_load_n(&offered[index], __ATOMIC_ACQUIRE)) return true;
+    if (ops->probe(reason, reason_size) < 0) return false;
+    __atomic_store_n(&offered[index], true, __ATOMIC_RELEASE);
+    return true;
+}

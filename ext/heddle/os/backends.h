@@ -9,6 +9,10 @@ extern const hd_backend_ops hd_backend_uring, hd_backend_epoll;
 /* Best first, ends with NULL. */
 extern const hd_backend_ops *const hd_backends[];
 
+/* Does this machine offer it? A trial costs as much as a ring, so a yes is remembered for the process; the ring may be
+ * refused all the same later on. Else there is a reason for people. */
+bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size);
+
 /* The backend of that name, or NULL. */
 const hd_backend_ops *hd_backend_named(const char *name);
 

@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "thread.h"
 
 typedef struct {
     hd_list queue, running;
@@ -115,54 +113,19 @@ static bool await_work(worker_pool *own)
 
 static void *worker_main(void *pointer);
 
-/* With every signal blocked: they are for Ruby's threads. */
-static int create_thread(pthread_t *thread, int detached, size_t stack_size, void *(*start)(void *), void *argument)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, detached);
-    pthread_attr_setstacksize(&attributes, stack_size);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, &attributes, start, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
-}
-
 /* Lets go of the lock for a while. */
 static int start_thread(worker_pool *own)
 {
     own->starting = true;
     own->threads++;
     pthread_mutex_unlock(lock);
-    pthread_t thread;
-    int error = create_thread(&thread, PTHREAD_CREATE_DETACHED, 256 * 1024, worker_main, own);
+    int error = hd_thread_start(worker_main, own);
     pthread_mutex_lock(lock);
     if (error) {
         own->starting = false;
         own->threads--;
     }
-    return -error;
-}
-
-static void *tell_number(void *number)
-{
-    *(long *)number = syscall(SYS_gettid);
-    return NULL;
-}
-
-bool hd_thread_can_start(void)
-{
-    enum { LOOKS_MAX = 10000 };
-    pthread_t thread;
-    long number = 0;
-    if (create_thread(&thread, PTHREAD_CREATE_JOINABLE, 1024 * 1024, tell_number, &number)) return false;
-    pthread_join(thread, NULL);
-    /* The kernel counts it for a moment longer: its place may be the last one. */
-    for (int looks = 0; looks < LOOKS_MAX && syscall(SYS_tgkill, getpid(), number, 0) == 0; looks++) sched_yield();
-    return true;
+    return error;
 }
 
 static bool too_few(const worker_pool *own)

@@ -66,10 +66,6 @@ typedef struct hd_job {
     hd_inbox *inbox;
 } hd_job;
 
-/* Can a thread be started now? Asked before Ruby is told to: up to 3.3 it goes on with one that could not be started
- * as if it could, and hands it the GVL for good. */
-bool hd_thread_can_start(void);
-
 void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor);
 
 void hd_job_init(hd_job *job, const hd_job_type *type, hd_pool pool);

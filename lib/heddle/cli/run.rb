@@ -6,16 +6,20 @@ require_relative "run/own_frames"
 
 module Heddle
   module CLI
-    # `heddle run`: a script's main program as a task. What the script sees of the process is what it sees under plain
+    # `heddle run`: a main program as a task. What the script sees of the process is what it sees under plain
     # Ruby: this loads no more than Heddle itself, so no OptionParser either.
     class Run
       HELP = <<~TEXT
         usage: heddle run [--backend uring|epoll] SCRIPT [ARGUMENTS]
+               heddle run [--backend uring|epoll] -S NAME [ARGUMENTS]
+               heddle run [--backend uring|epoll] -e CODE [-e CODE ...] [ARGUMENTS]
 
         Runs a Ruby script, unchanged, with its main program as a task: whatever waits in a fiber (Fiber.schedule,
         Heddle.spawn) lets the others run. The exit status, signals, standard input, ARGV and $0 are as without Heddle.
         At the end of the main program the fibers that still run are waited for; `exit` or an error ends at once.
         What stands after the script's name belongs to the script. A script named - is read from standard input.
+        As with ruby, -S looks for the script in PATH (the commands of gems are there: heddle run -S rake), and -e takes
+        a line of the program; -- ends the options.
         Ruby is started once more, in the same process, to give every fiber as much room for its calls as a main program
         has; not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
@@ -25,13 +29,14 @@ module Heddle
       # @param args [Array<String>]
       # @return [Integer, :help] the exit status, if the script ends without an exception
       def call(args)
-        (name, *rest), backend = options(args)
-        return :help if name == :help
-        raise UsageError, "heddle run: name a script" unless name
+        rest = options(args)
+        return :help if @help
+        raise UsageError, "heddle run: name a script, or give -e" if @lines.nil? && rest.empty?
 
         DeepStacks.make_room(["run", *args])
+        program = program_of(rest)
         ARGV.replace(rest)
-        execute(MainProgram.find(name), backend)
+        execute(program)
       rescue MainProgram::Missing => e
         refuse(e)
       end
@@ -42,40 +47,54 @@ module Heddle
       private
 
       # Takes the options that stand before the script's name.
+      #
+      # @return [Array<String>] what follows them
       def options(args)
-        backend = nil
-        while args.first&.start_with?("-") && args.first != "-"
+        while args.first&.match?(/\A-./m)
           option, *args = args
           case option
           when "--" then break
-          when "-h", "--help" then return [[:help]]
-          when "--backend" then backend = known(args.shift)
-          when /\A--backend=(.*)\z/m then backend = known($1)
+          when "-h", "--help" then return @help = true
+          when "-S" then @search = true
+          when /\A-e(.+)?/m then (@lines ||= []) << ($1 || args.shift || missing("-e"))
+          when /\A--backend(?:=(.*))?\z/m then @backend = known($1 || args.shift)
           else raise UsageError, "heddle run: invalid option: #{option}"
           end
         end
-        [args, backend]
+        args
       end
 
       def known(name)
         return name if BACKENDS.include?(name)
 
-        mistake = name.to_s.empty? ? "missing argument: --backend" : "invalid argument: --backend #{name}"
-        raise UsageError, "heddle run: #{mistake} (#{BACKENDS.join(" or ")})"
+        choice = "(#{BACKENDS.join(" or ")})"
+        missing("--backend #{choice}") if name.to_s.empty?
+
+        raise UsageError, "heddle run: invalid argument: --backend #{name} #{choice}"
       end
 
-      def execute(script, backend)
+      def missing(option) = raise(UsageError, "heddle run: missing argument: #{option}")
+
+      # Takes the name of the script out of what follows the options.
+      def program_of(rest)
+        return MainProgram.of_lines(@lines) if @lines
+
+        name = rest.shift
+        MainProgram.find(@search ? MainProgram.search(name) : name)
+      end
+
+      def execute(program)
         require "heddle"
         started = false
-        Heddle.run(backend:) do
+        Heddle.run(backend: @backend) do
           started = true
-          script.run
+          program.run
         end
         0
       rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby reports it, and takes the exit status from it
         return refuse(e) if !started && (e.is_a?(Error) || e.is_a?(ArgumentError))
 
-        OwnFrames.remove_from(e)
+        OwnFrames.remove_from(e, program.name)
         raise
       end
 

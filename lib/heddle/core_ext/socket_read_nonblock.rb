@@ -5,6 +5,8 @@
 #
 # It takes the place of Ruby's method, so that nobody sees another one; not of one that somebody else has put there.
 # (The alias keeps Ruby from warning.)
+#
+# @private
 class BasicSocket
   original = instance_method(:read_nonblock)
   if private_method_defined?(:__read_nonblock) && original.owner.equal?(self) &&

@@ -416,6 +416,14 @@ static void sim_wake(hd_backend *backend)
     backend->woken = true;
 }
 
+static bool sim_rest(hd_backend *backend)
+{
+    sim_release_files(backend);
+    look_at_requests();
+    sim_reap(backend);
+    return world.requests.count == 0;
+}
+
 const hd_backend_ops hd_backend_sim = {
     .name = "sim",
     .probe = sim_probe,
@@ -427,4 +435,5 @@ const hd_backend_ops hd_backend_sim = {
     .poll_nogvl = sim_poll_nogvl,
     .reap = sim_reap,
     .wake = sim_wake,
+    .rest = sim_rest,
 };

@@ -11,13 +11,48 @@ module Heddle
       # @return [MainProgram]
       # @raise [Missing] if it cannot be read
       def self.find(name)
-        return new(name, name, read_program($stdin), $stdin) if name == "-"
+        return new(name, nil, read_program($stdin), data: $stdin) if name == "-"
 
         raise Missing, "Is a directory -- #{name}" if File.directory?(name)
 
-        new(name, File.realpath(name), File.read(name), nil)
+        lines = File.readlines(name, encoding: "UTF-8")
+        own = lines.drop(lines_of_shell(lines, name))
+        new(name, File.realpath(name), own.join, skipped: lines.size - own.size)
       rescue SystemCallError => e
         raise Missing, "#{e.message[/\A[^@]+(?= @)/] || e.message} -- #{name}"
+      end
+
+      # How many lines come before the Ruby program. (The commands of gems begin as shell scripts where the path of Ruby
+      # is too long for a shebang, or unknown.)
+      def self.lines_of_shell(lines, name)
+        return 0 unless lines.first&.start_with?("#!") && !lines.first.include?("ruby")
+
+        lines.index { |line| line.start_with?("#!") && line.include?("ruby") } or
+          raise Missing, "no Ruby script found in input -- #{name}"
+      end
+      private_class_method :lines_of_shell
+
+      # Looks for a script where `ruby -S` does. A path is taken as it is.
+      #
+      # @param name [String]
+      # @return [String] the name itself, if no folder has it
+      def self.search(name)
+        return name if name == "-" || name.match?(%r{\A\.{0,2}/})
+
+        folders = ENV.values_at("RUBYPATH", "PATH").compact.flat_map { |paths| paths.split(":", -1) }
+        folders.map { |folder| place(folder, name) }.find { |path| File.file?(path) } || name
+      end
+
+      # An empty part of PATH stands for the current folder.
+      def self.place(folder, name)
+        folder.empty? ? name : File.join(folder.sub(%r{\A~(?=/|\z)}) { ENV.fetch("HOME", "") }, name)
+      end
+      private_class_method :place
+
+      # @param lines [Array<String>] what the options -e have given
+      # @return [MainProgram]
+      def self.of_lines(lines)
+        new("-e", nil, [*lines, nil].join("\n").force_encoding(Encoding.find("locale")))
       end
 
       # Reads up to and including __END__: the rest is left for DATA, and for those who read standard input.
@@ -29,14 +64,17 @@ module Heddle
       end
       private_class_method :read_program
 
-      # @param name [String] what the script takes itself for: $0 and __FILE__
-      # @param path [String] the real path, for require_relative
-      # @param source [String]
+      # @return [String] what it takes itself for: $0 and __FILE__
+      attr_reader :name
+
+      # @param path [String, nil] the real one of its file, for require_relative
+      # @param skipped [Integer] how many lines the file has before the source
       # @param data [IO, nil] what DATA is if the source has an __END__; nil: the rest of the file
-      def initialize(name, path, source, data)
+      def initialize(name, path, source, skipped: 0, data: nil)
         @name = name
         @path = path
         @source = source
+        @skipped = skipped
         @data = data
       end
 
@@ -51,16 +89,26 @@ module Heddle
 
       private
 
+      # (What is compiled from a String is not called <main> in a backtrace: OwnFrames puts that right.)
       def compile
-        return RubyVM::InstructionSequence.compile(@source, @name, @path) if @name == "-"
+        return RubyVM::InstructionSequence.compile_file(@name) if @path && @skipped.zero?
 
-        RubyVM::InstructionSequence.compile_file(@name)
+        keeping_lines { RubyVM::InstructionSequence.compile(@source, @name, @path, @skipped + 1) }
+      end
+
+      # Ruby shows the line of an error, which it can read from no file.
+      def keeping_lines
+        kept = RubyVM.keep_script_lines
+        RubyVM.keep_script_lines = true
+        yield
+      ensure
+        RubyVM.keep_script_lines = kept
       end
 
       def define_data
-        return unless @source.match?(/^__END__\r?$/) && (line = end_of_program)
+        return unless (@path || @data) && @source.b.match?(/^__END__\r?$/) && (line = end_of_program)
 
-        Object.const_set(:DATA, @data || rest_of_file(line))
+        Object.const_set(:DATA, @data || rest_of_file(@skipped + line))
       end
 
       # The line of __END__, if it is no part of a heredoc or of a comment. Ruby's own lexer knows.

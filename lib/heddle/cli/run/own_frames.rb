@@ -14,19 +14,27 @@ module Heddle
       private_constant :OWN, :BELOW
 
       # @param error [Exception] changed in place, and so are its causes
+      # @param name [String] of the main program in a backtrace
       # @return [void]
-      def self.remove_from(error)
+      def self.remove_from(error, name)
         return if $DEBUG
 
         while error
           frames = error.backtrace
-          if frames && !error.frozen?
-            above = frames.take_while { |frame| !frame.start_with?(BELOW) }
-            error.set_backtrace(above.reject { |frame| frame.start_with?(*OWN) })
-          end
+          error.set_backtrace(cleaned(frames, name)) if frames && !error.frozen?
           error = error.cause
         end
       end
+
+      # A main program that was compiled from a String is called <compiled>. One that cannot be compiled has no frames:
+      # its name stands for it.
+      def self.cleaned(frames, name)
+        above = frames.take_while { |frame| !frame.start_with?(BELOW) }.reject { |frame| frame.start_with?(*OWN) }
+        return [name] if above.empty?
+
+        above.map { |frame| frame.start_with?("#{name}:") ? frame.sub(/<compiled>(?='\z)/, "<main>") : frame }
+      end
+      private_class_method :cleaned
     end
   end
 end

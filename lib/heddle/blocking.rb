@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# Ways out of the loop.
+module Heddle
+  using Internal
+
+  class << self
+    # Runs the block as without a scheduler: whatever waits in it holds up the whole thread, with all tasks. For code
+    # that must not be interleaved with others, or that does not cooperate with schedulers. May be nested; where no
+    # Heddle runs, it only calls the block.
+    #
+    # @yield
+    # @return [Object] the value of the block
+    # @raise [ArgumentError] without a block
+    def blocking(&)
+      raise ArgumentError, "Heddle.blocking needs a block" unless block_given?
+
+      Fiber.blocking { yield }
+    end
+
+    # Runs the block on a worker thread, while the task waits and the others go on: for what computes in C without the
+    # GVL (a compression, an image, bcrypt), or waits in C without telling the scheduler. Ruby code that computes gets
+    # no faster by it, but the others get their turns. Where no Heddle runs, it only calls the block.
+    #
+    # A cancel or a timeout of the task interrupts the block as Thread#raise does: a system call of Ruby's ends, what
+    # computes in C runs to its end. In any case the task goes on when the block has ended, for the block may use what
+    # belongs to the task. The block sees the Fiber storage of the task. It is no task itself, and may have a Heddle.run
+    # of its own.
+    #
+    # @yield on another thread
+    # @return [Object] the value of the block
+    # @raise [Exception] what the block has raised
+    # @raise [ArgumentError] without a block
+    def offload(&block)
+      raise ArgumentError, "Heddle.offload needs a block" unless block
+
+      scheduler = Scheduler.current
+      scheduler ? scheduler.offload_block(block) : yield
+    end
+  end
+end

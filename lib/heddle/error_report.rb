@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Tells of errors that nobody takes: that of a plain Fiber.schedule block, or of an isolated task that nobody asks.
+  # Without a handler of the program (Heddle.on_error) it says on stderr what Ruby says of threads: no warning, so
+  # also where $VERBOSE is nil, and not where Thread.report_on_exception is false.
+  module ErrorReport
+    module_function
+
+    # @param error [Exception]
+    # @param task [Heddle::Task, nil] nil: the running fiber is a plain one, and has ended with it
+    # @return [void]
+    def print(error, task = nil)
+      handler = Ractor.current[:heddle_on_error]
+      return write(error, task) unless handler
+
+      begin
+        handler.call(error, task)
+      rescue StandardError => e
+        write(error, task)
+        write(e, nil)
+      end
+    end
+
+    # @param handler [#call, nil] nil: stderr
+    # @return [void]
+    def use(handler)
+      Ractor.current[:heddle_on_error] = handler
+    end
+
+    def write(error, task)
+      return unless Thread.report_on_exception && Thread.current.report_on_exception
+
+      heading = "#{(task || Fiber.current).inspect} terminated with exception (report_on_exception is true):\n"
+      $stderr.write(heading, text(error)) # not joined: their encodings may differ
+    end
+
+    # The methods of the exception's class may fail.
+    def text(error)
+      error.full_message
+    rescue StandardError
+      place = Exception.instance_method(:backtrace).bind_call(error)&.first
+      "#{"#{place}: " if place}#{error.class}\n"
+    end
+  end
+  private_constant :ErrorReport
+
+  class << self
+    # Says what is to be done with errors that nobody takes: with that of an isolated task whose value nobody has asked
+    # for, and with that of a plain Fiber.schedule block. Without it they are printed on stderr, as Ruby does for
+    # threads. (An error that the handler itself raises is printed, too.) It holds for the whole process; in a Ractor
+    # for that Ractor.
+    #
+    # @example
+    #   Heddle.on_error { |error, task| Sentry.capture_exception(error, extra: { task: task&.name }) }
+    #
+    # @param handler [#call, nil] in place of a block; nil without a block: they are printed again
+    # @yieldparam error [Exception]
+    # @yieldparam task [Heddle::Task, nil] nil: it was a plain fiber
+    # @return [void]
+    # @raise [ArgumentError] if the handler cannot be called
+    def on_error(handler = nil, &block)
+      handler ||= block
+      unless handler.nil? || handler.respond_to?(:call)
+        raise ArgumentError, "handler: must have the method call, unlike #{handler.inspect}"
+      end
+
+      ErrorReport.use(handler)
+      nil
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What Heddle.on_spawn has registered.
+  class SpawnHook
+    class << self
+      # @private
+      # @return [Array<SpawnHook>] those of this Ractor, always the same object
+      def all = Ractor.current[:heddle_spawn_hooks] ||= []
+
+      # @private
+      # @return [Proc] the block of a new task with what the hooks put around it; the first one is outermost
+      def wrap(task, block)
+        all.reverse.reduce(block) { |inner, hook| hook.around(task, inner) }
+      end
+    end
+
+    # @private
+    def initialize(hook)
+      @hook = hook
+      self.class.all << self
+    end
+
+    # Takes the hook back. Tasks that are running keep what it has put around them.
+    #
+    # @return [void]
+    def remove
+      self.class.all.delete(self)
+      nil
+    end
+
+    # @private
+    def around(task, block)
+      wrapper = @hook.call(task)
+      return block unless wrapper.respond_to?(:call)
+
+      lambda do |*arguments|
+        value = nil
+        wrapper.call(-> { value = block.call(*arguments) })
+        value
+      end
+    end
+  end
+
+  class << self
+    # Registers a block that is called for each new task, where Heddle.spawn is called. If it returns something that can
+    # be called, this is called in the task, with the work of the task, which it has to call. So a framework can hand
+    # to a task what its spawner has (the tasks inherit Fiber storage, but not Thread.current[:x]), and a tracer can
+    # tell when a task is made, when it starts, and how it ends. The main block of Heddle.run is no new task.
+    #
+    # Without a hook there is no cost.
+    #
+    # @example
+    #   Heddle.on_spawn do |task|
+    #     request_id = Thread.current[:request_id]
+    #     lambda do |work|
+    #       Thread.current[:request_id] = request_id
+    #       work.call
+    #     end
+    #   end
+    #
+    # @yieldparam task [Heddle::Task] has not started yet
+    # @yieldreturn [#call, Object]
+    # @return [Heddle::SpawnHook] to take it back
+    # @raise [ArgumentError] without a block
+    def on_spawn(&hook)
+      raise ArgumentError, "Heddle.on_spawn needs a block" unless hook
+
+      SpawnHook.new(hook)
+    end
+
+    # @return [Heddle::Task, nil] the task that runs here; nil outside of tasks
+    def current_task = Task.current
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What an error gets when it leaves its task. It stays the same object, but its backtrace goes on where that of the
+  # task ends: with the line that has spawned the task, and with those that have opened its scope. The lines of Heddle
+  # itself are left out (with `ruby -d` they stay). And it knows what else has failed meanwhile.
+  #
+  # (The backtrace is not set anew, so that backtrace_locations, which error_highlight needs, stays as it was.)
+  module TaskFailure
+    OWN = ["#{__dir__}/", "#{__dir__}.rb:"].freeze
+    # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
+    HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
+    JUMP_HINT = "\n  (a task runs in a fiber of its own, which break and return cannot leave: use next or throw)"
+    private_constant :OWN, :HOOKS, :JUMP_HINT
+
+    class << self
+      # The error ends a task: the line that has spawned it follows.
+      # @private
+      # @param place [String] path and line
+      def end_task(error, name, place)
+        line = "#{place}:in 'Heddle.spawn#{" (task #{name.inspect})" if name}'"
+        extend_backtrace(error, line.start_with?(*OWN) ? [] : [line])
+      rescue StandardError
+        nil # the methods of an exception's class may fail
+      end
+
+      # The error ends a scope: what has opened that follows.
+      # @private
+      # @param frames [Array<String>]
+      def end_scope(error, frames)
+        extend_backtrace(error, clean(frames))
+      rescue StandardError
+        nil
+      end
+
+      # The error has come from outside, by a signal or Thread#raise, while all tasks waited.
+      # @private
+      # @param below [Array<String>] the frames where Heddle runs
+      # @param struck [Array<String>] those of the fiber that stands for the program
+      def strike(error, below, struck)
+        below = clean(below)
+        # Thread#raise can give its own
+        return unless error.backtrace && clean(error.backtrace).last(below.size) == below
+
+        extend_backtrace(error, [])
+        error.struck_at(clean(struck), below) unless error.frozen?
+      rescue StandardError
+        nil
+      end
+
+      # @private
+      # @param others [Array<Exception>] what else has failed
+      # @return [Array<Exception>] those that cannot be attached
+      def attach(error, others)
+        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(error.cause) }
+        return others if others.empty? || error.frozen?
+
+        error.extend(self)
+        error.suppress(others)
+        []
+      end
+
+      # Raises it with its own cause, not with what its caller is rescuing.
+      # @private
+      def raise_again(error)
+        error.frozen? ? raise(error) : raise(error, cause: error.cause)
+      end
+
+      # The same at the end of a scope or a run: a throw that nobody has caught in the task may be caught here.
+      # @private
+      def leave(error)
+        throw_again(error) if error.is_a?(UncaughtThrowError)
+        raise_again(error)
+      end
+
+      # The line of the program that calls Heddle here.
+      # @private
+      # @return [String, nil] path and line
+      def place_of_caller = clean(caller).first&.[](/\A.*?:\d+/)
+
+      # @private
+      def clean(frames)
+        $DEBUG ? frames : frames.reject { |frame| frame.start_with?(*OWN) || frame.match?(HOOKS) }
+      end
+
+      private
+
+      def throw_again(error)
+        throw(error.tag, error.value)
+      rescue UncaughtThrowError
+        nil # nor here
+      end
+
+      def extend_backtrace(error, lines)
+        return if error.frozen? || !error.backtrace
+
+        error.extend(self)
+        error.go_on(lines)
+      end
+    end
+
+    # @return [Array<Exception>] what else has failed because of this error, or at the same time: errors of other tasks
+    #   of the scope, and of their ensure blocks
+    def suppressed = @heddle_suppressed || []
+
+    # That of the error, without the lines of Heddle, and what has led to it.
+    #
+    # @return [Array<String>, nil]
+    def backtrace
+      return @heddle_backtrace if @heddle_backtrace
+
+      own = super or return
+      program = TaskFailure.clean(own)
+      program = program[0, program.size - @heddle_below.size] + @heddle_struck + @heddle_below if @heddle_below
+      program += @heddle_lines || []
+      @heddle_backtrace = program.empty? ? own : program
+    end
+
+    # As of any exception.
+    #
+    # @param frames [Array<String>, String, nil]
+    # @return [Array<String>, nil]
+    def set_backtrace(frames) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
+      @heddle_backtrace = @heddle_lines = @heddle_below = nil
+      super
+    end
+
+    # The message, and what else has failed. That of a break or return says what to use in its place.
+    #
+    # @param highlight [Boolean] with escape sequences for a terminal?
+    # @return [String]
+    def detailed_message(highlight: false, **)
+      hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
+      others = suppressed.map do |error|
+        place = error.backtrace&.first
+        "\n  also failed: #{error.message} (#{error.class})#{" at #{place}" if place}"
+      end
+      [super, *hint, *others].join
+    end
+
+    # @private
+    def go_on(lines)
+      @heddle_lines = (@heddle_lines || []) + (lines - (@heddle_lines || []))
+      @heddle_backtrace = nil
+    end
+
+    # @private
+    def struck_at(frames, below)
+      @heddle_struck = frames
+      @heddle_below = below
+      @heddle_backtrace = nil
+    end
+
+    # @private
+    def suppress(others)
+      @heddle_suppressed = suppressed | others
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# Heddle.blocking and Heddle.offload.
+contract "BlockingAndOffload" do
+  def setup
+    super
+    heddle_only("Heddle.offload")
+  end
+
+  def run(*, **options, &block)
+    block ? Heddle.run(backend: backend, **options, &block) : super(*)
+  end
+
+  def test_blocking_holds_up_the_others
+    run do
+      order = []
+      other = Heddle.spawn { sleep(0.001) && (order << :other) }
+      value = Heddle.blocking do
+        sleep(0.03)
+        Heddle.blocking { sleep(0.01) }
+        sleep(0.01)
+
+        assert_predicate(Fiber.current, :blocking?)
+        order << :blocking
+        :value
+      end
+      order << :after
+      other.wait
+
+      assert_equal([:value, %i[blocking after other]], [value, order])
+      refute_predicate(Fiber.current, :blocking?)
+    end
+  end
+
+  def test_the_error_of_a_blocking_block
+    run do
+      assert_raises(IOError) { Heddle.blocking { raise IOError } }
+      assert_equal(:goes_on, Heddle.spawn { sleep(0.001) && :goes_on }.value)
+    end
+  end
+
+  def test_without_a_run
+    assert_equal([1, 2], [Heddle.blocking { 1 }, Heddle.offload { 2 }])
+    assert_raises(ArgumentError) { Heddle.blocking }
+    assert_raises(ArgumentError) { Heddle.offload }
+  end
+
+  def test_offload_lets_the_others_run
+    run do
+      gate = Thread::Queue.new
+      Heddle.spawn { sleep(0.001) && (gate << :opened) }
+      thread = Thread.current
+      seen = Heddle.offload { [gate.pop, Thread.current] }
+
+      assert_equal(:opened, seen.first)
+      refute_same(thread, seen.last)
+    end
+  end
+
+  def test_the_values_of_many
+    run do
+      tasks = Array.new(100) { |i| Heddle.spawn { Heddle.offload { Thread.pass || i } } }
+
+      assert_equal([*0...100], tasks.map(&:value))
+      assert_nil(Heddle.offload { nil })
+    end
+  end
+
+  def test_the_error_of_an_offloaded_block
+    run do
+      error = assert_raises(IOError) { Heddle.offload { raise IOError, "in the worker" } }
+      lines = error.backtrace.grep(/#{Regexp.escape(File.basename(__FILE__))}/)
+
+      assert_equal("in the worker", error.message)
+      assert_operator(lines.size, :>=, 2, error.backtrace.inspect)
+      assert_empty(error.backtrace.grep(%r{lib/heddle}))
+    end
+  end
+
+  def test_storage_is_seen
+    run do
+      Fiber[:request] = 7
+
+      assert_equal(7, Heddle.offload { Fiber[:request] })
+      assert_nil(Heddle.spawn { Fiber[:request] = nil } && Heddle.offload { Thread.current[:request] })
+    end
+  end
+
+  def test_an_offloaded_block_may_run_heddle
+    name = backend
+    run do
+      value = Heddle.offload { Heddle.run(backend: name) { Heddle.spawn { sleep(0.001) && :inner }.value } }
+
+      assert_equal(:inner, value)
+    end
+  end
+
+  def test_a_cancel_interrupts_the_block_and_waits_for_its_end
+    run do
+      events = []
+      task = Heddle.spawn do
+        Heddle.offload do
+          sleep
+        ensure
+          events << :block
+        end
+      ensure
+        events << :task
+      end
+      sleep(0.02)
+      task.cancel
+      task.wait
+
+      assert_equal(%i[block task], events)
+      assert_predicate(task, :cancelled?)
+    end
+  end
+
+  def test_a_timeout_interrupts_the_block
+    run do
+      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.02) { Heddle.offload { sleep } } }
+      assert_equal(:goes_on, Heddle.offload { :goes_on })
+    end
+  end
+end

@@ -1,0 +1,357 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# What becomes of the errors of tasks: the first is raised, as it is, with where it comes from; the others are attached
+# to it, or reported.
+contract "TaskErrors" do
+  def setup
+    super
+    heddle_only("errors of tasks")
+  end
+
+  def run(*, **options, &block)
+    block ? Heddle.run(backend: backend, **options, &block) : super(*)
+  end
+
+  def fail_here = raise(IOError, "the cause")
+
+  def test_it_is_the_same_object_with_its_own_cause
+    raised = nil
+    error = assert_raises(IOError) do
+      run do
+        Heddle.spawn do
+          sleep(0.001)
+          begin
+            Integer("x")
+          rescue ArgumentError
+            raise raised = IOError.new("no number")
+          end
+        end
+        sleep
+      end
+    end
+
+    assert_same(raised, error)
+    assert_instance_of(ArgumentError, error.cause)
+  end
+
+  def test_an_error_without_a_cause_has_none
+    error = assert_raises(IOError) { run { Heddle.spawn { sleep(0.001) && fail_here } && sleep } }
+
+    assert_nil(error.cause)
+  end
+
+  def test_the_backtrace_goes_on_with_the_spawn_and_the_run
+    line = __LINE__ + 1
+    error = assert_raises(IOError) { wrapped_run { Heddle.spawn(name: "one") { sleep(0.001) && fail_here } && sleep } }
+    expected = [/fail_here'/, /:#{line}:in .*block/, /:#{line}:in 'Heddle\.spawn \(task "one"\)'/, /`?wrapped_run'/]
+    places = expected.map { |pattern| error.backtrace.index { |frame| frame.match?(pattern) } }
+
+    refute_includes(places, nil, "#{places} #{error.full_message}")
+    assert_equal(places.sort, places)
+    assert_equal(0, places.first)
+    assert_empty(error.backtrace.grep(%r{/lib/heddle|Scheduler#}))
+    assert_match(/fail_here/, error.backtrace_locations.first.to_s)
+  end
+
+  def wrapped_run(&) = run(&)
+
+  def test_the_line_that_spawns_a_method_or_a_lambda
+    name = backend
+    [method(:fail_here), -> { fail_here }].each do |work|
+      line = nil
+      error = assert_raises(IOError) do
+        Heddle.run(backend: name) do
+          line = __LINE__ + 1
+          Heddle.spawn(&work)
+        end
+      end
+
+      assert_includes(error.backtrace, "#{__FILE__}:#{line}:in 'Heddle.spawn'")
+    end
+  end
+
+  def test_through_two_scopes
+    error = assert_raises(IOError) do
+      run do
+        Heddle.spawn(name: "outer") do
+          Heddle.scope { |scope| scope.spawn(name: "inner") { sleep(0.001) && fail_here } }
+        end
+      end
+    end
+
+    assert_equal(%w[inner outer], error.backtrace.filter_map { |frame| frame[/\(task "(\w+)"\)/, 1] })
+  end
+
+  def test_a_value_that_is_asked_for_twice_says_so_once
+    run do
+      task = Heddle.spawn(isolated: true, name: "one") { sleep(0.001) && fail_here }
+
+      2.times { assert_raises(IOError) { task.value } }
+
+      assert_equal(1, task.error.backtrace.grep(/\(task "one"\)/).size)
+    end
+  end
+
+  def test_a_frozen_error
+    error = nil
+    heard = with_handler do
+      error = assert_raises(IOError) do
+        run do
+          Heddle.spawn do
+            sleep
+          ensure
+            raise ArgumentError, "in an ensure clause"
+          end
+          Heddle.spawn { sleep(0.001) && raise(IOError.new("frozen").freeze) }
+          sleep
+        end
+      end
+    end
+
+    assert_equal("frozen", error.message)
+    assert_equal([["in an ensure clause", nil]], heard.map { |told, task| [told.message, task] })
+  end
+
+  # -- what else fails -------------------------------------------------------------------------------------------
+
+  def test_what_siblings_raise_in_their_ensure_clauses_is_attached
+    error = assert_raises(IOError) do
+      run do
+        Heddle.spawn do
+          sleep
+        ensure
+          raise ArgumentError, "of a sibling"
+        end
+        Heddle.spawn { sleep(0.001) && fail_here }
+        begin
+          sleep
+        ensure
+          Integer("of the block")
+        end
+      end
+    end
+
+    assert_equal("the cause", error.message)
+    assert_equal(['invalid value for Integer(): "of the block"', "of a sibling"].sort,
+                 error.suppressed.map(&:message).sort)
+    assert_match(/also failed: of a sibling \(ArgumentError\) at /, error.detailed_message)
+    assert_match(/also failed: of a sibling/, error.full_message)
+  end
+
+  def test_what_tasks_raise_when_the_block_has_failed
+    error = assert_raises(IOError) do
+      run do
+        Heddle.spawn do
+          sleep
+        ensure
+          raise ArgumentError, "of a task"
+        end
+        fail_here
+      end
+    end
+
+    assert_equal(["the cause", ["of a task"]], [error.message, error.suppressed.map(&:message)])
+  end
+
+  def test_of_two_that_fail_at_once
+    error = assert_raises(IOError) do
+      run do
+        gate = Thread::Queue.new
+        Heddle.spawn { gate.pop || raise(IOError, "first") }
+        Heddle.spawn { gate.pop || raise(ArgumentError, "second") }
+        sleep(0)
+        gate.close
+        sleep
+      end
+    end
+
+    assert_equal("first", error.message)
+    assert_equal(["second"], error.suppressed.map(&:message))
+  end
+
+  def test_what_is_meant_for_the_program_goes_first
+    error = assert_raises(SystemExit) do
+      run do
+        Heddle.spawn { sleep(0.001) && fail_here }
+        begin
+          sleep
+        ensure
+          exit(3)
+        end
+      end
+    end
+
+    assert_equal([3, ["the cause"]], [error.status, error.suppressed.map(&:message)])
+  end
+
+  def test_an_error_with_more_can_be_marshalled
+    error = assert_raises(IOError) { run { Heddle.spawn { fail_here } } }
+    copy = Marshal.load(Marshal.dump(error))
+
+    assert_equal([error.message, error.backtrace], [copy.message, copy.backtrace])
+  end
+
+  # -- isolated tasks --------------------------------------------------------------------------------------------
+
+  def test_the_failure_of_an_isolated_task_goes_to_its_value_only
+    heard = with_handler do
+      run do
+        task = Heddle.spawn(isolated: true) { sleep(0.001) && fail_here }
+        sibling = Heddle.spawn { sleep(0.01) && :fine }
+
+        assert_raises(IOError) { task.value }
+        assert_equal(:fine, sibling.value)
+      end
+    end
+
+    assert_empty(heard)
+  end
+
+  def test_nobody_asks_so_it_is_reported_when_the_scope_ends
+    task = nil
+    heard = with_handler { run { task = Heddle.spawn(isolated: true, name: "one") { fail_here } } }
+
+    assert_equal([[IOError, task]], heard.map { |error, told| [error.class, told] })
+  end
+
+  def test_or_before_while_the_scope_runs
+    with_handler do |heard|
+      run do
+        Heddle.spawn(isolated: true) { fail_here }
+        sleep(0.05) while heard.empty?
+
+        assert_equal(1, heard.size)
+      end
+    end
+  end
+
+  def test_a_cancelled_one_is_not_reported
+    heard = with_handler { run { Heddle.spawn(isolated: true) { sleep }.cancel } }
+
+    assert_empty(heard)
+  end
+
+  def test_what_is_meant_for_the_program_is_not_isolated
+    assert_raises(SystemExit) { run { Heddle.spawn(isolated: true) { exit } && sleep } }
+  end
+
+  def test_without_a_handler_it_is_printed
+    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      Heddle.run { Heddle.spawn(isolated: true, name: "one") { raise IOError, "not heard" } }
+    RUBY
+
+    assert_match(/#<Heddle::Task one failed> terminated with exception .*\n-e:1.*not heard \(IOError\)/, outcome.err)
+    assert_predicate(outcome, :success?)
+  end
+
+  def test_the_error_of_a_plain_fiber
+    heard = with_handler { run { Fiber.schedule { fail_here } } }
+
+    assert_equal([[IOError, nil]], heard.map { |error, task| [error.class, task] })
+  end
+
+  def test_a_handler_that_fails
+    _, said = capture_io do
+      with_handler(->(*) { raise ArgumentError, "in the handler" }) { run { Fiber.schedule { fail_here } } }
+    end
+
+    assert_match(/the cause.*in the handler/m, said)
+  end
+
+  def test_bad_handler
+    error = assert_raises(ArgumentError) { Heddle.on_error(3) }
+
+    assert_match(/\Ahandler: /, error.message)
+  end
+
+  # -- ways out of the block -------------------------------------------------------------------------------------
+
+  def test_a_throw_leaves_the_block
+    ended = []
+    thrown = catch(:out) do
+      run do
+        Heddle.spawn do
+          sleep
+        ensure
+          ended << true
+        end
+        throw :out, :thrown
+      end
+    end
+
+    assert_equal([:thrown, [true]], [thrown, ended])
+  end
+
+  def test_a_throw_leaves_a_task
+    assert_equal(:found, catch(:out) { run { Heddle.spawn { sleep(0.001) && throw(:out, :found) } && sleep } })
+    run { assert_equal(:found, catch(:out) { Heddle.scope { |scope| scope.spawn { throw(:out, :found) } && sleep } }) }
+  end
+
+  def test_a_throw_that_nobody_catches
+    error = assert_raises(UncaughtThrowError) { run { throw :nowhere } }
+
+    assert_match(/#{Regexp.escape(__FILE__)}/, error.backtrace.first)
+  end
+
+  def test_break_and_return_say_what_to_use
+    leaves = [-> { run { break 3 } }, -> { run { return 3 } },
+              -> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]
+    leaves.each do |leave|
+      error = assert_raises(LocalJumpError, &leave)
+
+      assert_match(/use next or throw/, error.detailed_message)
+    end
+  end
+
+  def test_break_leaves_a_nested_run
+    assert_equal(:inner, run { Heddle.run { break :inner } })
+    assert_equal(:inner, run { Heddle.scope { break :inner } })
+  end
+
+  # -- what comes from outside -----------------------------------------------------------------------------------
+
+  def waits_here(queue) = queue.pop
+
+  def test_thread_raise_names_the_line_where_the_program_waits
+    name = backend
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Heddle.run(backend: name) { waits_here(Thread::Queue.new) }
+    end
+    sleep(0.01) until thread.stop?
+    thread.raise(IOError, "from outside")
+    error = assert_raises(IOError) { thread.value }
+
+    assert_equal(1, error.backtrace.grep(/waits_here'/).size, error.full_message)
+  end
+
+  def test_ctrl_c_names_the_line
+    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      def waits_here = sleep
+      begin
+        Heddle.run do
+          Thread.new { sleep(0.05) && Process.kill(:INT, $$) }
+          waits_here
+        end
+      rescue Interrupt => e
+        puts e.backtrace
+      end
+    RUBY
+
+    assert_match(/waits_here'\n-e:5:in .*\n-e:3:in /, outcome.out, outcome.err)
+    refute_match(%r{lib/heddle}, outcome.out)
+  end
+
+  private
+
+  def with_handler(handler = nil)
+    heard = []
+    Heddle.on_error(handler || ->(error, task) { heard << [error, task] })
+    yield heard
+    heard
+  ensure
+    Heddle.on_error(nil)
+  end
+end

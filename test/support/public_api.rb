@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "yard"
+
+module TestSupport
+  # The public API, once as Ruby has it and once as YARD reads it in the sources. A name is "Heddle.run" or
+  # "Heddle::Task#value"; a constructor is "Heddle::Limiter#initialize".
+  module PublicApi
+    ROOT = File.expand_path("../..", __dir__)
+    # What Data.define makes.
+    DATA_METHODS = Data.define.singleton_methods(false).freeze
+
+    class << self
+      # @return [Hash{String => YARD::CodeObjects::Base}] classes, modules, constants and methods
+      def documented = @documented ||= sources.select { |_, object| public?(object) }
+
+      # @return [Hash{String => YARD::CodeObjects::Base}] what is internal, too
+      def sources
+        @sources ||= Dir.chdir(ROOT) do
+          quietly { parse }
+          YARD::Registry.all(:class, :module, :constant, :method).to_h { |object| [object.path, object] }
+        end
+      end
+
+      # @return [Hash{String => Module}] Heddle and its public constants that are modules, without what is @private
+      def modules = @modules ||= modules_in(Heddle)
+
+      # @return [Hash{String => Method, UnboundMethod}] the public ones that these modules define, without what is
+      #   @private
+      def methods
+        @methods ||= modules.map { |name, one| singleton_methods_of(name, one).merge(instance_methods_of(name, one)) }
+          .reduce({}, :merge).reject { |name, _| internal?(name) }
+      end
+
+      private
+
+      def parse
+        command = YARD::CLI::Yardoc.new
+        command.parse_arguments # .yardopts
+        YARD::Registry.clear
+        YARD.parse(command.files, command.excluded, YARD::Logger::ERROR)
+      end
+
+      # YARD itself is not free of warnings.
+      def quietly
+        verbose = $VERBOSE
+        $VERBOSE = nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
+
+      # Nothing that it is in is private.
+      def public?(object)
+        until object.root?
+          return false if object.visibility != :public || object.has_tag?(:private)
+
+          object = object.namespace
+        end
+        true
+      end
+
+      def internal?(name) = sources.key?(name) && !documented.key?(name)
+
+      def modules_in(start)
+        inner = start.constants(false).map { |name| start.const_get(name) }.grep(Module)
+        inner.reject! { |one| internal?(name_of(one)) }
+        { name_of(start) => start, **inner.map { |one| modules_in(one) }.reduce({}, :merge) }
+      end
+
+      def name_of(one) = Module.instance_method(:name).bind_call(one)
+
+      def singleton_methods_of(name, one)
+        made = one.is_a?(Class) && one.superclass == Data ? DATA_METHODS : []
+        (one.singleton_methods(false) - made).to_h { |method| ["#{name}.#{method}", one.method(method)] }
+      end
+
+      def instance_methods_of(name, one)
+        names = one.public_instance_methods(false)
+        names += [:initialize] if one.private_method_defined?(:initialize, false)
+        names.to_h { |method| ["#{name}##{method}", one.instance_method(method)] }
+      end
+    end
+  end
+end
