@@ -140,7 +140,7 @@ module TestSupport
 
     # Runs the block and returns its value; fails if another fiber could not run meanwhile. The block must wait until
     # #others_have_run, or take 0.1 s or more: then one turn is asked for in 0.05 s, without those in which a busy
-    # machine had no time for this thread.
+    # machine had no time for this process.
     def assert_others_run(at_least: 3)
       @turns = 0
       running = true
