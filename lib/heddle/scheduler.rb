@@ -2,6 +2,7 @@
 
 require_relative "ruby_features"
 require_relative "scheduler/io_buffer_warning"
+require_relative "scheduler/no_stack"
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
@@ -13,7 +14,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
-    # @param backend [String, Symbol, nil] see #initialize
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)

@@ -103,6 +103,8 @@ module Heddle
     #   of the scope, and of their ensure blocks
     def suppressed = @heddle_suppressed || []
 
+    # That of the error, without the lines of Heddle, and what has led to it.
+    #
     # @return [Array<String>, nil]
     def backtrace
       return @heddle_backtrace if @heddle_backtrace
@@ -114,13 +116,19 @@ module Heddle
       @heddle_backtrace = program.empty? ? own : program
     end
 
+    # As of any exception.
+    #
     # @param frames [Array<String>, String, nil]
+    # @return [Array<String>, nil]
     def set_backtrace(frames) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
       @heddle_backtrace = @heddle_lines = @heddle_below = nil
       super
     end
 
-    # @return [String] what else has failed follows the message; that of a break or return says what to use in its place
+    # The message, and what else has failed. That of a break or return says what to use in its place.
+    #
+    # @param highlight [Boolean] with escape sequences for a terminal?
+    # @return [String]
     def detailed_message(highlight: false, **)
       hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
       others = suppressed.map do |error|

@@ -95,7 +95,7 @@ contract "BrokenConnections" do
     reactor do
       pool.with { nil }
 
-      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.01) { pool.with { flunk } } }
+      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.3) { pool.with { flunk } } }
       assert_equal([["connection 1"], [0, 0, 0]], [@closed, state(pool)])
     end
   end
