@@ -16,7 +16,8 @@ class SignaturesTest < HeddleTest
                tasks/a_scope_ends_with_its_tasks tasks/a_shield_holds tasks/background_tasks tasks/blocking_and_offload
                tasks/every tasks/fiber_pool tasks/limiter tasks/map_and_each tasks/no_error_is_lost tasks/pool
                tasks/race_and_any tasks/rate_limiter tasks/run_waits_for_its_tasks tasks/settle
-               tasks/spawn_and_the_task_it_returns tasks/the_block_goes_on_where_its_caller_is timeouts/heddle_timeout].freeze
+               tasks/spawn_and_the_task_it_returns tasks/the_block_goes_on_where_its_caller_is
+               timeouts/heddle_timeout].freeze
   # Those of them that make thousands of calls.
   LONG = "/keep|many|any_call|never_wait|random/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
