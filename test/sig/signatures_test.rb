@@ -12,12 +12,14 @@ class SignaturesTest < HeddleTest
   SIGNATURES = TestSupport::Signatures.new
   Shape = TestSupport::Signatures::Shape
   # In test/contract/: the tests whose calls are compared with the signatures.
-  CALLERS = %w[tasks/a_scope_ends_with_its_tasks tasks/a_shield_holds tasks/background_tasks tasks/blocking_and_offload
-               tasks/every tasks/limiter tasks/map_and_each tasks/no_error_is_lost tasks/pool tasks/race_and_any
-               tasks/rate_limiter tasks/run_waits_for_its_tasks tasks/settle tasks/spawn_and_the_task_it_returns
-               tasks/the_block_goes_on_where_its_caller_is timeouts/heddle_timeout].freeze
+  CALLERS = %w[tasks/a_pool_closes_its_connections tasks/a_pool_replaces_what_is_broken
+               tasks/a_scope_ends_with_its_tasks tasks/a_shield_holds tasks/background_tasks tasks/blocking_and_offload
+               tasks/every tasks/fiber_pool tasks/limiter tasks/map_and_each tasks/no_error_is_lost tasks/pool
+               tasks/race_and_any tasks/rate_limiter tasks/run_waits_for_its_tasks tasks/settle
+               tasks/spawn_and_the_task_it_returns tasks/the_block_goes_on_where_its_caller_is
+               timeouts/heddle_timeout].freeze
   # Those of them that make thousands of calls.
-  LONG = "/keep|many/"
+  LONG = "/keep|many|any_call|never_wait|random/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
   UNCALLED = /\AHeddle(::(Scheduler|Patch|TaskFailure|Pool#timeout\z)|\.(dump|backends|patches|would_block))/
 
