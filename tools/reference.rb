@@ -31,7 +31,8 @@ module Tools
     # YARD's own links lead to pages; those of the guides to files of the repository, or to a heading of the same file.
     def linked(html, source)
       html.gsub(/href="(?!\w+:)([^"#]*)(?:#([^"]*))?"/) do |link|
-        path, heading = $1, $2
+        path = $1
+        heading = $2
         target = path.empty? ? source : Pathname(source).dirname.join(path).to_s
         next link if path.end_with?(".html", ".css", ".js") || !ROOT.join(target).exist?
 
