@@ -22,6 +22,8 @@ typedef struct hd_scheduler {
         VALUE root;     /* the fiber that the loop last switched to; what runs is it or what it resumed */
         bool scheduled; /* that root was started by this scheduler */
         unsigned parks; /* how often a fiber has begun to wait */
+        bool watched;     /* HEDDLE_STALLS asks for the next one */
+        int64_t since_ns; /* when what runs has begun to, if that is watched */
     } running;
 
     struct { /* see loop.h */
