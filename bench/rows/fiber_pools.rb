@@ -63,7 +63,8 @@ module Bench
     end
 
     Bench.group("fiber_pools", "1,000 GETs, each answered after 10 ms, through a pool of fibers or of threads",
-                peers: %w[heddle threads], turns: 1, figures: %i[wall cpu], setup: method(:start)) do
+                peers: %w[heddle threads], rounds: 10, best: true, figures: %i[wall cpu],
+                setup: method(:start)) do
       [20, 50, 1000].each do |size|
         Bench.row("fiber_pool_#{size}", "a pool of #{size}", unit: "request", operations: REQUESTS, fixed: true,
                                                              expect: ->(n) { n }) do |peer, n|

@@ -2,6 +2,7 @@
 
 require_relative "ruby_features"
 require_relative "scheduler/io_buffer_warning"
+require_relative "scheduler/no_stack"
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.

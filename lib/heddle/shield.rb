@@ -23,11 +23,11 @@ module Heddle
     # @yield
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block
-    def shield(&)
+    def shield
       raise ArgumentError, "Heddle.shield needs a block" unless block_given?
 
       scheduler = Scheduler.current
-      scheduler ? scheduler.shield(SHIELDED, &) : Thread.handle_interrupt(SHIELDED_IN_A_THREAD, &)
+      scheduler ? scheduler.shield(SHIELDED) { yield } : Thread.handle_interrupt(SHIELDED_IN_A_THREAD) { yield }
     end
   end
 end

@@ -29,7 +29,7 @@ module Heddle
       @background = background
       @isolated = isolated
       @finished = @cancelled = @asked = @cleans_up = false
-      @fiber = @value = @error = @waiters = @amid = @place = nil
+      @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
 
@@ -74,7 +74,8 @@ module Heddle
       strike(Cancelled.new("the task was cancelled#{": #{reason}" unless reason.nil?}", reason:))
     end
 
-    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled
+    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
+    #   of a FiberPool that has not started
     def status
       return :running unless @finished
       return :finished unless @error
@@ -155,8 +156,18 @@ module Heddle
     def start(arguments, &block)
       # A block stands in the line that spawns it; a method or a lambda need not.
       @place = TaskFailure.place_of_caller if block.lambda?
-      @scheduler.fiber { execute(arguments, &block) }
+      @arguments = arguments
+      @block = block
+      @scheduler.start_task(self)
       self
+    end
+
+    # @private What its fiber does. (A block for that would be two more objects.)
+    def run
+      arguments = @arguments
+      block = @block
+      @arguments = @block = nil
+      execute(arguments, &block)
     end
 
     # @private

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# bin/test: takes 15 s, 0.8 of a core
+# bin/test: takes 20 s, 0.7 of a core
 
 require_relative "../test_helper"
+require "json"
 require "support/signatures"
 
 # The signatures in sig/ (RBS) are those of the code: of all that is public, and of nothing else.
@@ -10,6 +11,15 @@ class SignaturesTest < HeddleTest
   API = TestSupport::PublicApi
   SIGNATURES = TestSupport::Signatures.new
   Shape = TestSupport::Signatures::Shape
+  # In test/contract/: the tests whose calls are compared with the signatures.
+  CALLERS = %w[tasks/a_scope_ends_with_its_tasks tasks/a_shield_holds tasks/background_tasks tasks/blocking_and_offload
+               tasks/every tasks/limiter tasks/map_and_each tasks/no_error_is_lost tasks/pool tasks/race_and_any
+               tasks/rate_limiter tasks/run_waits_for_its_tasks tasks/settle tasks/spawn_and_the_task_it_returns
+               tasks/the_block_goes_on_where_its_caller_is timeouts/heddle_timeout].freeze
+  # Those of them that make thousands of calls.
+  LONG = "/keep|many/"
+  # What they need not call: what Ruby calls, what a report reads, and what serves no task.
+  UNCALLED = /\AHeddle(::(Scheduler|Patch|TaskFailure|Pool#timeout\z)|\.(dump|backends|patches|would_block))/
 
   def test_are_valid
     outcome = run_command(*ruby_command, "-e", 'load Gem.bin_path("rbs", "rbs")', "--",
@@ -44,6 +54,19 @@ class SignaturesTest < HeddleTest
     end
 
     assert_empty(wrong, wrong.join("\n"))
+  end
+
+  def test_the_arguments_and_values_of_calls
+    report = File.join(tempdir, "calls.json")
+    code = CALLERS.map { |name| "load #{File.join(ROOT, "test/contract/#{name}_test.rb").dump}" }.join("; ")
+    outcome = run_command(*ruby_command, "-r", "support/checked_calls", "-e", code, "--", "--exclude", LONG,
+                          env: { "HEDDLE_CHECKED_CALLS" => report, "HEDDLE_TEST_BACKENDS" => "epoll" })
+
+    assert_path_exists(report, outcome.err)
+    called, misfits = JSON.parse(File.read(report))
+
+    assert_empty(misfits)
+    assert_empty(API.methods.keys.grep_v(UNCALLED) - called, "no test in CALLERS calls it")
   end
 
   private

@@ -1,17 +1,13 @@
 # frozen_string_literal: true
 
-# Loaded before Heddle (ruby -r): compares each call of a public method with its signature, while the program runs: its
-# arguments, its value, what its block is given and returns. What does not fit is written into the file
-# HEDDLE_CHECKED_CALLS at the end, after the names of all methods that were called.
+# Compares each call of a public method of Heddle with its signature while the program runs: its arguments, its value,
+# what its block is given and returns. `ruby -r` loads this. At the end it writes into the file HEDDLE_CHECKED_CALLS
+# which methods were called, and what did not fit.
 
+require "heddle"
 require "json"
-require "rbs"
-
-signatures = File.expand_path("../../sig", __dir__)
-ENV["RBS_TEST_TARGET"] = "Heddle,Heddle::*"
-ENV["RBS_TEST_OPT"] = "-r timeout -I #{signatures}"
-ENV["RBS_TEST_LOGLEVEL"] = "error"
-require "rbs/test/setup"
+require "rbs/test"
+require "support/signatures"
 
 module TestSupport
   # What the calls have shown.
@@ -19,12 +15,11 @@ module TestSupport
     CALLED = {} # rubocop:disable Style/MutableConstant
     MISFITS = {} # rubocop:disable Style/MutableConstant
 
-    # In RBS::Test::Tester::MethodCallTester.
+    # In RBS::Test::Tester::MethodCallTester. A call that is refused need not fit.
     module Collecting
       def call(_receiver, trace)
         call = trace.method_call
-        name = "#{definition.type_name.to_s.delete_prefix("::")}#{format_method_name(trace.method_name)}"
-        CALLED[name] = true
+        CALLED["#{definition.type_name.to_s.delete_prefix("::")}#{format_method_name(trace.method_name)}"] = true
         return if call.exception? && [ArgumentError, TypeError].any? { |refusal| call.exception.is_a?(refusal) }
 
         super
@@ -35,7 +30,10 @@ module TestSupport
   end
 end
 
+RBS.logger_level = "error"
 RBS::Test::Tester::MethodCallTester.prepend(TestSupport::CheckedCalls::Collecting)
+tester = RBS::Test::Tester.new(env: TestSupport::Signatures.new.environment)
+TestSupport::PublicApi.modules.each_value { |one| tester.install!(one, sample_size: 100, unchecked_classes: []) }
 
 pid = Process.pid
 at_exit do

@@ -17,11 +17,7 @@ module TestSupport
       # @return [Hash{String => YARD::CodeObjects::Base}] what is internal, too
       def sources
         @sources ||= Dir.chdir(ROOT) do
-          YARD::Logger.instance.level = YARD::Logger::ERROR
-          command = YARD::CLI::Yardoc.new
-          command.parse_arguments # .yardopts
-          YARD::Registry.clear
-          YARD.parse(command.files, command.excluded)
+          quietly { parse }
           YARD::Registry.all(:class, :module, :constant, :method).to_h { |object| [object.path, object] }
         end
       end
@@ -37,6 +33,22 @@ module TestSupport
       end
 
       private
+
+      def parse
+        command = YARD::CLI::Yardoc.new
+        command.parse_arguments # .yardopts
+        YARD::Registry.clear
+        YARD.parse(command.files, command.excluded, YARD::Logger::ERROR)
+      end
+
+      # YARD itself is not free of warnings.
+      def quietly
+        verbose = $VERBOSE
+        $VERBOSE = nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
 
       # Nothing that it is in is private.
       def public?(object)

@@ -14,6 +14,9 @@ module TestSupport
     # needed and of all, and whether there is a *rest, a **rest and a block.
     Shape = Data.define(:needed, :positional, :rest, :needed_keywords, :keywords, :keyrest, :block)
 
+    # @return [RBS::Environment]
+    attr_reader :environment
+
     def initialize
       loader = RBS::EnvironmentLoader.new
       loader.add(library: "timeout", version: nil)

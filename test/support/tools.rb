@@ -80,8 +80,17 @@ module TestSupport
 
     # For an order of events that only a margin of time can bring about: yields margins in seconds, wider and wider,
     # until the block says that things came in that order.
-    def in_time
-      [0.1, 1.0, 10.0].any? { |seconds| yield(seconds) } or flunk("the machine is too slow for this test")
+    def in_time(*margins)
+      margins = [0.1, 1.0, 10.0] if margins.empty?
+      margins.any? { |seconds| yield(seconds) } or flunk("not within #{margins.last} s either")
+    end
+
+    # Seconds for which this thread wanted a processor and had none (0 where the kernel does not tell).
+    def starved
+      path = "/proc/self/task/#{Thread.current.native_thread_id}/schedstat"
+      Fiber.blocking { File.read(path) }.split[1].to_i / 1e9
+    rescue SystemCallError
+      0
     end
 
     # Number of open descriptors of this process.

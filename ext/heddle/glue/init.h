@@ -9,6 +9,7 @@
     init(strike) \
     init(timeout) \
     init(core_ext) \
+    init(fiber_stacks) \
     init(hooks_fiber) \
     init(hooks_block) \
     init(hooks_io) \

@@ -28,6 +28,7 @@ typedef struct hd_scheduler {
 
     struct { /* see loop.h */
         VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
+        bool begun;            /* it has a stack */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
         bool check_interrupts; /* the thread has an interrupt for home to look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */

@@ -46,8 +46,10 @@ contract "MaskedThreadRaise" do
   def taken(steps) = Array.new(steps.size) { steps.pop }
 
   def test_from_another_thread
-    thread, steps = masked_thread(ZeroDivisionError => :never) { |log| (log << :begun) && sleep(0.1) }
+    raised = Thread::Queue.new
+    thread, steps = masked_thread(ZeroDivisionError => :never) { |log| (log << :begun) && raised.pop }
     thread.raise(ZeroDivisionError)
+    raised << true
 
     assert_raises(ZeroDivisionError) { thread.join(10) }
     assert_equal(%i[end_of_mask ensured], taken(steps))
@@ -81,15 +83,19 @@ contract "MaskedThreadRaise" do
 
   # The mask of a fiber that waits holds for the thread; the others go on.
   def test_other_fibers_meanwhile
+    raised = Thread::Queue.new
     thread, steps = masked_thread(ZeroDivisionError => :never) do |log|
       turns = 0
       ticker = Heddle.spawn { loop { sleep(0.001) && (turns += 1) } }
       log << :begun
-      sleep(0.1)
+      raised.pop
+      before = turns
+      sleep(0.001) until turns > before + 3
       ticker.cancel
-      log << (turns > 3)
+      log << true
     end
     thread.raise(ZeroDivisionError)
+    raised << true
 
     assert_raises(ZeroDivisionError) { thread.join(10) }
     assert_equal([true, :end_of_mask, :ensured], taken(steps))
