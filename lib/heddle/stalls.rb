@@ -3,61 +3,81 @@
 module Heddle
   using Internal
 
-  # Tells of a task that keeps the loop from turning, while it does: a thread looks now and then. For HEDDLE_STALLS=0.1,
-  # the seconds that it may take.
+  # Tells of a task that keeps the others from running, while it does. For HEDDLE_STALLS=0.1, the seconds that it may
+  # take.
   class Stalls
     THREAD_NAME = "heddle stalls"
 
-    # @param text [String]
-    # @return [Float, nil] what HEDDLE_STALLS says
-    def self.limit(text)
-      return if text.empty?
+    class << self
+      # @param text [String]
+      # @return [Float, nil] what HEDDLE_STALLS says
+      def limit(text)
+        return if text.empty?
 
-      limit = Float(text, exception: false)
-      return limit if limit&.positive? && limit.finite?
+        limit = Float(text, exception: false)
+        return limit if limit&.positive? && limit.finite?
 
-      warn("heddle: HEDDLE_STALLS=#{text} has no effect: it must be a positive number of seconds")
+        warn("heddle: HEDDLE_STALLS=#{text} has no effect: it must be a positive number of seconds")
+      end
+
+      # @param scheduler [Heddle::Scheduler]
+      # @return [void]
+      def watch(scheduler)
+        scheduler.watch(LIMIT)
+        return if here&.alive? # (the child of a fork has none)
+
+        Ractor.current[:heddle_stalls] = new
+      end
+
+      # Looks now: ordered by C, when a method has held the GVL for too long (stalls.h).
+      # @return [void]
+      def look = here&.look
+
+      private
+
+      def here = Ractor.current[:heddle_stalls]
     end
 
     LIMIT = limit(ENV.fetch("HEDDLE_STALLS", ""))
 
-    # @param scheduler [Heddle::Scheduler]
-    # @return [void]
-    def self.watch(scheduler)
-      scheduler.watch_running
-      return if Ractor.current[:heddle_stalls]&.alive? # (the child of a fork has none)
-
-      Ractor.current[:heddle_stalls] = Thread.new { new(LIMIT).run }.tap { |thread| thread.name = THREAD_NAME }
-    end
-
-    # @param limit [Float] seconds
-    def initialize(limit)
-      @limit = limit
+    def initialize
       @told = ObjectSpace::WeakMap.new # scheduler => the stall that was told last
+      @thread = Thread.new { look_out }
+      @thread.name = THREAD_NAME
     end
 
-    # Never returns.
-    def run
-      while true # rubocop:disable Style/InfiniteLoop -- loop would be one more block
-        sleep(@limit / 4)
-        Dump.schedulers.each_key { |scheduler| look(scheduler) unless scheduler.closed? }
-      end
+    # @return [Boolean]
+    def alive? = @thread.alive?
+
+    # @return [void]
+    def look
+      Dump.schedulers.each_key { |scheduler| look_at(scheduler) unless scheduler.closed? }
     end
 
     private
 
-    def look(scheduler)
-      fiber, seconds, number = scheduler.running
-      return if seconds.nil? || seconds < @limit || @told[scheduler] == number
+    # Never returns.
+    def look_out
+      while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration for its own
+        sleep(LIMIT / 4)
+        look
+      end
+    end
 
-      @told[scheduler] = number
+    def look_at(scheduler)
+      fiber, seconds, since = scheduler.running
+      return if seconds.nil? || seconds < LIMIT || @told[scheduler] == since
+
+      @told[scheduler] = since
       tell(scheduler, fiber, seconds)
     end
 
+    # It must not wait, for it may run in the fiber that it tells of.
     def tell(scheduler, fiber, seconds)
       lines = TaskFailure.clean(scheduler.thread.backtrace || []).map { |line| "        #{line}\n" }
-      $stderr.write(format("heddle: %s has kept all others from running for %.3f s (HEDDLE_STALLS=%g), and is at\n%s",
-                           name_of(scheduler, fiber), seconds, @limit, lines.join))
+      text = format("heddle: %s has kept the others from running for %.3f s (HEDDLE_STALLS=%g). It is at\n%s",
+                    name_of(scheduler, fiber), seconds, LIMIT, lines.join)
+      Fiber.blocking { $stderr.write(text) }
     end
 
     def name_of(scheduler, fiber)

@@ -98,27 +98,8 @@ static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
     return HD_BOOL(rb_thread_interrupted(thread));
 }
 
-/* From now on it is noted when a fiber begins to run. */
-static VALUE scheduler_watch_running(VALUE self)
-{
-    hd_scheduler_get(self)->running.watched = true;
-    return Qnil;
-}
-
-/* @return [Array(Fiber, Float, Integer), nil] the fiber that runs (or has resumed the one that does), for how many
- *   seconds, and a number that is another one when it has waited; nil: all wait */
-static VALUE scheduler_running(VALUE self)
-{
-    const hd_scheduler *scheduler = hd_scheduler_get(self);
-    if (NIL_P(scheduler->home.fiber) || scheduler->reactor.asleep || !scheduler->running.since_ns) return Qnil;
-    return rb_ary_new_from_args(3, scheduler->running.root, seconds(hd_clock_now() - scheduler->running.since_ns),
-                                UINT2NUM(scheduler->running.parks));
-}
-
 void hd_init_dump(void)
 {
-    rb_define_private_method(hd_cScheduler, "watch_running", scheduler_watch_running, 0);
-    rb_define_private_method(hd_cScheduler, "running", scheduler_running, 0);
     rb_define_private_method(hd_cScheduler, "interrupted?", scheduler_interrupted_p, 1);
     rb_define_private_method(hd_cScheduler, "waits", scheduler_waits, 0);
     rb_define_private_method(hd_cScheduler, "timeouts", scheduler_timeouts, 0);

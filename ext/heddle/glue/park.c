@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "loop.h"
+#include "stalls.h"
 #include "strike.h"
 #include "unblock_relay.h"
 
@@ -24,12 +25,6 @@ static VALUE find_root(hd_scheduler *scheduler)
     VALUE root = hd_root(scheduler);
     if (RB_UNLIKELY(root == scheduler->loop.fiber)) scheduler->loop.fiber = Qnil;
     return root;
-}
-
-/* Another fiber runs from now on. */
-static inline void note_start(hd_scheduler *scheduler)
-{
-    if (RB_UNLIKELY(scheduler->running.watched)) scheduler->running.since_ns = hd_clock_now();
 }
 
 static void begin(park_call *parking)
@@ -52,7 +47,7 @@ static void begin(park_call *parking)
         if (error) rb_syserr_fail(-error, "heddle: timer");
     }
     scheduler->running.parks++;
-    note_start(scheduler);
+    hd_stalls_note_start(scheduler);
     wait->subject = (hd_word)request->subject;
     wait->interests = request->interests;
     wait->interests_count = request->interests_count;
@@ -113,7 +108,7 @@ static VALUE unpark(VALUE pointer)
     hd_scheduler_check_fork(scheduler);
     scheduler->running.root = (VALUE)wait->root;
     scheduler->running.scheduled = wait->scheduled;
-    note_start(scheduler);
+    hd_stalls_note_start(scheduler);
     disarm(parking);
     for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
     hd_wait_end(wait);

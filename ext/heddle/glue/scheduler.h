@@ -22,9 +22,14 @@ typedef struct hd_scheduler {
         VALUE root;     /* the fiber that the loop last switched to; what runs is it or what it resumed */
         bool scheduled; /* that root was started by this scheduler */
         unsigned parks; /* how often a fiber has begun to wait */
-        bool watched;     /* HEDDLE_STALLS asks for the next one */
-        int64_t since_ns; /* when what runs has begun to, if that is watched */
     } running;
+
+    struct { /* see stalls.h */
+        hd_node node;
+        bool on;
+        int64_t since_ns;   /* when the fiber that runs has begun to; 0: none does. Atomic */
+        int64_t ordered_ns; /* the last one for which a look was ordered */
+    } watch;
 
     struct { /* see loop.h */
         VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
