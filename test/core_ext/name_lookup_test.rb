@@ -51,7 +51,8 @@ contract "NameLookup" do
       slow = lookups > before
       running = false
       puts "\#{name} \#{slow ? "slow" : "quick"}: \#{said.gsub(/\\d{4,5}/, "PORT")}"
-      abort("\#{name}: the others stood still") if ticker && slow && turns < [3, ((had_time - started) / 0.05).floor].min
+      fair = [3, ((had_time - started) / 0.05).floor].min
+      abort("\#{name}: the others stood still") if ticker && slow && turns < fair
       ticker&.value
     end
     ADDRESS = Addrinfo.tcp("127.0.0.1", 8123)

@@ -12,7 +12,8 @@
 /* A fiber begins to run. */
 static inline void hd_stalls_note_start(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->watch.on)) __atomic_store_n(&scheduler->watch.since_ns, hd_clock_now(), __ATOMIC_RELAXED);
+    if (RB_UNLIKELY(scheduler->watch.on))
+        __atomic_store_n(&scheduler->watch.since_ns, hd_clock_now(), __ATOMIC_RELAXED);
 }
 
 /* None runs: the loop waits in the kernel, or it has ended. */

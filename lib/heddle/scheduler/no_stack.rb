@@ -23,7 +23,8 @@ module Heddle
         mappings = "each takes two memory mappings, of which the process may have #{limit || "vm.max_map_count"}"
         raise_it = "raise that limit with `sysctl -w vm.max_map_count=#{(limit || 65_530) * 4}`"
         fewer = "start fewer at a time, as Heddle.each does with limit:"
-        return "#{mappings} (vm.max_map_count). Either #{raise_it}, or #{fewer}" if limit && waiting * 2 > limit * LIKELY
+        used_up = limit && waiting * 2 > limit * LIKELY
+        return "#{mappings} (vm.max_map_count). Either #{raise_it}, or #{fewer}" if used_up
 
         "the memory or the address space is used up (a container's limit, `ulimit -v`), or #{mappings} " \
           "(vm.max_map_count). Either raise the limit, or #{fewer}"
