@@ -3,7 +3,8 @@
 module Heddle
   # What belongs to the fiber that calls Heddle.run, and what the block, which runs in another one, is to see and to
   # leave as if it ran there: the fiber-locals (Thread.current[:x]), the Fiber storage, and the instance variables of
-  # the fiber, where ActiveSupport keeps what belongs to a request.
+  # the fiber. And what ActiveSupport and ActiveRecord keep by fiber, so that the block is in the transaction of its
+  # caller.
   class Continuation
     # Makes it the Fiber storage of the current fiber, but for what is Heddle's own.
     # @param storage [Hash]
@@ -13,8 +14,25 @@ module Heddle
       storage.each { |key, value| Fiber[key] = value unless OWN.include?(key) || value.equal?(Fiber[key]) }
     end
 
+    # In place of ActiveSupport::IsolatedExecutionState.context, which is the key of all that belongs to a request when
+    # the isolation level is :fiber.
+    module ActiveSupportContext
+      # @return [Thread, Fiber]
+      def context
+        current = super
+        current.instance_variable_get(CALLER) || current
+      end
+    end
+
+    # The instance variable of a block's fiber.
+    CALLER = :@heddle_caller
+
     # In the fiber that calls Heddle.run.
     def initialize
+      if defined?(::ActiveSupport::IsolatedExecutionState)
+        ::ActiveSupport::IsolatedExecutionState.singleton_class.prepend(ActiveSupportContext)
+        @caller = Fiber.current.instance_variable_get(CALLER) || Fiber.current
+      end
       @before = State.new
       @after = nil
     end
@@ -22,6 +40,7 @@ module Heddle
     # In the fiber of the block.
     def enter
       @before.put_into_place(nil)
+      Fiber.current.instance_variable_set(CALLER, @caller) if @caller
       yield
     ensure
       @after = State.new(Fiber.current.storage || {})
@@ -44,7 +63,9 @@ module Heddle
         thread = Thread.current
         fiber = Fiber.current
         @locals = to_hash(thread.keys) { |key| thread[key] }
-        @variables = to_hash(fiber.instance_variables) { |name| fiber.instance_variable_get(name) }
+        names = fiber.instance_variables
+        names.delete(CALLER) unless names.empty?
+        @variables = to_hash(names) { |name| fiber.instance_variable_get(name) }
         @storage = storage
       end
 
