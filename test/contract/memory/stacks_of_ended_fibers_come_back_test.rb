@@ -43,7 +43,7 @@ contract "FiberStacks" do
         end
       rescue FiberError, NoMemoryError => e
         puts e.class, ended > 1000
-        puts e.message.match?(/no stack .* sysctl -w vm.max_map_count=\\d+.* limit:/) || e.is_a?(NoMemoryError)
+        puts e.message.match?(/no stack .*sysctl -w vm.max_map_count=\\d+.* limit:/) || e.is_a?(NoMemoryError)
       end
       puts Heddle.run { Heddle.spawn { :works }.value }
     RUBY

@@ -27,6 +27,7 @@ contract "KeptBackend" do
     in_thread do
       run_once
       before = TestSupport::Leaks.descriptors
+
       1000.times { |i| assert_equal(i, run_once { i }) }
       10.times { run_once }
 
@@ -84,7 +85,9 @@ contract "KeptBackend" do
         pipes.each { |_, writer| writer.write("x") }
 
         assert_nil(run_once { Heddle.spawn { Thread::Queue.new.pop(timeout: 0.02) }.value })
-        assert_equal(["x"] * 50, run_once { pipes.map { |reader, _| Heddle.spawn { reader.readpartial(9) } }.map(&:value) })
+        texts = run_once { pipes.map { |reader, _| Heddle.spawn { reader.readpartial(9) } }.map(&:value) }
+
+        assert_equal(["x"] * 50, texts)
       end
     ensure
       pipes.flatten.each(&:close)
@@ -161,6 +164,7 @@ contract "KeptBackend" do
   def test_while_the_garbage_collector_runs_all_the_time
     in_thread do
       GC.stress = true
+
       3.times { assert_equal(1, run_once { Heddle.spawn { sleep(0.001) && 1 }.value }) }
     ensure
       GC.stress = false
