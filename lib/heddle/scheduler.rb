@@ -41,6 +41,7 @@ module Heddle
       @grace = Scope::GRACE
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
+      Stalls.watch(self) if Stalls::LIMIT
     end
 
     # @return [Array<Heddle::Task>] the tasks that have not ended
@@ -227,7 +228,7 @@ module Heddle
     def check_deadlock
       return if Thread.ignore_deadlock || woken_by_signal?
 
-      idle = [TIMEOUTS_THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
+      idle = [TIMEOUTS_THREAD_NAME, Stalls::THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
       others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
       return unless others.all? { |thread| stuck?(thread) }
 

@@ -85,12 +85,17 @@ module TestSupport
       margins.any? { |seconds| yield(seconds) } or flunk("not within #{margins.last} s either")
     end
 
-    # Seconds for which this thread wanted a processor and had none (0 where the kernel does not tell).
+    # Seconds for which the threads of this process wanted a processor and had none (0 where the kernel does not tell):
+    # the one that waits may hold the lock that another one needs.
     def starved
-      path = "/proc/self/task/#{Thread.current.native_thread_id}/schedstat"
-      Fiber.blocking { File.read(path) }.split[1].to_i / 1e9
+      Fiber.blocking { Dir.glob("/proc/self/task/*/schedstat").sum { |path| File.read(path).split[1].to_i } } / 1e9
     rescue SystemCallError
       0
+    end
+
+    # Ends the child processes of this test.
+    def kill_children
+      (Leaks.children - @leaks_before.children).each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
     end
 
     # Number of open descriptors of this process.

@@ -5,6 +5,7 @@
 #include "caught.h"
 #include "fiber_stacks.h"
 #include "loop.h"
+#include "stalls.h"
 #include "strike.h"
 
 static VALUE cFiber, cUncaughtThrow, eFiberError;
@@ -165,6 +166,7 @@ static VALUE leave_home(VALUE pointer)
     scheduler->running.root = scheduler->home.fiber;
     scheduler->home.fiber = scheduler->loop.fiber = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
+    hd_stalls_note_rest(scheduler);
     return Qnil;
 }
 

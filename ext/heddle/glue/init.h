@@ -40,7 +40,8 @@
     init(send_file) \
     init(tcp_connect) \
     init(whole_file) \
-    init(pwrite)
+    init(pwrite) \
+    init(stalls)
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);
 HD_INITS(HD_DECLARE_INIT)

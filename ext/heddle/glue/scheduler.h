@@ -24,6 +24,13 @@ typedef struct hd_scheduler {
         unsigned parks; /* how often a fiber has begun to wait */
     } running;
 
+    struct { /* see stalls.h */
+        hd_node node;
+        bool on;
+        int64_t since_ns;   /* when the fiber that runs has begun to; 0: none does. Atomic */
+        int64_t ordered_ns; /* the last one for which a look was ordered */
+    } watch;
+
     struct { /* see loop.h */
         VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
         bool begun;            /* it has a stack */

@@ -68,19 +68,21 @@ contract "Trap" do
     said = assert_script(<<~RUBY)
       late = 0
       handled = 0
+      reader, writer = IO.pipe # (the next signal is sent when the last one was handled)
       trap(:USR1) do
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         Timeout.timeout(0.03) { nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < started + 60 }
       rescue Timeout::Error
         handled += 1
         late += 1 if Process.clock_gettime(Process::CLOCK_MONOTONIC) > started + 50
+      ensure
+        writer.syswrite("x")
       end
       sender = nil
-      until_then = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30 # (or longer, for the first one)
-      enough = -> { handled >= 5 || (handled >= 1 && Process.clock_gettime(Process::CLOCK_MONOTONIC) > until_then) }
       Heddle.run(backend: #{backend.inspect}) do
-        sender = spawn(RbConfig.ruby, "--disable-gems", "-e", "loop { sleep 0.25; Process.kill(:USR1, \#{$$}) }")
-        Array.new(4) { Heddle.spawn { sleep(0) until enough.call || late.positive? } }.each(&:wait)
+        code = "loop { sleep 0.25; Process.kill(:USR1, \#{$$}); $stdin.readbyte }"
+        sender = spawn(RbConfig.ruby, "--disable-gems", "-e", code, in: reader)
+        Array.new(4) { Heddle.spawn { sleep(0) until handled >= 5 || late.positive? } }.each(&:wait)
         trap(:USR1, "IGNORE")
       end
       Process.kill(:KILL, sender)

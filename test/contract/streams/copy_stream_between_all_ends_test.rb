@@ -126,7 +126,7 @@ contract "CopyStream" do
           sleep(0.02)
           task.cancel
 
-          refute_nil(task.wait(10), name)
+          refute_nil(task.wait(60), name)
         end
       end
     end

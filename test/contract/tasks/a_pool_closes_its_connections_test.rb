@@ -40,7 +40,7 @@ contract "PoolCloses" do
 
       assert_equal([1, []], [@closed.size, events])
       assert_predicate(pool, :closed?)
-      assert_raises(Heddle::Pool::ClosedError) { pool.with { flunk } }
+      assert_equal("the pool is closed", assert_raises(Heddle::Pool::ClosedError) { pool.with { flunk } }.message)
       release << true
       [holder, closer].each(&:value)
     end
@@ -121,6 +121,9 @@ contract "PoolCloses" do
 
     assert_equal(%i[before innermost by_hand used inner], closed)
     assert_equal([true, false], [inside.closed?, outside.closed?])
+    error = assert_raises(Heddle::Pool::ClosedError) { inside.with { flunk } }
+
+    assert_match(/in which it was made has ended/, error.message)
     assert_equal("connection 1", outside.with { |connection| connection })
   end
 

@@ -112,6 +112,16 @@ contract "BrokenConnections" do
     end
   end
 
+  def test_a_timeout_of_its_own_ends_a_close
+    stuck = Heddle::Pool.new(size: 1, close: ->(_) { Timeout.timeout(0.01) { sleep } }) { Object.new }
+    reactor { stuck.with { stuck.discard } }
+    Thread.new { stuck.with { stuck.discard } }.join
+
+    assert_equal([0, 0, 0], state(stuck))
+    stuck.with { nil }
+    assert_raises(Timeout::Error) { stuck.close }
+  end
+
   def test_a_cancel_while_a_broken_connection_is_closed
     heddle_only("cancel")
     closed = 0

@@ -266,6 +266,29 @@ contract "Pool" do
     Thread.report_on_exception = reported
   end
 
+  # That is where Ruby looks whether a thread was struck; and where it waits.
+  def test_a_strike_at_the_end_of_any_call
+    uses = { "new" => ->(pool) { pool.with { nil } },
+             "broken" => ->(pool) { pool.with { pool.discard } },
+             "failing" => ->(pool) { pool.with { raise IOError } },
+             "nested" => ->(pool) { pool.with { pool.with { nil } } },
+             "closed" => ->(pool) { pool.with { pool.close } } }
+    uses.each do |name, use|
+      points = (0..).find do |point|
+        pool = make_pool(check: ->(_) { true })
+        pool.with { nil } unless name == "new"
+        struck = struck_at(point) { use.call(pool) }
+        pool.close
+
+        assert_equal([0, 0, 0], state(pool), "#{name}, struck at #{point}")
+        assert_includes([@made, @made - 1], @closed.size, "#{name}, struck at #{point}") # what is just made may be lost
+        !struck
+      end
+
+      assert_operator(points, :>, 5)
+    end
+  end
+
   def test_the_child_of_a_fork_has_connections_of_its_own
     heddle_only("without Heddle, once is enough")
     pool = make_pool(size: 1)
@@ -320,5 +343,29 @@ contract "Pool" do
     assert_match(/\Aclose: /, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1, close: :quit) { nil } }.message)
     assert_match(/block/, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1) }.message)
     assert_match(/block/, assert_raises(ArgumentError) { make_pool.with }.message)
+  end
+
+  private
+
+  # Calls the block in a thread that is struck when so many calls of Heddle have ended.
+  # @return [Boolean] were there as many?
+  def struck_at(point)
+    struck = false
+    trace = TracePoint.new(:return, :b_return) do |event|
+      next unless event.path.include?("/lib/heddle/") && (point -= 1).negative? && !struck
+
+      struck = true
+      Thread.current.raise(SecurityError)
+    end
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      trace.enable(target_thread: Thread.current) { yield }
+    end
+    begin
+      thread.join
+    rescue SecurityError, IOError
+      nil
+    end
+    struck
   end
 end

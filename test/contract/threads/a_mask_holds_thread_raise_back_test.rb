@@ -39,7 +39,7 @@ contract "MaskedThreadRaise" do
       end
     end
 
-    assert_equal(:begun, steps.pop(timeout: 10))
+    assert_equal(:begun, steps.pop(timeout: 60))
     [thread, steps]
   end
 
@@ -51,7 +51,7 @@ contract "MaskedThreadRaise" do
     thread.raise(ZeroDivisionError)
     raised << true
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[end_of_mask ensured], taken(steps))
   end
 
@@ -59,7 +59,7 @@ contract "MaskedThreadRaise" do
     thread, steps = masked_thread(ArgumentError => :never) { |log| (log << :begun) && sleep }
     thread.raise(ZeroDivisionError)
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[ensured], taken(steps))
   end
 
@@ -67,7 +67,7 @@ contract "MaskedThreadRaise" do
     thread, steps = masked_thread(ZeroDivisionError => :on_blocking) { |log| (log << :begun) && sleep }
     thread.raise(ZeroDivisionError)
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[ensured], taken(steps))
   end
 
@@ -76,7 +76,7 @@ contract "MaskedThreadRaise" do
       thread, steps = masked_thread(masked => :never) { |log| (log << :begun) && sleep }
       thread.kill
 
-      assert_same(thread, thread.join(10))
+      assert_same(thread, thread.join(60))
       assert_equal(%i[ensured], taken(steps))
     end
   end
@@ -97,7 +97,7 @@ contract "MaskedThreadRaise" do
     thread.raise(ZeroDivisionError)
     raised << true
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal([true, :end_of_mask, :ensured], taken(steps))
   end
 
