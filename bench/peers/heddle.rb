@@ -10,6 +10,10 @@ heddle = lambda do
   end.new
 end
 
+tasks = lambda do
+  heddle.call.tap { |adapter| adapter.define_singleton_method(:spawn) { |&block| Heddle.spawn(&block) } }
+end
+
 missing = lambda do
   built = Dir[File.expand_path("../lib/{heddle,heddle/*}/heddle_native.so", Bench::ROOT)]
   "not built: run bin/build" if built.empty?
@@ -17,6 +21,7 @@ end
 
 Bench.peer("heddle", prepare: missing, &heddle)
 
-# On request: the same with one backend or the other.
+# On request: with Heddle.spawn in place of Fiber.schedule; and with one backend or the other.
+Bench.peer("heddle-tasks", prepare: missing, default: false, &tasks)
 Bench.peer("heddle-uring", prepare: missing, env: { "HEDDLE_BACKEND" => "uring" }, default: false, &heddle)
 Bench.peer("heddle-epoll", prepare: missing, env: { "HEDDLE_BACKEND" => "epoll" }, default: false, &heddle)

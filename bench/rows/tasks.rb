@@ -12,6 +12,17 @@ Bench.row(
   ran
 end
 
+# The first one opens the backend; the others find it.
+Bench.row(
+  "runs", "a run with one task",
+  unit: "run", operations: 10_000,
+  expect: ->(n) { n }
+) do |peer, n|
+  ran = 0
+  n.times { peer.run { peer.spawn { ran += 1 } } }
+  ran
+end
+
 Bench.row(
   "switch", "sleep(0), 20 tasks",
   unit: "switch", operations: 200_000, multiple: 20,

@@ -1,5 +1,5 @@
-/* The stacks of fibers. Each takes two of the kernel's memory mappings, of which a process may have vm.max_map_count,
- * and that of a fiber that has ended comes back only when the GC frees the fiber object. */
+/* The stacks of fibers. Each takes two of the kernel's memory mappings, of which a process may have
+ * vm.max_map_count, and that of a fiber that has ended comes back only when the GC frees the fiber object. */
 #ifndef HEDDLE_FIBER_STACKS_H
 #define HEDDLE_FIBER_STACKS_H
 

@@ -6,9 +6,10 @@ module Heddle
     module NoStack
       # Of the kernel; two for each stack.
       MAPPINGS_FILE = "/proc/sys/vm/max_map_count"
+      KERNELS_DEFAULT = 65_530
       # So much of the limit is used up when it is the likely reason.
       LIKELY = 0.8
-      private_constant :MAPPINGS_FILE, :LIKELY
+      private_constant :MAPPINGS_FILE, :KERNELS_DEFAULT, :LIKELY
 
       module_function
 
@@ -20,21 +21,21 @@ module Heddle
 
       def reason(waiting)
         limit = mappings_limit
-        mappings = "each takes two memory mappings, of which the process may have #{limit || "vm.max_map_count"}"
-        raise_it = "raise that limit with `sysctl -w vm.max_map_count=#{(limit || 65_530) * 4}`"
+        mappings = "each takes two memory mappings, of which the process may have #{limit} (vm.max_map_count)"
         fewer = "start fewer at a time, as Heddle.each does with limit:"
-        used_up = limit && waiting * 2 > limit * LIKELY
-        return "#{mappings} (vm.max_map_count). Either #{raise_it}, or #{fewer}" if used_up
-
-        "the memory or the address space is used up (a container's limit, `ulimit -v`), or #{mappings} " \
-          "(vm.max_map_count). Either raise the limit, or #{fewer}"
+        if waiting * 2 > limit * LIKELY
+          "#{mappings}. Either raise that limit with `sysctl -w vm.max_map_count=#{limit * 4}`, or #{fewer}"
+        else
+          "the memory or the address space is used up (a container's limit, `ulimit -v`), or #{mappings}. " \
+            "Either raise the limit, or #{fewer}"
+        end
       end
 
       # Not in the way of a fiber: there is no stack for what that would need.
       def mappings_limit
         Fiber.blocking { Integer(File.read(MAPPINGS_FILE)) }
       rescue SystemCallError, ArgumentError
-        nil
+        KERNELS_DEFAULT
       end
     end
     private_constant :NoStack

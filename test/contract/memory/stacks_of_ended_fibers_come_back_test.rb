@@ -43,10 +43,31 @@ contract "FiberStacks" do
         end
       rescue FiberError, NoMemoryError => e
         puts e.class, ended > 1000
+        puts e.message.match?(/no stack .*sysctl -w vm.max_map_count=\\d+.* limit:/) || e.is_a?(NoMemoryError)
       end
       puts Heddle.run { Heddle.spawn { :works }.value }
     RUBY
 
-    assert_match(/\A(FiberError|NoMemoryError)\ntrue\nworks\n\z/, out)
+    assert_match(/\A(FiberError|NoMemoryError)\ntrue\ntrue\nworks\n\z/, out)
+  end
+
+  # To find out each time that there is no stack would take minutes.
+  def test_who_goes_on_when_there_are_too_many
+    heddle_only("it is about fibers")
+    out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      refused = 0
+      Heddle.run do
+        tasks = Array.new(40_000) do
+          Heddle.spawn { sleep }
+        rescue FiberError
+          refused += 1
+          nil
+        end
+        tasks.each { |task| task&.cancel }
+      end
+      puts refused < 40_000
+    RUBY
+
+    assert_equal("true\n", out)
   end
 end
