@@ -26,6 +26,7 @@ require_relative "heddle/rate_limiter"
 require_relative "heddle/pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
+require_relative "heddle/shared_io"
 
 # Makes ordinary, blocking Ruby network code run thousands of operations at once on one thread.
 #
