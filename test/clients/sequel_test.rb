@@ -18,11 +18,37 @@ contract "Sequel" do
     heddle_only("it is about tasks")
   end
 
-  # The extension cannot be taken back: those that are loaded change Sequel.current.
-  def database(fibers:)
-    Sequel.extension(:fiber_concurrency) if fibers
-    Sequel.define_singleton_method(:current) { fibers ? Fiber.current : Thread.current } unless fibers
+  def database
     Sequel.connect(adapter: "postgres", host: host, port: server.port, user: "heddle", database: "postgres",
-                   max_connections: 10, logger: nil)
+                   max_connections: 10)
+  end
+
+  def ask(database, number) = database.fetch("SELECT pg_sleep(0.01), #{number} AS number").first[:number]
+
+  # An extension that is loaded stays. This is what Sequel does without it.
+  def without_extension
+    Sequel.define_singleton_method(:current) { Thread.current }
+    yield
+  ensure
+    Sequel.singleton_class.remove_method(:current)
+  end
+
+  def test_tasks_share_a_connection
+    without_extension do
+      shared = database
+      assert_warns("sequel: Sequel.extension(:fiber_concurrency), before Sequel.connect") { |n| ask(shared, n) }
+      shared.disconnect
+      shared = database
+      assert_raises_where_shared(Heddle::SharedIOError) { |n| ask(shared, n) }
+      shared.disconnect
+    end
+  end
+
+  def test_fiber_concurrency
+    Sequel.extension(:fiber_concurrency)
+    pool = database
+    assert_right_and_silent { |n| ask(pool, n) }
+    assert_right_and_silent { |n| pool.transaction { ask(pool, n) } }
+    pool.disconnect
   end
 end
