@@ -21,7 +21,6 @@ class Crawl
     @found = Set.new
     @done = 0
     @broken = {}
-    @connections = Heddle::Limiter.new(4)
     @pace = Heddle::RateLimiter.new(10, per: 1)
   end
 
@@ -29,6 +28,7 @@ class Crawl
   def run
     Heddle.run do
       @forbidden = forbidden_paths
+      @pool = Heddle::FiberPool.new(4)
       visit(@start)
     end
     @broken
@@ -36,11 +36,10 @@ class Crawl
 
   private
 
-  # A task for each page: those that wait for their turn cost next to nothing.
   def visit(url)
     return if @found.size >= @most || url.path.start_with?(*@forbidden) || !@found.add?(url)
 
-    Heddle.spawn(name: url.to_s) do
+    @pool.spawn(name: url.to_s) do
       links(url, read(url)).each { |link| visit(link) }
     rescue StandardError => e
       @broken[url] = "#{e.message} (#{e.class})"
@@ -51,11 +50,11 @@ class Crawl
   end
 
   def read(url, tries = 0)
-    @connections.acquire { @pace.acquire { get(url) } }
+    @pace.acquire { get(url) }
   rescue *TEMPORARY
     raise if (tries += 1) == 4
 
-    sleep((2**tries) * rand(0.1..0.2)) # outside of the limits: another page has its turn
+    sleep((2**tries) * rand(0.1..0.2))
     retry
   end
 
@@ -78,7 +77,7 @@ class Crawl
   def forbidden_paths
     rules = read(URI.join(@start, "/robots.txt"))[/^user-agent:\s*\*\s*$(.*?)(?=^user-agent:|\z)/mi, 1]
     rules.to_s.scan(/^disallow:\s*(\S+)/i).flatten
-  rescue Net::ProtocolError
+  rescue Net::HTTPClientException
     [] # there is none
   end
 end
@@ -87,6 +86,8 @@ begin
   broken = Crawl.new(URI(ARGV[0] || "https://www.ruby-lang.org/en/"), Integer(ARGV[1] || 100)).run
   broken.each { |page, reason| puts "#{page}: #{reason}" }
   exit(broken.empty?)
+rescue *Crawl::TEMPORARY => e
+  abort "the site cannot be read: #{e.message}"
 rescue Interrupt
   abort "\nended by Ctrl-C"
 end

@@ -51,7 +51,7 @@ class ReverseProxy
 
   # @return [Socket, nil] to the first server, beginning with the one whose turn it is, that can be reached
   def connect
-    @servers.rotate!.each do |host, port|
+    (@servers = @servers.rotate).each do |host, port|
       return Socket.tcp(host, port, connect_timeout: 2).tap { |socket| socket.timeout = SECONDS }
     rescue SystemCallError, SocketError, IO::TimeoutError
       next

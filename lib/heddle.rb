@@ -24,9 +24,11 @@ require_relative "heddle/every"
 require_relative "heddle/limiter"
 require_relative "heddle/rate_limiter"
 require_relative "heddle/pool"
+require_relative "heddle/fiber_pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
 require_relative "heddle/shared_io"
+require_relative "heddle/stalls"
 
 # Makes ordinary, blocking Ruby network code run thousands of operations at once on one thread.
 #
@@ -106,7 +108,8 @@ module Heddle
     def spawn(*arguments, name: nil, background: false, isolated: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 
-      Scope.current.spawn(*arguments, name:, background:, isolated:, &block)
+      scope = Scope.current # (not its method spawn: each keyword and argument passed on costs an object)
+      scope.start(Task.new(scope, name, background, isolated), arguments, &block)
     end
 
     # Prints what every task and fiber of every Heddle scheduler in this process is doing: its name, its state, what it

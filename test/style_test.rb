@@ -10,7 +10,7 @@ class StyleTest < Minitest::Test
   ROOT = File.expand_path("..", __dir__)
   # Made by tools, ignored by git.
   FOREIGN = %r{\A(tmp|build|doc|pkg|vendor|coverage)/}
-  TEXT = %w[.rb .c .h .sh .md .yml .txt .gemspec].freeze
+  TEXT = %w[.rb .rbs .c .h .sh .md .yml .yaml .txt .gemspec].freeze
   LINES = 600
   README_LINES = 250
   WIDTH = 120
@@ -190,7 +190,7 @@ class StyleTest < Minitest::Test
     assert_equal(version, spec.version.to_s)
     assert_equal("true", spec.metadata["rubygems_mfa_required"])
     assert_empty(spec.runtime_dependencies, "what ships uses Ruby's default gems alone")
-    shipped = sources.grep(%r{\A(lib|ext)/.*\.(rb|c|h)\z}) + Dir.glob("exe/*", base: ROOT) + ["LICENSE"]
+    shipped = sources.grep(%r{\A(lib|ext|sig)/.*\.(rb|c|h|rbs|yaml)\z}) + Dir.glob("exe/*", base: ROOT) + ["LICENSE"]
 
     assert_empty(shipped - spec.files)
     assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools/))

@@ -20,7 +20,7 @@ module Tools
     TEXT
     PACKAGES = File.join(__dir__, "test_packages.txt")
     # What looks at the sources, or at programs that do not differ from Ruby to Ruby, is run on the first Ruby alone.
-    ONCE = %r{\Atest/(bench|demo|docs|tools)/|\Atest/(style|signals)_test\.rb\z}
+    ONCE = %r{\Atest/(bench|demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z}
 
     def initialize(arguments)
       @ruby = option(arguments, "--ruby")

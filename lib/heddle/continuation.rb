@@ -5,6 +5,14 @@ module Heddle
   # leave as if it ran there: the fiber-locals (Thread.current[:x]), the Fiber storage, and the instance variables of
   # the fiber, where ActiveSupport keeps what belongs to a request.
   class Continuation
+    # Makes it the Fiber storage of the current fiber, but for what is Heddle's own.
+    # @param storage [Hash]
+    def self.put_storage(storage)
+      gone = Fiber.current.storage.to_h.keys - storage.keys
+      gone.each { |key| Fiber[key] = nil unless OWN.include?(key) }
+      storage.each { |key, value| Fiber[key] = value unless OWN.include?(key) || value.equal?(Fiber[key]) }
+    end
+
     # In the fiber that calls Heddle.run.
     def initialize
       @before = State.new
@@ -49,16 +57,10 @@ module Heddle
         @locals.each { |key, value| thread[key] = value }
         (before.variables.keys - @variables.keys).each { |name| fiber.remove_instance_variable(name) } if before
         @variables.each { |name, value| fiber.instance_variable_set(name, value) }
-        put_storage if @storage
+        Continuation.put_storage(@storage) if @storage
       end
 
       private
-
-      def put_storage
-        gone = (Fiber.current.storage || NOTHING).keys - @storage.keys
-        gone.each { |key| Fiber[key] = nil unless OWN.include?(key) }
-        @storage.each { |key, value| Fiber[key] = value unless OWN.include?(key) || value.equal?(Fiber[key]) }
-      end
 
       def to_hash(keys)
         keys.empty? ? NOTHING : keys.to_h { |key| [key, yield(key)] }

@@ -13,9 +13,9 @@ module Heddle
     refine Scheduler do
       # of tasks and scopes
       public :end_task, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
-             :wait_until_closed, :waiters_of
+             :start_task, :wait_until_closed, :waiters_of
       # of a dump
-      public :counts, :timeouts, :waits
+      public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.offload and Heddle.shield
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods

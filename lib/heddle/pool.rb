@@ -98,7 +98,7 @@ module Heddle
         take(holding, timeout)
         use(holding, &)
       ensure
-        give_back(holding)
+        holding.stock.give_back(holding)
       end
     end
 
@@ -127,7 +127,7 @@ module Heddle
       nil
     end
 
-    # @return [Boolean]
+    # @return [Boolean] has it been closed, or has its scope ended?
     def closed? = stock.closed?
 
     # @return [Integer] how many connections are in use or being made
@@ -151,6 +151,7 @@ module Heddle
     # @private Its tasks hold no connection any more. Who else holds one closes it.
     def scope_ended
       forget_scope
+      @ended = ": the Heddle.run or Heddle.scope in which it was made has ended (make it outside, if it is to last)"
       error = stock.shut
       raise error if error
     end
@@ -168,24 +169,15 @@ module Heddle
       @stock
     end
 
-    # Of this fiber, for what is held is fiber-local: the innermost, whose +outer+ is the next one.
-    def held_here
-      holding = Thread.current[:heddle_holding]
-      return unless holding
-
-      stock = self.stock
-      holding = holding.outer until holding.nil? || holding.stock.equal?(stock)
-      holding
-    end
+    def held_here = Holding.here(stock)
 
     def take(holding, timeout)
       unless holding.stock.take(holding, timeout)
-        raise ClosedError, "the pool is closed" if closed?
+        raise ClosedError, "the pool is closed#{@ended}" if closed?
 
         raise TimeoutError, "no connection has become free in #{timeout} s: all #{size} are in use"
       end
-      holding.outer = Thread.current[:heddle_holding]
-      Thread.current[:heddle_holding] = holding
+      holding.step_in
     end
 
     def use(holding)
@@ -199,14 +191,6 @@ module Heddle
       raise
     ensure
       holding.broken = true if !completed && Thread.current.status == "aborting" # it is being killed
-    end
-
-    # The first call is what masks all strikes: so nothing is lost, whatever strikes this thread.
-    def give_back(holding)
-      Line.undisturbed do
-        Thread.current[:heddle_holding] = holding.outer if Thread.current[:heddle_holding].equal?(holding)
-        holding.stock.give_back(holding)
-      end
     end
 
     # That another pool had no connection says nothing about this one.

@@ -2,6 +2,7 @@
 
 require_relative "ruby_features"
 require_relative "scheduler/io_buffer_warning"
+require_relative "scheduler/no_stack"
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
@@ -13,7 +14,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
     #
-    # @param backend [String, Symbol, nil] see #initialize
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     def self.run(backend: nil, grace: nil, &)
       scheduler = new(backend:)
@@ -39,6 +41,7 @@ module Heddle
       @grace = Scope::GRACE
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
+      Stalls.watch(self) if Stalls::LIMIT
     end
 
     # @return [Array<Heddle::Task>] the tasks that have not ended
@@ -88,7 +91,7 @@ module Heddle
       return if closed?
       raise Error, "the scheduler is running already" if inside?
 
-      tasks = self.tasks.select(&:started?)
+      tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
       tasks.each(&:cancel)
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
@@ -132,7 +135,7 @@ module Heddle
 
     def turn_until_ended(grace, &)
       @grace = grace if grace
-      @main = main = Task.new(nil, "main")
+      @main = main = Task.new(nil, "main", false, false)
       home = Fiber.current
       continuation = Continuation.new
       fiber { execute_main(main, home, continuation, grace, &) }
@@ -225,7 +228,7 @@ module Heddle
     def check_deadlock
       return if Thread.ignore_deadlock || woken_by_signal?
 
-      idle = [TIMEOUTS_THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
+      idle = [TIMEOUTS_THREAD_NAME, Stalls::THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
       others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
       return unless others.all? { |thread| stuck?(thread) }
 

@@ -87,30 +87,30 @@ module Heddle
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
-      report_failures if isolated
-      start(Task.new(self, name, background:, isolated:), arguments, &)
+      start(Task.new(self, name, background, isolated), arguments, &)
     end
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
     def spawn_isolated(&block)
-      task = Task.new(self, nil, isolated: true)
+      task = Task.new(self, nil, false, true)
       task.asked!
       start(task, []) { Scope.open(&block) }
     end
 
     # @private The same for a task that is made already.
     def start(task, arguments, &block)
-      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
-
-      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
-      task.started_amid($!, @grace_ends) if $!
-      @tasks[task] = true
-      @background += 1 if task.background?
-      task.start(arguments, &block)
+      task.start(arguments, &take_in(task, block))
       cancel(task) if @state == :ending
       task
     ensure
       remove(task) unless task.started? # Ruby had no stack for it
+    end
+
+    # @private The same for one that has to wait before it starts.
+    def line_up(task, arguments, &block)
+      task.line_up(arguments, take_in(task, block))
+      cancel(task) if @state == :ending
+      task
     end
 
     # @return [Boolean] can tasks be spawned in it?
@@ -153,6 +153,18 @@ module Heddle
     end
 
     private
+
+    # @return [Proc] what the task is to do
+    def take_in(task, block)
+      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
+
+      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
+      report_failures if task.isolated? && !@reporter
+      error = $! and task.started_amid(error, @grace_ends)
+      @tasks[task] = true
+      @background += 1 if task.background?
+      block
+    end
 
     def remove(task)
       @background -= 1 if @tasks.delete(task) && task.background?

@@ -5,9 +5,10 @@ require "timeout"
 module Heddle
   using Internal
 
-  # What Heddle.shield holds back.
-  SHIELDED = { Cancelled => :never, ::Timeout::ExitException => :never }.freeze
-  private_constant :SHIELDED
+  # What Heddle.shield holds back, beside all limits in time; and what it holds back in a thread without Heddle.
+  SHIELDED = { Cancelled => :never }.freeze
+  SHIELDED_IN_A_THREAD = { ::Timeout::ExitException => :never }.freeze
+  private_constant :SHIELDED, :SHIELDED_IN_A_THREAD
 
   class << self
     # Runs the block to its end, though the task is cancelled meanwhile, its scope fails or ends, or a Heddle.timeout or
@@ -22,11 +23,11 @@ module Heddle
     # @yield
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block
-    def shield(&)
+    def shield
       raise ArgumentError, "Heddle.shield needs a block" unless block_given?
 
       scheduler = Scheduler.current
-      scheduler ? scheduler.shield(SHIELDED, &) : Thread.handle_interrupt(SHIELDED, &)
+      scheduler ? scheduler.shield(SHIELDED) { yield } : Thread.handle_interrupt(SHIELDED_IN_A_THREAD) { yield }
     end
   end
 end

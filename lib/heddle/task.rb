@@ -23,13 +23,13 @@ module Heddle
     attr_reader :scope
 
     # @private
-    def initialize(scope, name, background: false, isolated: false)
+    def initialize(scope, name, background, isolated)
       @scope = scope
       @name = name
       @background = background
       @isolated = isolated
       @finished = @cancelled = @asked = @cleans_up = false
-      @fiber = @value = @error = @waiters = @amid = nil
+      @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
 
@@ -74,7 +74,8 @@ module Heddle
       strike(Cancelled.new("the task was cancelled#{": #{reason}" unless reason.nil?}", reason:))
     end
 
-    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled
+    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
+    #   of a FiberPool that has not started
     def status
       return :running unless @finished
       return :finished unless @error
@@ -109,6 +110,9 @@ module Heddle
 
     # @private
     def background? = @background
+
+    # @private Is somebody to hear of its failure who does not ask? (Not of one that is in good hands.)
+    def isolated? = @isolated && !@asked
 
     # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
     def fails_scope?
@@ -150,8 +154,20 @@ module Heddle
 
     # @private
     def start(arguments, &block)
-      @scheduler.fiber { execute(arguments, &block) }
+      # A block stands in the line that spawns it; a method or a lambda need not.
+      @place = TaskFailure.place_of_caller if block.lambda?
+      @arguments = arguments
+      @block = block
+      @scheduler.start_task(self)
       self
+    end
+
+    # @private What its fiber does. (A block for that would be two more objects.)
+    def run
+      arguments = @arguments
+      block = @block
+      @arguments = @block = nil
+      execute(arguments, &block)
     end
 
     # @private
@@ -180,9 +196,9 @@ module Heddle
 
     def fail_with(error, block)
       @error = error
-      return TaskFailure.end_task(error, self, block) unless error.is_a?(Cancelled)
+      return error.frozen? || error.spent! if error.is_a?(Cancelled)
 
-      error.spent! unless error.frozen?
+      TaskFailure.end_task(error, @name, @place || block.source_location&.join(":"))
     end
   end
 end

@@ -14,10 +14,11 @@ module Heddle
     private_constant :OWN, :HOOKS, :JUMP_HINT
 
     class << self
-      # The error ends a task: the line of its block follows.
+      # The error ends a task: the line that has spawned it follows.
       # @private
-      def end_task(error, task, block)
-        line = "#{block.source_location.join(":")}:in 'Heddle.spawn#{" (task #{task.name.inspect})" if task.name}'"
+      # @param place [String] path and line
+      def end_task(error, name, place)
+        line = "#{place}:in 'Heddle.spawn#{" (task #{name.inspect})" if name}'"
         extend_backtrace(error, line.start_with?(*OWN) ? [] : [line])
       rescue StandardError
         nil # the methods of an exception's class may fail
@@ -72,6 +73,11 @@ module Heddle
         raise_again(error)
       end
 
+      # The line of the program that calls Heddle here.
+      # @private
+      # @return [String, nil] path and line
+      def place_of_caller = clean(caller).first&.[](/\A.*?:\d+/)
+
       # @private
       def clean(frames)
         $DEBUG ? frames : frames.reject { |frame| frame.start_with?(*OWN) || frame.match?(HOOKS) }
@@ -97,6 +103,8 @@ module Heddle
     #   of the scope, and of their ensure blocks
     def suppressed = @heddle_suppressed || []
 
+    # That of the error, without the lines of Heddle, and what has led to it.
+    #
     # @return [Array<String>, nil]
     def backtrace
       return @heddle_backtrace if @heddle_backtrace
@@ -108,13 +116,19 @@ module Heddle
       @heddle_backtrace = program.empty? ? own : program
     end
 
+    # As of any exception.
+    #
     # @param frames [Array<String>, String, nil]
+    # @return [Array<String>, nil]
     def set_backtrace(frames) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
       @heddle_backtrace = @heddle_lines = @heddle_below = nil
       super
     end
 
-    # @return [String] what else has failed follows the message; that of a break or return says what to use in its place
+    # The message, and what else has failed. That of a break or return says what to use in its place.
+    #
+    # @param highlight [Boolean] with escape sequences for a terminal?
+    # @return [String]
     def detailed_message(highlight: false, **)
       hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
       others = suppressed.map do |error|

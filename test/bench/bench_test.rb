@@ -38,10 +38,13 @@ class BenchTest < BenchCase
   end
 
   def test_failures_are_told_apart_and_do_not_stop_the_rest
-    answer = bench("--rows", "fine,wrong,crashes,hangs", "--peers", "threads", "--timeout", "2", prelude: FIXTURE)
-    said = answer.fetch("cells").to_h { |cell| [cell["row"], cell["failure"]] }
+    rows = { "fine" => nil, "wrong" => "wrong result", "crashes" => "crashes", "hangs" => "hangs" }
+    answer = nil
+    in_time(2, 8, 32) do |seconds|
+      answer = bench("--rows", rows.keys.join(","), "--peers", "threads", "--timeout", seconds.to_s, prelude: FIXTURE)
+      answer.fetch("cells").to_h { |cell| [cell["row"], cell["failure"]] } == rows
+    end
 
-    assert_equal({ "fine" => nil, "wrong" => "wrong result", "crashes" => "crashes", "hangs" => "hangs" }, said)
     assert_match(/2 in place of 3/, answer["cells"].find { |cell| cell["row"] == "wrong" }["detail"])
     assert_match(/no good/, answer["cells"].find { |cell| cell["row"] == "crashes" }["detail"])
   end

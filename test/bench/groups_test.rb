@@ -42,6 +42,17 @@ class BenchGroupsTest < BenchCase
     assert_includes(said.dig("environment", "hosts"), "127.0.0.1")
   end
 
+  def test_pools
+    cells = bench("--rows", "pools", "--scale", "0.005", "--turns", "1").fetch("cells")
+
+    assert_cells("pools", %w[heddle threads], cells)
+  end
+
+  # The children count the right answers.
+  def test_fiber_pools
+    assert_cells("fiber_pools", %w[heddle threads], bench("--rows", "fiber_pools").fetch("cells"))
+  end
+
   private
 
   # Every row of the group has been measured on each of the peers.

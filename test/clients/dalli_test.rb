@@ -111,11 +111,7 @@ contract "DalliClient" do
 
   def test_cancel
     client = nil
-    assert_cancels do
-      client = dalli
-      client.set("key", "value")
-      server.paused { client.get("key") }
-    end
+    assert_cancels(-> { (client = dalli).set("key", "value") }) { server.paused { client.get("key") } }
     reactor { assert_equal("value", client.get("key")) }
   end
 

@@ -79,7 +79,7 @@ contract "NetHttp" do
     reactor do
       [[server, {}], [server(tls: true), tls]].each do |one, options|
         http(one.port, read_timeout: 0.2, **options).start do |client|
-          assert_times_out(0.2, Net::ReadTimeout) { client.get("/sleep/5") }
+          assert_times_out(0.2, Net::ReadTimeout) { client.get("/sleep/50") }
 
           assert_equal("POST 1 3", client.post("/", "abc", text).body, "not on a new connection")
         end
@@ -98,7 +98,7 @@ contract "NetHttp" do
   def test_timeout_around
     reactor do
       http(server.port).start do |client|
-        assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.get("/sleep/5") } }
+        assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.get("/sleep/50") } }
         client.finish
         client.start
 
@@ -109,8 +109,8 @@ contract "NetHttp" do
 
   def test_cancel
     one = server
-    assert_cancels { http(one.port).get("/sleep/5") }
+    assert_cancels { http(one.port).get("/sleep/50") }
     one = server(tls: true)
-    assert_cancels { http(one.port, **tls).get("/sleep/5") }
+    assert_cancels { http(one.port, **tls).get("/sleep/50") }
   end
 end

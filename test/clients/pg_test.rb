@@ -112,7 +112,7 @@ contract "PgClient" do
   def test_statement_timeout
     reactor do
       client = connect(options: "-c statement_timeout=200")
-      assert_times_out(0.2, PG::QueryCanceled) { client.exec("SELECT pg_sleep(5)") }
+      assert_times_out(0.2, PG::QueryCanceled) { client.exec("SELECT pg_sleep(50)") }
 
       assert_equal([["1"]], client.exec("SELECT 1").values)
     end
@@ -130,7 +130,7 @@ contract "PgClient" do
   def test_timeout_around
     reactor do
       client = connect
-      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.exec("SELECT pg_sleep(5)") } }
+      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.exec("SELECT pg_sleep(50)") } }
       client.cancel
       client.discard_results
 
@@ -140,10 +140,7 @@ contract "PgClient" do
 
   def test_cancel
     client = nil
-    assert_cancels do
-      client = connect
-      client.exec("SELECT pg_sleep(5)")
-    end
+    assert_cancels(-> { client = connect }) { client.exec("SELECT pg_sleep(50)") }
     reactor do
       client.reset
 
@@ -154,7 +151,7 @@ contract "PgClient" do
   def test_closed_by_the_server
     reactor do
       client = connect
-      waiting = go { client.exec("SELECT pg_sleep(5)") }
+      waiting = go { client.exec("SELECT pg_sleep(50)") }
       sleep(0.1)
       connect.exec("SELECT pg_terminate_backend(#{client.backend_pid})")
 

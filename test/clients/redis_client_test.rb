@@ -122,11 +122,8 @@ contract "RedisClient" do
 
   def test_cancel
     client = nil
-    assert_cancels do
-      client = redis(timeout: 5)
-      client.call("SET", "key", "value")
-      client.call("BLPOP", "none", 0)
-    end
+    prepare = -> { (client = redis(timeout: 5)).call("SET", "key", "value") }
+    assert_cancels(prepare) { client.call("BLPOP", "none", 0) }
     reactor { assert_equal("value", client.call("GET", "key")) }
   end
 end

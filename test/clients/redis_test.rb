@@ -72,11 +72,8 @@ contract "RedisGem" do
 
   def test_cancel
     client = nil
-    assert_cancels do
-      client = redis(timeout: 5)
-      client.set("key", "value")
-      client.blpop("none", timeout: 0)
-    end
+    prepare = -> { (client = redis(timeout: 5)).set("key", "value") }
+    assert_cancels(prepare) { client.blpop("none", timeout: 0) }
     reactor { assert_equal("value", client.get("key")) }
   end
 end

@@ -63,7 +63,7 @@ contract "TrilogyClient" do
   def test_read_timeout
     reactor do
       client = trilogy(read_timeout: 0.2)
-      assert_times_out(0.2, Trilogy::TimeoutError) { client.query("SELECT SLEEP(5)") }
+      assert_times_out(0.2, Trilogy::TimeoutError) { client.query("SELECT SLEEP(50)") }
 
       assert_raises(Trilogy::EOFError) { client.query("SELECT 1") }
       assert_equal([[1]], trilogy.query("SELECT 1").to_a)
@@ -82,7 +82,7 @@ contract "TrilogyClient" do
   def test_timeout_around
     reactor do
       client = trilogy
-      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.query("SELECT SLEEP(5)") } }
+      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { client.query("SELECT SLEEP(50)") } }
 
       # It does not wait for the rest of the answer.
       assert_raises(Trilogy::EOFError) { client.query("SELECT 1") }
@@ -91,10 +91,7 @@ contract "TrilogyClient" do
 
   def test_cancel
     client = nil
-    assert_cancels do
-      client = trilogy
-      client.query("SELECT SLEEP(5)")
-    end
+    assert_cancels(-> { client = trilogy }) { client.query("SELECT SLEEP(50)") }
 
     assert_raises(Trilogy::EOFError) { client.query("SELECT 1") }
   end
@@ -104,7 +101,7 @@ contract "TrilogyClient" do
       client = trilogy
       killing = trilogy
       id = client.query("SELECT CONNECTION_ID()").first.first
-      waiting = go { client.query("SELECT SLEEP(5)") }
+      waiting = go { client.query("SELECT SLEEP(50)") }
       settle
       sleep(0.05)
       killing.query("KILL #{id}")

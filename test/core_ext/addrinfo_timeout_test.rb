@@ -11,7 +11,8 @@ contract "AddrinfoTimeout" do
   def resolve(host, timeout)
     heddle_only("the resolver of its own process")
     skip("Ruby heeds no timeout: before 4.0") unless ruby_at_least?("4.0")
-    hosts = %w[dead slow].product([4, 6]).map { |name, family| "#{name} #{family} #{name == "dead" ? 3000 : 60} !-3\n" }
+    times = { "dead" => 30_000, "slow" => 60 }
+    hosts = times.keys.product([4, 6]).map { |name, family| "#{name} #{family} #{times.fetch(name)} !-3\n" }
     env = fake_hosts("#{hosts.join}known 0 0 127.0.0.1\nknown 4 0 127.0.0.1\nknown 6 0 !-2\n")
     code = <<~RUBY
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -20,7 +21,7 @@ contract "AddrinfoTimeout" do
       rescue StandardError => e
         [e.class, e.message]
       end
-      print([said, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < 1].inspect)
+      print([said, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < 20].inspect)
     RUBY
     assert_script(code, env: env.merge("HEDDLE_BACKEND" => backend))
   end

@@ -46,7 +46,7 @@ contract "CloseWhileThreadsUseIt" do
         count.times { thread_that(outcomes) { reader.readpartial(1) } }
         closing = go { reader.close }
 
-        assert_equal([IOError] * count, Array.new(count) { outcomes.pop(timeout: 10) })
+        assert_equal([IOError] * count, Array.new(count) { outcomes.pop(timeout: 60) })
         assert_nil(closing.value)
         assert_predicate(reader, :closed?)
       end
@@ -62,7 +62,7 @@ contract "CloseWhileThreadsUseIt" do
       thread_that(outcomes) { Heddle.run(backend: name) { Fiber.blocking { reader.readpartial(1) } } }
       reader.close
 
-      assert_equal(IOError, outcomes.pop(timeout: 10))
+      assert_equal(IOError, outcomes.pop(timeout: 60))
     end
   end
 
@@ -76,7 +76,7 @@ contract "CloseWhileThreadsUseIt" do
       settle
       leave(writer)
 
-      assert_includes(["x", IOError], outcomes.pop(timeout: 10))
+      assert_includes(["x", IOError], outcomes.pop(timeout: 60))
       assert_nil(closing.value)
     end
   end
@@ -97,7 +97,7 @@ contract "CloseWhileThreadsUseIt" do
       leave(writer)
       closing.wait
 
-      assert_includes(["x", IOError], outcomes.pop(timeout: 10))
+      assert_includes(["x", IOError], outcomes.pop(timeout: 60))
       assert_predicate(closing, :cancelled?)
       assert_predicate(reader, :closed?)
     end
@@ -123,7 +123,7 @@ contract "CloseWhileThreadsUseIt" do
         thread.kill
         server.close
 
-        assert_same(thread, thread.join(10))
+        assert_same(thread, thread.join(60))
       end
     end
   end

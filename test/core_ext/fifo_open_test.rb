@@ -19,7 +19,7 @@ contract "FifoOpen" do
       path = fifo
       reactor do
         text = assert_others_run do
-          go { sleep(0.15) && File.open(path, "w") { |file| file.write("one\ntwo\n") } }
+          go { others_have_run && File.open(path, "w") { |file| file.write("one\ntwo\n") } }
           reading.call(path)
         end
 

@@ -23,7 +23,7 @@ contract "FifoRedirection" do
       path = fifo
       reactor do
         text = assert_others_run do
-          go { sleep(0.15) && File.open(path, "w") { |file| file.write("one\ntwo\n") } }
+          go { others_have_run && File.open(path, "w") { |file| file.write("one\ntwo\n") } }
           reading.call(path)
         end
 
@@ -35,7 +35,7 @@ contract "FifoRedirection" do
   def test_a_program_writes_to_a_fifo
     path = fifo
     reactor do
-      reading = go { sleep(0.15) && File.read(path) }
+      reading = go { others_have_run && File.read(path) }
       assert_others_run { assert(system("echo", "text", %i[out err] => path)) }
 
       assert_equal("text\n", reading.value)

@@ -13,7 +13,7 @@ contract "FileOpen" do
       reactor do
         path = fifo
         text = assert_others_run do
-          go { sleep(0.15) && File.open(path, "w") { |file| file.write("text") } }
+          go { others_have_run && File.open(path, "w") { |file| file.write("text") } }
           reading.call(path)
         end
 
@@ -28,7 +28,7 @@ contract "FileOpen" do
     define_method("test_#{name}_of_a_fifo_waits_for_the_reader") do
       reactor do
         path = fifo
-        reading = go { sleep(0.15) && File.read(path) }
+        reading = go { others_have_run && File.read(path) }
         assert_others_run { writing.call(path) }
 
         assert_equal("text", reading.value)

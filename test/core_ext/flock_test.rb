@@ -18,7 +18,7 @@ contract "Flock" do
     reactor do
       path, owner = locked_file
       result = assert_others_run do
-        go { sleep(0.15) && owner.flock(File::LOCK_UN) }
+        go { others_have_run && owner.flock(File::LOCK_UN) }
         lock(path)
       end
 

@@ -13,7 +13,7 @@ contract "Flush" do
       blocking_mode(writer)
       writer.write("the end")
       assert_others_run do
-        go { sleep(0.15) && reader.readpartial(1 << 20) }
+        go { others_have_run && reader.readpartial(1 << 20) }
         writer.flush
       end
       writer.close

@@ -34,11 +34,11 @@ contract "MutexSleep" do
     reactor do
       mutex = Thread::Mutex.new
       condition = Thread::ConditionVariable.new
-      job = go { mutex.synchronize { condition.wait(mutex, 0.1) } }
+      job = go { mutex.synchronize { condition.wait(mutex, 0.5) } }
       settle
       mutex.synchronize do
         condition.signal
-        sleep(0.3)
+        sleep(0.7)
       end
 
       refute_nil(job.value)

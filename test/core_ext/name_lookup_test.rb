@@ -15,6 +15,10 @@ contract "NameLookup" do
     require "socket"
     BasicSocket.do_not_reverse_lookup = true
     KEPT = []
+    def had_time # (a busy machine may have none for the others)
+      starved = Dir.glob("/proc/self/task/*/schedstat").sum { |path| File.read(path).split[1].to_i } / 1e9 rescue 0
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - starved
+    end
     def lookups = File.size?(ENV["FAKE_LOG"]).to_i # (each takes 0.2 s)
     def outcome
       yield.inspect
@@ -41,13 +45,13 @@ contract "NameLookup" do
       BasicSocket.do_not_reverse_lookup = true
     end
     def show(name, &block)
-      running, turns, before = true, 0, lookups
+      running, turns, before, started = true, 0, lookups, had_time
       ticker = Heddle.spawn { (sleep(0.001); turns += 1) while running } if defined?(Heddle)
       said = outcome(&block)
       slow = lookups > before
       running = false
       puts "\#{name} \#{slow ? "slow" : "quick"}: \#{said.gsub(/\\d{4,5}/, "PORT")}"
-      abort("\#{name}: the others stood still") if ticker && slow && turns < 3
+      abort("\#{name}: the others stood still") if ticker && slow && turns < [3, ((had_time - started) / 0.05).floor].min
       ticker&.value
     end
     ADDRESS = Addrinfo.tcp("127.0.0.1", 8123)
@@ -133,7 +137,7 @@ contract "NameLookup" do
 
   def test_many_at_once_and_cancelled
     heddle_only("the resolver of its own process")
-    env = fake_hosts("").merge("FAKE_REVERSE" => "200", "HEDDLE_BACKEND" => backend)
+    env = fake_hosts("").merge("FAKE_REVERSE" => "1000", "HEDDLE_BACKEND" => backend)
 
     assert_script(<<~RUBY, env:)
       require "timeout"
@@ -142,7 +146,7 @@ contract "NameLookup" do
         started = now.call
         names = Array.new(50) { |i| Heddle.spawn { Addrinfo.tcp("127.0.0.\#{i + 1}", 8123).getnameinfo.first } }
         abort("not all") unless names.map(&:value).uniq == ["fake-name"]
-        abort("took \#{now.call - started}") if now.call - started > 1.5
+        abort("took \#{now.call - started}") if now.call - started > 20
         begin
           Timeout.timeout(0.05) { Addrinfo.tcp("127.0.0.99", 8123).getnameinfo }
           abort("no timeout")

@@ -115,7 +115,7 @@ contract "StruckOpen" do
       settle
       task.cancel
 
-      assert(task.wait(10))
+      assert(task.wait(60))
     end
   end
 

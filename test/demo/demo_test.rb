@@ -78,7 +78,7 @@ class DemoTest < HeddleTest
     assert_equal([0, 0, [nil]],
                  [outcome.status.exitstatus, result[:errors], result[:rows].map { |row| row[:delay_ms] }])
     assert_nil(result[:slow])
-    assert_equal(62, server.close)
+    assert_includes(43..62, server.close) # (the blocking ones are only those that fit in a second)
   end
 
   def test_wrong_answers_are_counted
@@ -92,7 +92,13 @@ class DemoTest < HeddleTest
       server.close
 
       assert_equal(1, outcome.status.exitstatus)
-      assert_match(/^Errors: 6 of 60 requests went wrong$\n  6 x #{kind}/, outcome.out)
+      said = outcome.out.match(/^Errors: (\d+) of (\d+) requests went wrong$\n  \d+ x #{kind}/)
+
+      refute_nil(said, outcome.out)
+      errors, requests = said.captures.map(&:to_i)
+
+      assert_includes(41..60, requests) # (the blocking ones are only those that fit in a second)
+      assert_equal((0...(requests + 2)).count { |number| number % 10 == 5 }, errors)
     end
   end
 

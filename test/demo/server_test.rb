@@ -15,7 +15,7 @@ class DemoServerTest < HeddleTest
 
   def teardown
     @lifeline.close
-    @thread.join(5) || flunk("the server outlived its lifeline")
+    @thread.join(60) || flunk("the server outlived its lifeline")
   ensure
     @server.instance_variable_get(:@listener).close
   end
@@ -43,7 +43,7 @@ class DemoServerTest < HeddleTest
   def test_answers_after_the_delay
     took = elapsed { assert_includes(ask("/delay/200/1").read, Server.body(200, 1)) }
 
-    assert_includes(0.2..5.0, took)
+    assert_includes(0.2..20.0, took)
   end
 
   def test_delays_overlap
@@ -55,7 +55,7 @@ class DemoServerTest < HeddleTest
       end
     end
 
-    assert_includes(0.3..5.0, took)
+    assert_includes(0.3..20.0, took)
   end
 
   def test_a_request_in_pieces

@@ -47,6 +47,7 @@ class ReferenceTest < HeddleTest
     guides = Dir.glob("guides/*.md", base: ROOT).map { |path| "file.#{File.basename(path, ".md")}.html" }
 
     assert_empty([*guides, "index.html"] - Dir.children(folder))
+    assert_empty(dead_links(folder))
   end
 
   private
@@ -63,6 +64,21 @@ class ReferenceTest < HeddleTest
 
     object.parameters.map { |name,| name.to_s }.reject { |name| name.start_with?("&") }
       .map { |name| name.delete("*:") }.reject(&:empty?)
+  end
+
+  def dead_links(folder)
+    Dir.glob("*.html", base: folder).flat_map do |page|
+      links = File.read(File.join(folder, page)).scan(/<a [^>]*href="([^":]*)"/).flatten.uniq
+      links.map { |link| link.split("#", 2) }.reject { |path, heading| leads_somewhere?(folder, page, path, heading) }
+        .map { |link| "#{page}: #{link.join("#")}" }
+    end
+  end
+
+  def leads_somewhere?(folder, page, path, heading)
+    target = File.join(folder, path.to_s.empty? ? page : path)
+    return true if ["", "#"].include?([path, heading].join) # is filled by the page's own program
+
+    File.exist?(target) && (heading.to_s.empty? || File.read(target).include?(%( id="#{CGI.unescape(heading)}")))
   end
 
   # The names of the methods that the pages of the classes describe.

@@ -66,6 +66,13 @@ contract "CrawlExample" do
     assert_equal(4, paths.count("/"))
   end
 
+  def test_a_site_that_cannot_be_reached
+    program = run_example("crawl", "http://127.0.0.1:1/")
+
+    assert_match(/\Athe site cannot be read: Failed to open TCP connection to 127\.0\.0\.1:1 .*\n\z/, program.err)
+    assert_equal(1, program.status.exitstatus)
+  end
+
   def test_shows_its_progress
     site { |request| request.path == "/" ? linking("/a") : "page" }
 

@@ -79,14 +79,16 @@ contract "HookBlock" do
   def test_unblock_does_not_end_a_wait_for_an_io
     reactor do
       reader, writer = pipe
+      input, feed = pipe
       jobs = [go { reader.readpartial(1) }, go { IO.select([reader]) && :selected },
-              go { Process.wait(spawn("sleep 0.2")) && :waited }]
+              go { Process.wait(spawn("read x; true", in: input)) && :waited }]
       settle
       jobs.each { |job| 3.times { scheduler.unblock(:blocker, job.fiber) } }
       settle
 
       assert(jobs.none?(&:finished?))
       writer.write("xy")
+      feed.puts
 
       assert_equal(["x", :selected, :waited], jobs.map(&:value))
     end

@@ -82,10 +82,12 @@ contract "HookIOWait" do
     reactor do
       reader, writer = pipe
       one = scheduler
+      waited = Thread::Queue.new
       thread = Thread.new do
-        [one.io_wait(reader, IO::READABLE, 0.02), one.io_wait(reader, IO::READABLE, nil)]
+        [one.io_wait(reader, IO::READABLE, 0.02).tap { waited << true }, one.io_wait(reader, IO::READABLE, nil)]
       end
-      sleep(0.1)
+      waited.pop
+      sleep(0.05)
       writer.write("x")
 
       assert_equal([false, IO::READABLE], thread.value)

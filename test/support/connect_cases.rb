@@ -25,8 +25,11 @@ def silent_port(*hosts)
     socket = Addrinfo.tcp(host, port).listen(0)
     port = socket.local_address.ip_port
     KEPT << socket
-    2.times { KEPT << socket.local_address.then { |address| Socket.new(address.pfamily, :STREAM) } }
-    KEPT.last(2).each { |client| client.connect_nonblock(socket.local_address, exception: false) }
+    loop do # until its queue is full
+      KEPT << socket.local_address.then { |address| Socket.new(address.pfamily, :STREAM) }
+      KEPT.last.connect_nonblock(socket.local_address, exception: false)
+      break unless KEPT.last.wait_writable(0.2)
+    end
   end
   port
 end

@@ -12,35 +12,43 @@ module TestSupport
 
     class << self
       # @return [Hash{String => YARD::CodeObjects::Base}] classes, modules, constants and methods
-      def documented = sources.select { |_, object| public?(object) }
+      def documented = @documented ||= sources.select { |_, object| public?(object) }
 
       # @return [Hash{String => YARD::CodeObjects::Base}] what is internal, too
       def sources
         @sources ||= Dir.chdir(ROOT) do
-          YARD::Logger.instance.level = YARD::Logger::ERROR
-          command = YARD::CLI::Yardoc.new
-          command.parse_arguments # .yardopts
-          YARD::Registry.clear
-          YARD.parse(command.files, command.excluded)
+          quietly { parse }
           YARD::Registry.all(:class, :module, :constant, :method).to_h { |object| [object.path, object] }
         end
       end
 
       # @return [Hash{String => Module}] Heddle and its public constants that are modules, without what is @private
-      def modules(start = Heddle)
-        inner = start.constants(false).map { |name| start.const_get(name) }.grep(Module)
-        inner.select! { |one| documented.key?(name_of(one)) || !sources.key?(name_of(one)) }
-        { name_of(start) => start, **inner.map { |one| modules(one) }.reduce({}, :merge) }
-      end
+      def modules = @modules ||= modules_in(Heddle)
 
       # @return [Hash{String => Method, UnboundMethod}] the public ones that these modules define, without what is
       #   @private
       def methods
-        all = modules.map { |name, one| singleton_methods_of(name, one).merge(instance_methods_of(name, one)) }
-        all.reduce({}, :merge).reject { |name, _| sources.key?(name) && !documented.key?(name) }
+        @methods ||= modules.map { |name, one| singleton_methods_of(name, one).merge(instance_methods_of(name, one)) }
+          .reduce({}, :merge).reject { |name, _| internal?(name) }
       end
 
       private
+
+      def parse
+        command = YARD::CLI::Yardoc.new
+        command.parse_arguments # .yardopts
+        YARD::Registry.clear
+        YARD.parse(command.files, command.excluded, YARD::Logger::ERROR)
+      end
+
+      # YARD itself is not free of warnings.
+      def quietly
+        verbose = $VERBOSE
+        $VERBOSE = nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
 
       # Nothing that it is in is private.
       def public?(object)
@@ -50,6 +58,14 @@ module TestSupport
           object = object.namespace
         end
         true
+      end
+
+      def internal?(name) = sources.key?(name) && !documented.key?(name)
+
+      def modules_in(start)
+        inner = start.constants(false).map { |name| start.const_get(name) }.grep(Module)
+        inner.reject! { |one| internal?(name_of(one)) }
+        { name_of(start) => start, **inner.map { |one| modules_in(one) }.reduce({}, :merge) }
       end
 
       def name_of(one) = Module.instance_method(:name).bind_call(one)

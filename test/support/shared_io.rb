@@ -46,9 +46,9 @@ module TestSupport
     end
 
     # No task gets the answer of another one, and some get an error of this class.
-    def assert_raises_where_shared(error, &)
+    def assert_raises_where_shared(error, count: 50, &)
       results = nil
-      said = said_with(:raise) { silently { results = tally(50, &) } }
+      said = said_with(:raise) { silently { results = tally(count, &) } }
 
       refute_includes(results.keys, :wrong)
       assert_operator(results.fetch(error, 0), :>, 0, results.inspect)

@@ -80,8 +80,22 @@ module TestSupport
 
     # For an order of events that only a margin of time can bring about: yields margins in seconds, wider and wider,
     # until the block says that things came in that order.
-    def in_time
-      [0.1, 1.0, 10.0].any? { |seconds| yield(seconds) } or flunk("the machine is too slow for this test")
+    def in_time(*margins)
+      margins = [0.1, 1.0, 10.0] if margins.empty?
+      margins.any? { |seconds| yield(seconds) } or flunk("not within #{margins.last} s either")
+    end
+
+    # Seconds for which the threads of this process wanted a processor and had none (0 where the kernel does not tell):
+    # the one that waits may hold the lock that another one needs.
+    def starved
+      Fiber.blocking { Dir.glob("/proc/self/task/*/schedstat").sum { |path| File.read(path).split[1].to_i } } / 1e9
+    rescue SystemCallError
+      0
+    end
+
+    # Ends the child processes of this test.
+    def kill_children
+      (Leaks.children - @leaks_before.children).each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
     end
 
     # Number of open descriptors of this process.

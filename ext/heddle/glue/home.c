@@ -3,10 +3,12 @@
 
 #include "init.h"
 #include "caught.h"
+#include "fiber_stacks.h"
 #include "loop.h"
+#include "stalls.h"
 #include "strike.h"
 
-static VALUE cFiber, cUncaughtThrow;
+static VALUE cFiber, cUncaughtThrow, eFiberError;
 static ID id_new, id_aset;
 
 /* -- the fiber of the loop ----------------------------------------------------------------------------------- */
@@ -63,6 +65,7 @@ static VALUE loop_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
     hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
     VALUE fiber = rb_fiber_current(), runner = scheduler->home.runner;
     unsigned generation = hd_fork_generation;
+    scheduler->loop.begun = true;
     do {
         int state = 0;
         rb_protect(turn_loop, (VALUE)scheduler, &state);
@@ -92,16 +95,37 @@ static VALUE make(VALUE self)
     return make_fiber(loop_body, self);
 }
 
-static void make_loop_fiber(hd_scheduler *scheduler)
+static VALUE switch_to_loop(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    hd_switch_to(scheduler, scheduler->loop.fiber, scheduler->loop.fiber);
+    return Qnil;
+}
+
+/* Ruby had no stack for it: the home fiber turns the loop. */
+static VALUE do_without_loop_fiber(VALUE pointer, VALUE error)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    if (scheduler->loop.begun) rb_exc_raise(error);
+    scheduler->loop.fiber = Qnil;
+    scheduler->running.root = scheduler->home.fiber;
+    hd_stacks_run_out();
+    return Qnil;
+}
+
+/* Makes it and goes there at once: later there may be no stack for it. */
+static void begin_loop_fiber(hd_scheduler *scheduler)
 {
     int state = 0;
     VALUE error = rb_errinfo();
-    scheduler->loop.fiber = Qnil;
     VALUE fiber = rb_protect(make, scheduler->self, &state);
-    if (state)
+    if (state) {
         rb_set_errinfo(error); /* no memory for it: the home fiber turns the loop */
-    else
-        scheduler->loop.fiber = fiber;
+        return;
+    }
+    scheduler->loop.fiber = fiber;
+    scheduler->loop.begun = false;
+    rb_rescue2(switch_to_loop, (VALUE)scheduler, do_without_loop_fiber, (VALUE)scheduler, eFiberError, (VALUE)0);
 }
 
 /* A signal's handler waits for this fiber: see new_fiber.h. Home may come by once more before the handler takes it. */
@@ -124,9 +148,11 @@ static VALUE home_loop(VALUE pointer)
     scheduler->home.stopped = false;
     while (reactor->waits.count > 0 && !scheduler->home.stopped) {
         if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
-        if (RB_UNLIKELY(NIL_P(scheduler->loop.fiber) && !NIL_P(scheduler->home.runner))) make_loop_fiber(scheduler);
         if (RB_UNLIKELY(!NIL_P(scheduler->home.order))) make_ordered_fiber(scheduler);
-        hd_loop_turn(scheduler, NULL, scheduler->home.fiber);
+        if (RB_UNLIKELY(NIL_P(scheduler->loop.fiber) && !NIL_P(scheduler->home.runner) && !hd_stacks_ran_out()))
+            begin_loop_fiber(scheduler);
+        else
+            hd_loop_turn(scheduler, NULL, scheduler->home.fiber);
         hd_scheduler_check_fork(scheduler);
         if (reactor->generation != generation) break; /* the child of a fork has nothing to wait for */
     }
@@ -140,6 +166,7 @@ static VALUE leave_home(VALUE pointer)
     scheduler->running.root = scheduler->home.fiber;
     scheduler->home.fiber = scheduler->loop.fiber = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
+    hd_stalls_note_rest(scheduler);
     return Qnil;
 }
 
@@ -204,7 +231,7 @@ static void run_with_signals(hd_scheduler *scheduler)
 void hd_run_until_idle(hd_scheduler *scheduler)
 {
     if (hd_scheduler_inside(scheduler)) rb_raise(hd_eError, "the scheduler is running already");
-    if (scheduler->thread == rb_thread_main())
+    if (scheduler->thread == rb_thread_main() && !hd_stacks_ran_out())
         run_with_signals(scheduler);
     else
         run_here((VALUE)scheduler);
@@ -218,4 +245,6 @@ void hd_init_home(void)
     cUncaughtThrow = rb_path2class("UncaughtThrowError");
     rb_gc_register_mark_object(cFiber);
     rb_gc_register_mark_object(cUncaughtThrow);
+    eFiberError = rb_path2class("FiberError");
+    rb_gc_register_mark_object(eFiberError);
 }

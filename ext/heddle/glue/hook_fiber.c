@@ -4,6 +4,7 @@
 #include "core_ext.h"
 #include "init.h"
 #include "caught.h"
+#include "fiber_stacks.h"
 #include "hook_fiber.h"
 #include "loop.h"
 #include "new_fiber.h"
@@ -12,12 +13,13 @@
 #include "strike.h"
 #include "thread_calls.h"
 
-static VALUE cFiber, eFiberError;
-static ID id_waiters;
+static ID id_waiters, id_run;
 
-static VALUE call_block(VALUE block)
+/* What a fiber runs: a block, or a task. */
+static VALUE run_work(VALUE work)
 {
-    return rb_proc_call_with_block(block, 0, NULL, Qnil);
+    if (RTEST(rb_obj_is_proc(work))) return rb_proc_call_with_block(work, 0, NULL, Qnil);
+    return rb_funcall(work, id_run, 0);
 }
 
 static bool must_reach_thread(VALUE error)
@@ -99,14 +101,15 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
  * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
  * the scheduler, as is what was sent to that by Thread#raise, and what strikes a task that has told of its end; any
  * other is reported as Ruby does for a thread. */
-static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(block, self))
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
 {
     (void)argc, (void)argv, (void)blockarg;
     ((hd_scheduler *)RTYPEDDATA_GET_DATA(self))->fibers.starting = false;
     int state = 0;
     unsigned generation = hd_fork_generation;
-    rb_protect(call_block, block, &state);
+    rb_protect(run_work, work, &state);
     bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = hd_forked_since(generation);
+    hd_stack_is_done_with();
     if (!child) hd_strikes_drop(RTYPEDDATA_GET_DATA(self));
     if (state) {
         VALUE error = rb_errinfo();
@@ -124,7 +127,7 @@ VALUE hd_fiber_body(VALUE self)
 
 typedef struct {
     hd_scheduler *scheduler;
-    VALUE fiber, block;
+    VALUE fiber, work;
 } start_call;
 
 static VALUE start(VALUE pointer)
@@ -133,41 +136,14 @@ static VALUE start(VALUE pointer)
     call->scheduler->fibers.starting = true;
     call->scheduler->running.root = call->fiber;
     call->scheduler->running.scheduled = true;
-    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->block);
+    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
     RB_GC_GUARD(call->fiber); /* see hd_switch_to */
     return result;
 }
 
-/* The stacks of fibers that have ended come back only with the fiber objects, so when none could be had, a
- * collection may bring some. Set when that was not enough: the next start collects first. Any thread may set it. */
-static bool stacks_ran_out;
-
-static void collect_stacks(void)
+static VALUE start_with_stack(VALUE pointer)
 {
-    stacks_ran_out = false;
-    rb_funcall(rb_mGC, rb_intern("start"), 0); /* rb_gc_start would heed GC.disable */
-}
-
-static VALUE no_stack(VALUE pointer, VALUE error)
-{
-    if (((start_call *)pointer)->scheduler->fibers.starting) stacks_ran_out = true;
-    rb_exc_raise(error);
-}
-
-/* Not tried again from a blocking fiber: the failed switch has left Ruby's count of blocking fibers too low (cont.c,
- * fiber_switch), and another one would lower it again. */
-static VALUE start_after_gc(VALUE pointer, VALUE error)
-{
-    bool blocking = RTEST(rb_funcall(rb_fiber_current(), rb_intern("blocking?"), 0));
-    if (blocking || !((start_call *)pointer)->scheduler->fibers.starting) no_stack(pointer, error);
-    collect_stacks();
-    return rb_rescue2(start, pointer, no_stack, pointer, eFiberError, (VALUE)0);
-}
-
-static VALUE start_or_retry(VALUE pointer)
-{
-    if (RB_UNLIKELY(stacks_ran_out)) collect_stacks();
-    return rb_rescue2(start, pointer, start_after_gc, pointer, eFiberError, (VALUE)0);
+    return hd_with_stack(((start_call *)pointer)->scheduler, start, pointer);
 }
 
 /* Runs switch_away(argument) with the current fiber in the ready queue. */
@@ -184,7 +160,18 @@ static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_
  * alive: every so often the fibers that are ready run before the caller goes on. */
 enum { STARTS_IN_A_ROW = 32 };
 
-/* Runs the block in a new fiber, at once, until it parks or ends; then the caller goes on.
+/* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
+static VALUE start_fiber(VALUE self, VALUE work)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work};
+    bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
+    if (!front) hd_loop_poll(scheduler);
+    run_instead(scheduler, front, start_with_stack, (VALUE)&call);
+    return call.fiber;
+}
+
+/* The same for a block.
  *
  * @overload fiber(*, &block)
  *   @return [Fiber]
@@ -194,12 +181,7 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     VALUE block;
     rb_scan_args(argc, argv, "0*&", NULL, &block);
     if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
-    hd_scheduler *scheduler = hd_scheduler_ready(self);
-    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), block};
-    bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
-    if (!front) hd_loop_poll(scheduler);
-    run_instead(scheduler, front, start_or_retry, (VALUE)&call);
-    return call.fiber;
+    return start_fiber(self, block);
 }
 
 /* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway).
@@ -251,12 +233,10 @@ static VALUE fiber_kill(VALUE fiber)
 void hd_init_hooks_fiber(void)
 {
     id_waiters = rb_intern("@waiters");
-    cFiber = rb_const_get(rb_cObject, rb_intern("Fiber"));
-    eFiberError = rb_const_get(rb_cObject, rb_intern("FiberError"));
-    rb_gc_register_mark_object(cFiber);
-    rb_gc_register_mark_object(eFiberError);
+    id_run = rb_intern("run");
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
+    rb_define_private_method(hd_cScheduler, "start_task", start_fiber, 1); /* its method run is called */
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");

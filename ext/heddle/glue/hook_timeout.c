@@ -20,7 +20,7 @@ static VALUE remove_timeout(VALUE pointer)
     bool due = hd_timeout_forget(timeout); /* first: what is raised here must not leave the record behind */
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     if (!due || !NIL_P(timeout->sent)) return Qnil;
-    hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began};
+    hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began, true};
     if (hd_interrupt_mask(scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE) return Qnil;
     /* It is masked, and has nobody else who could raise it: the end of the mask does. */
     VALUE exception = hd_timeout_exception(timeout);

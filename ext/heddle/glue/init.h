@@ -9,6 +9,7 @@
     init(strike) \
     init(timeout) \
     init(core_ext) \
+    init(fiber_stacks) \
     init(hooks_fiber) \
     init(hooks_block) \
     init(hooks_io) \
@@ -40,7 +41,8 @@
     init(send_file) \
     init(tcp_connect) \
     init(whole_file) \
-    init(pwrite)
+    init(pwrite) \
+    init(stalls)
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);
 HD_INITS(HD_DECLARE_INIT)

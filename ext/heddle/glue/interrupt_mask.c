@@ -14,6 +14,11 @@ typedef struct {
     VALUE class, nearest, timing;
 } class_search;
 
+static VALUE never(void)
+{
+    return ID2SYM(rb_intern("never"));
+}
+
 static class_search lookup_of(VALUE exception)
 {
     return (class_search){RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception), Qnil, Qnil};
@@ -45,7 +50,10 @@ static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck
     while (ours || roots) {
         const hd_mask_frame **next = ours && (!roots || ours->sequence > roots->sequence) ? &ours : &roots;
         bool from_inside = (*next)->shield && (*next)->sequence <= struck.began;
-        if (!from_inside) rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
+        if (!from_inside && (*next)->shield && struck.limits)
+            lookup = (class_search){lookup.class, lookup.class, never()};
+        else if (!from_inside)
+            rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
         *timing = lookup.timing;
         if (!NIL_P(lookup.nearest)) return *next;
         *next = (const hd_mask_frame *)hd_frame_next(&(*next)->frame);
@@ -58,7 +66,7 @@ hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE
     VALUE timing;
     if (!scheduler->masks.blocks || scheduler->masks.ended) return HD_MASK_IMMEDIATE;
     if (!find(scheduler, struck, exception, &timing)) return HD_MASK_IMMEDIATE;
-    if (timing == ID2SYM(rb_intern("never"))) return HD_MASK_NEVER;
+    if (timing == never()) return HD_MASK_NEVER;
     return timing == ID2SYM(rb_intern("on_blocking")) ? HD_MASK_ON_BLOCKING : HD_MASK_IMMEDIATE;
 }
 

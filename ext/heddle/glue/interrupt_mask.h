@@ -17,10 +17,11 @@ typedef struct {
 } hd_mask_frame;
 
 /* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. And
- * where it comes from: the masks that had begun before the limit or the scope did. */
+ * where it comes from: the masks that had begun before the limit or the scope did. A shield holds back all limits. */
 typedef struct {
     VALUE root, fiber;
     uint64_t began;
+    bool limits;
 } hd_struck;
 
 /* When this exception, or one of this class, may strike there. Runs no Ruby code. */

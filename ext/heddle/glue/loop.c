@@ -2,6 +2,7 @@
 #include "loop.h"
 
 #include "deadlock.h"
+#include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
  * have ended: this frame keeps it alive. */
@@ -111,6 +112,7 @@ static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
         if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
     }
     reactor->asleep = true;
+    hd_stalls_note_rest(scheduler);
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = false;
     reap(scheduler);

@@ -32,7 +32,9 @@ static int64_t next_look(const hd_scheduler *scheduler, int64_t now_ns)
 static bool is_overdue(const hd_timeout *timeout, int64_t now_ns)
 {
     if (!NIL_P(timeout->sent) || (!timeout->strike.due && timeout->timer.deadline_ns > now_ns - GRACE_NS)) return false;
-    return !hd_interrupt_masked_somewhere(timeout->strike.scheduler, timeout->strike.exception);
+    hd_struck struck = {timeout->root, timeout->root, timeout->strike.began, true};
+    return !hd_interrupt_masked_somewhere(timeout->strike.scheduler, timeout->strike.exception) &&
+           hd_interrupt_mask(timeout->strike.scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE;
 }
 
 /* The timeout that is overdue for longest in the fibers that run, the only ones that may compute; or NULL. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "loop.h"
+#include "stalls.h"
 #include "strike.h"
 #include "unblock_relay.h"
 
@@ -46,6 +47,7 @@ static void begin(park_call *parking)
         if (error) rb_syserr_fail(-error, "heddle: timer");
     }
     scheduler->running.parks++;
+    hd_stalls_note_start(scheduler);
     wait->subject = (hd_word)request->subject;
     wait->interests = request->interests;
     wait->interests_count = request->interests_count;
@@ -106,6 +108,7 @@ static VALUE unpark(VALUE pointer)
     hd_scheduler_check_fork(scheduler);
     scheduler->running.root = (VALUE)wait->root;
     scheduler->running.scheduled = wait->scheduled;
+    hd_stalls_note_start(scheduler);
     disarm(parking);
     for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
     hd_wait_end(wait);

@@ -24,8 +24,16 @@ typedef struct hd_scheduler {
         unsigned parks; /* how often a fiber has begun to wait */
     } running;
 
+    struct { /* see stalls.h */
+        hd_node node;
+        bool on;
+        int64_t since_ns;   /* when the fiber that runs has begun to; 0: none does. Atomic */
+        int64_t ordered_ns; /* the last one for which a look was ordered */
+    } watch;
+
     struct { /* see loop.h */
         VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
+        bool begun;            /* it has a stack */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
         bool check_interrupts; /* the thread has an interrupt for home to look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */

@@ -5,6 +5,7 @@
 #include "home.h"
 #include "hook_fiber.h"
 #include "ruby_internals.h"
+#include "stalls.h"
 #include "strike.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------- */
@@ -41,6 +42,7 @@ static void scheduler_free(void *pointer)
     hd_scheduler *scheduler = pointer;
     if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->overdue_node))
         hd_node_remove(&scheduler->overdue_node);
+    hd_stalls_unwatch(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
     hd_strikes_free(scheduler);
@@ -286,6 +288,7 @@ static VALUE close_reactor(VALUE self)
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
+    hd_stalls_unwatch(scheduler);
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_scheduler_close_backend(scheduler);

@@ -192,7 +192,7 @@ static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
 
 static void deliver(hd_strike *strike, hd_wait *wait)
 {
-    hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait), strike->began};
+    hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait), strike->began, strike->limits};
     if (hd_interrupt_mask(strike->scheduler, struck, strike->exception) == HD_MASK_NEVER) return;
     if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(strike->scheduler, wait)))
         strike->ended = wait;
@@ -250,6 +250,7 @@ static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, h
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
         if (*first && (*first)->due < strike->due) continue;
         struck.began = strike->began;
+        struck.limits = strike->limits;
         if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;
     }
 }
@@ -257,7 +258,7 @@ static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, h
 void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice)
 {
     if (!scheduler->strikes.due) return;
-    hd_struck struck = {hd_root(scheduler), rb_fiber_current(), 0};
+    hd_struck struck = {hd_root(scheduler), rb_fiber_current(), 0, false};
     hd_strike *first = NULL;
     look(scheduler, struck.root, struck, strictest, choice, &first);
     if (struck.fiber != struck.root) look(scheduler, struck.fiber, struck, strictest, choice, &first);

@@ -8,7 +8,8 @@ module Heddle
     Slot = Struct.new(:connection)
     private_constant :Slot
 
-    # One call of Pool#with: its place, and what it has got.
+    # One call of Pool#with: its place, and what it has got. Those of a fiber, of whatever pools, are a chain, of which
+    # the innermost is fiber-local.
     class Holding < Line::Entry
       # @return [Stock] where it gives back what it has
       attr_reader :stock
@@ -19,8 +20,15 @@ module Heddle
       # @return [Boolean] is the connection not to be used again?
       attr_accessor :broken
 
-      # @return [Holding, nil] the one of this fiber that is around it, of any pool
-      attr_accessor :outer
+      # @return [Holding, nil] the one around it
+      attr_reader :outer
+
+      # @return [Holding, nil] the innermost one of this fiber that has a connection of this stock
+      def self.here(stock)
+        holding = Thread.current[:heddle_holding]
+        holding = holding.outer until holding.nil? || holding.stock.equal?(stock)
+        holding
+      end
 
       def initialize(stock)
         super()
@@ -28,6 +36,15 @@ module Heddle
       end
 
       def connection = @slot.connection
+
+      def step_in
+        @outer = Thread.current[:heddle_holding]
+        Thread.current[:heddle_holding] = self
+      end
+
+      def step_out
+        Thread.current[:heddle_holding] = @outer if Thread.current[:heddle_holding].equal?(self)
+      end
     end
     private_constant :Holding
 
@@ -85,12 +102,16 @@ module Heddle
         true
       end
 
-      # Gives back what came of #take, whatever that was. Nobody must be struck meanwhile.
+      # Gives back what came of #take, whatever that was. The first call of each part is made whatever strikes this
+      # thread, and as often as that may be.
       def give_back(holding)
-        put_back(holding) if holding.slot
+        close_broken(holding) if holding.broken && holding.slot
       ensure
-        @line.leave(holding)
-        drain if closed?
+        begin
+          Line.undisturbed { take_back(holding) }
+        ensure
+          drain if closed?
+        end
       end
 
       # Refuses those who wait, and closes the connections: the idle ones now, those in use when they are given back.
@@ -116,7 +137,7 @@ module Heddle
         while Line.undisturbed { holding.slot = @idle.pop }
           return if usable?(holding)
 
-          Line.undisturbed { put_back(holding) }
+          close_broken(holding)
         end
       end
 
@@ -139,20 +160,25 @@ module Heddle
         end
       end
 
-      def put_back(holding)
-        return @idle.push(holding.slot) unless holding.broken
-
-        begin
-          close(holding.slot)
-        rescue StandardError
-          nil # that it cannot be closed says no more than that it is broken
-        ensure
-          holding.slot = holding.broken = nil
-        end
+      def take_back(holding)
+        holding.step_out
+        @idle.push(holding.slot) if holding.slot
+        @line.leave(holding)
       end
 
+      # That it cannot be closed properly says no more than that it is broken.
+      def close_broken(holding)
+        close(holding.slot)
+      rescue StandardError
+        nil
+      ensure
+        holding.slot = holding.broken = nil
+      end
+
+      # No cancel, and no timeout around it, comes between. (In a thread without Heddle a shield would hold back those
+      # inside of it as well.)
       def close(slot)
-        @close.call(slot.connection)
+        Scheduler.current ? Heddle.shield { @close.call(slot.connection) } : @close.call(slot.connection)
       ensure
         @slots.delete(slot)
       end
@@ -166,6 +192,8 @@ module Heddle
             @error ||= e
           end
         end
+      ensure
+        drain unless @idle.empty? # one could not be closed for a strike
         @drained.close if in_use.zero? && @slots.empty? # in this order: who has a place may still make one
       end
     end

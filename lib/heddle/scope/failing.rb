@@ -49,11 +49,9 @@ module Heddle
 
       # An isolated task is being started: from now on somebody looks after those that fail.
       def report_failures
-        return if @reporter
-
         @unheard = []
         @unheard_came = Thread::Queue.new
-        @reporter = Task.new(self, "reports of isolated tasks", background: true)
+        @reporter = Task.new(self, "reports of isolated tasks", true, false)
         start(@reporter, []) do
           while @unheard_came.pop
             sleep(REPORTED_AFTER)

@@ -154,10 +154,10 @@ contract "MaskedCancel" do
           sleep
         end
       end
-      2.times { waiting.pop(timeout: 10) }
+      2.times { waiting.pop(timeout: 60) }
       thread.kill
 
-      assert_same(thread, thread.join(10))
+      assert_same(thread, thread.join(60))
       assert_equal(%i[ended ended], log)
     end
   end

@@ -34,7 +34,7 @@ contract "CancelOnce" do
     started.pop
     thread.kill
 
-    assert(thread.join(10), "the thread goes on after its kill")
+    assert(thread.join(60), "the thread goes on after its kill")
   ensure
     thread.kill unless thread.nil? || !thread.alive?
   end

@@ -15,7 +15,7 @@ contract "FiberRaise" do
     "yield" => ->(_) { loop { sleep(0) } },
     "queue" => ->(_) { Thread::Queue.new.pop },
     "queue_with_timeout" => ->(_) { Thread::Queue.new.pop(timeout: 20) },
-    "join" => ->(io) { Thread.new { io.wait_readable(0.3) }.join },
+    "join" => ->(_) { Thread.new { sleep(2) }.join },
     "read" => ->(io) { io.readpartial(1) },
     "gets" => ->(io) { io.gets },
     "wait_readable" => ->(io) { io.wait_readable },
@@ -24,7 +24,7 @@ contract "FiberRaise" do
     "recv" => ->(io) { io.recv(1) },
     "write" => ->(io) { io.write("x" * 5_000_000) },
     "accept" => ->(_) { TCPServer.open("127.0.0.1", 0, &:accept) },
-    "process" => ->(_) { system("exec sleep 0.3") },
+    "process" => ->(_) { system("exec sleep 100") },
     "mutex" => ->(_) { Thread::Mutex.new.then { |mutex| mutex.synchronize { mutex.sleep } } }
   }
 
@@ -58,7 +58,7 @@ contract "FiberRaise" do
         assert_equal([:raised], after)
         assert_equal(:rescued, job.value)
         assert_equal(["sent", :ensured], events)
-        Process.waitall
+        kill_children
       end
     end
 
@@ -70,7 +70,7 @@ contract "FiberRaise" do
 
         assert_equal([:ensured], events)
         refute_predicate(job.fiber, :alive?)
-        Process.waitall
+        kill_children
       end
     end
   end

@@ -92,10 +92,13 @@ contract "ProcessWait" do
 
   def test_without_waiting
     reactor do
-      pid = child("sleep 0.2")
+      reader, writer = pipe
+      pid = child("read x", in: reader)
 
       assert_nil(Process.wait(pid, Process::WNOHANG))
       assert_nil(Process.wait2(-1, Process::WNOHANG))
+      writer.puts
+
       assert_equal(pid, Process.wait(pid))
       assert_raises(Errno::ECHILD) { Process.wait(-1, Process::WNOHANG) }
     end
@@ -215,8 +218,10 @@ contract "ProcessWait" do
   def test_wait_with_a_timeout
     require "timeout"
     reactor do
-      pid = child("sleep 0.4; exit 2")
+      reader, writer = pipe
+      pid = child("read x; exit 2", in: reader)
       assert_raises(Timeout::Error) { Timeout.timeout(0.05) { Process.wait(pid) } }
+      writer.puts
 
       assert_equal(2, Process.wait2(pid).last.exitstatus)
     end

@@ -174,7 +174,7 @@ contract "Datagram" do
     reactor do
       one, other = udp_pair
       assert_others_run do
-        go { sleep(0.15) && other.send("x", 0) }
+        go { others_have_run && other.send("x", 0) }
         one.recvfrom(10)
       end
     end

@@ -153,7 +153,7 @@ contract "Accept" do
     reactor do
       server = tcp_server
       assert_others_run do
-        go { sleep(0.15) && keep(TCPSocket.new("127.0.0.1", server.addr[1])) }
+        go { others_have_run && keep(TCPSocket.new("127.0.0.1", server.addr[1])) }
         keep(server.accept)
       end
     end

@@ -105,7 +105,7 @@ contract "Ssl" do
     reactor do
       server, client = raw_pair
       assert_others_run do
-        go { sleep(0.15) && client.connect }
+        go { others_have_run && client.connect }
         server.accept
       end
     end

@@ -144,7 +144,7 @@ contract "Read" do
 
   on_streams "others run while one reads" do |reader, writer|
     assert_others_run do
-      go { sleep(0.15) && writer.write("x") }
+      go { others_have_run && writer.write("x") }
       reader.readpartial(1)
     end
   end

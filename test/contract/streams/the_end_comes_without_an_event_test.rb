@@ -23,7 +23,7 @@ contract "EndWithoutEvent" do
   }
 
   def outcome
-    Timeout.timeout(5) { yield }
+    Timeout.timeout(60) { yield }
   rescue EOFError => e
     e.class
   end

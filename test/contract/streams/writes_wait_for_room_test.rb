@@ -133,7 +133,7 @@ contract "Write" do
 
   on_streams "others run while one writes" do |reader, writer|
     assert_others_run do
-      go { sleep(0.15) && reader.read(2_000_000) }
+      go { others_have_run && reader.read(2_000_000) }
       writer.write("x" * 2_000_000)
     end
   end

@@ -43,15 +43,18 @@ contract "Shield" do
 
   def test_timeouts
     run do
-      { Heddle::TimeoutError => Heddle.method(:timeout), Timeout::Error => Timeout.method(:timeout) }
-        .each do |error, timeout|
+      { Heddle::TimeoutError => ->(&work) { Heddle.timeout(0.01, &work) },
+        Timeout::Error => ->(&work) { Timeout.timeout(0.01, &work) },
+        IOError => ->(&work) { Timeout.timeout(0.01, IOError, &work) } }.each do |error, within|
+        [-> { sleep(0.03) }, -> { compute(0.5) }].each do |work|
           log = []
           assert_raises(error) do
-            timeout.call(0.01) { Heddle.shield { sleep(0.03) && (log << :whole) } && (log << :not_reached) }
+            within.call { Heddle.shield { work.call && (log << :whole) } && sleep && (log << :not_reached) }
           end
 
           assert_equal([:whole], log)
         end
+      end
     end
   end
 
@@ -141,6 +144,12 @@ contract "Shield" do
   end
 
   private
+
+  def compute(seconds)
+    ends = now + seconds
+    nil while now < ends
+    true
+  end
 
   def sleep_and_note(log)
     sleep

@@ -36,35 +36,37 @@ contract "Every" do
     refute(called)
   end
 
-  # With a sleep of the whole interval after each call, every other one would be 0.05 s off.
+  # With a sleep of the whole interval after each call, every other one would be half of an interval off. (Some are
+  # late on a busy machine.)
   def test_it_does_not_drift
-    times = []
-    run do
-      Heddle.every(0.1) { (times << now) && sleep(0.05) }
-      sleep(0.01) while times.size < 7
+    in_time(0.1, 0.5, 2.0) do |interval|
+      times = []
+      run do
+        Heddle.every(interval) { (times << now) && sleep(interval / 2) }
+        sleep(interval / 10) while times.size < 7
+      end
+      rests = times.map { |time| (time - times.first).remainder(interval) }
+      rests.count { |rest| [rest, interval - rest].min > 0.3 * interval } <= 1
     end
-    off = times.map { |time| (time - times.first).remainder(0.1) }.map { |rest| [rest, 0.1 - rest].min }
-
-    assert_operator(off.count { |seconds| seconds > 0.03 }, :<=, 1, off.inspect)
   end
 
   def test_it_does_not_overlap_and_leaves_out_what_it_missed
     running = most = 0
-    times = []
-    started = now
-    run do
-      Heddle.every(0.02) do
-        times << ((now - started) / 0.02).floor
-        most = [most, running += 1].max
-        sleep(0.05)
-        running -= 1
+    in_time(0.02, 0.2, 1.0) do |interval|
+      times = []
+      run do
+        Heddle.every(interval) do
+          times << now
+          most = [most, running += 1].max
+          sleep(2.5 * interval)
+          running -= 1
+        end
+        sleep(interval / 2) while times.size < 4
       end
-      sleep(0.01) while times.size < 4
+      times.each_cons(2).all? { |before, after| after - before > 2.75 * interval }
     end
 
     assert_equal(1, most)
-    assert_equal(times.uniq, times)
-    times.each_cons(2) { |before, after| assert_operator(after - before, :>=, 3) }
   end
 
   def test_its_error_is_one_of_the_scope

@@ -57,6 +57,21 @@ contract "TaskErrors" do
 
   def wrapped_run(&) = run(&)
 
+  def test_the_line_that_spawns_a_method_or_a_lambda
+    name = backend
+    [method(:fail_here), -> { fail_here }].each do |work|
+      line = nil
+      error = assert_raises(IOError) do
+        Heddle.run(backend: name) do
+          line = __LINE__ + 1
+          Heddle.spawn(&work)
+        end
+      end
+
+      assert_includes(error.backtrace, "#{__FILE__}:#{line}:in 'Heddle.spawn'")
+    end
+  end
+
   def test_through_two_scopes
     error = assert_raises(IOError) do
       run do

@@ -1,24 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "support/pools"
 
 # Heddle::Pool: connections that tasks and threads share.
 contract "Pool" do
-  # Counts what is made and closed.
-  def make_pool(size: 1, **options, &make)
-    @made = 0
-    @closed = []
-    make ||= -> { "connection #{@made += 1}" }
-    Heddle::Pool.new(size:, close: ->(connection) { @closed << connection }, **options, &make)
-  end
-
-  # in use, idle, waiting
-  def state(pool) = [pool.in_use, pool.idle, pool.waiting]
-
-  def setup
-    super
-    skip("plain threads: without Heddle") unless defined?(Heddle::Pool)
-  end
+  include TestSupport::Pools
 
   def test_as_many_as_its_size_made_when_they_are_needed
     pool = make_pool(size: 3)
@@ -147,6 +134,16 @@ contract "Pool" do
     assert_equal([[0, 2, 0], [0, 1, 0]], [state(pool), state(other)])
   end
 
+  # The block of a run goes on where its caller is.
+  def test_the_same_connection_in_a_run_in_the_block
+    pool = make_pool
+    pair = pool.with { |a| Heddle.run(backend: backend) { pool.with { |b| [a, b] } } }
+
+    assert_equal(["connection 1"] * 2, pair)
+    assert_equal([0, 1, 0], state(pool))
+    assert_equal("connection 1", pool.with { |connection| connection })
+  end
+
   # A fiber of its own would meet the other's transaction.
   def test_an_enumerator_has_its_own
     pool = make_pool(size: 2)
@@ -173,125 +170,6 @@ contract "Pool" do
     end
 
     assert_equal([0, 1, 0], state(pool))
-  end
-
-  def test_a_discarded_connection_is_replaced
-    pool = make_pool(size: 1)
-    reactor do
-      pool.with do
-        pool.with { pool.discard }
-
-        assert_equal("connection 1", pool.with { |connection| connection }, "until the end")
-        assert_empty(@closed)
-      end
-
-      assert_equal(["connection 1"], @closed)
-      assert_equal("connection 2", pool.with { |connection| connection })
-      assert_equal([0, 1, 0], state(pool))
-      assert_match(/discard/, assert_raises(Heddle::Error) { pool.discard }.message)
-    end
-  end
-
-  def test_errors_that_break_a_connection
-    pool = make_pool(broken: [KeyError, ->(error) { error.message == "lost" }])
-    breaking = [IOError, EOFError, Errno::ECONNRESET, Timeout::Error, NotImplementedError, SystemExit, KeyError,
-                RuntimeError.new("lost")]
-    reactor do
-      breaking.each_with_index do |error, index|
-        assert_raises(error.is_a?(Class) ? error : error.class) { pool.with { raise error } }
-        assert_equal(index + 1, @closed.size, error.inspect)
-      end
-      [ArgumentError, RuntimeError.new("found")].each do |error|
-        assert_raises(StandardError) { pool.with { raise error } }
-      end
-
-      assert_equal(breaking.size, @closed.size)
-      assert_equal([0, 1, 0], state(pool))
-    end
-  end
-
-  # Whoever rescues it in between does not mend the connection.
-  def test_an_error_that_leaves_only_the_nested_block
-    pool = make_pool
-    reactor do
-      pool.with { assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.01) { pool.with { sleep } } } }
-
-      assert_equal(["connection 1"], @closed)
-    end
-  end
-
-  def test_that_another_pool_is_empty_breaks_nothing
-    pool = make_pool
-    other = Heddle::Pool.new(size: 1, timeout: 0) { :other }
-    reactor do
-      other.with do
-        job = go { pool.with { other.with { flunk } } }
-
-        assert_kind_of(Heddle::Pool::TimeoutError, job.failure)
-      end
-    end
-
-    assert_empty(@closed)
-  end
-
-  def test_the_check_of_what_was_used_before
-    good = true
-    checked = []
-    check = lambda do |connection|
-      checked << connection
-      sleep(0.001)
-      good == :raise ? raise(IOError) : good
-    end
-    pool = make_pool(size: 1, check:)
-    use = -> { pool.with { |connection| connection } }
-    reactor do
-      assert_equal(["connection 1"] * 2, [use.call, use.call])
-      assert_equal(["connection 1"], checked, "not of a new one")
-      good = nil
-
-      assert_equal("connection 2", use.call)
-      good = :raise
-
-      assert_equal("connection 3", use.call)
-      assert_equal(["connection 1", "connection 2"], @closed)
-      assert_equal([0, 1, 0], state(pool))
-    end
-  end
-
-  def test_a_check_that_is_interrupted
-    pool = make_pool(check: ->(_) { sleep })
-    reactor do
-      pool.with { nil }
-
-      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.01) { pool.with { flunk } } }
-      assert_equal([["connection 1"], [0, 0, 0]], [@closed, state(pool)])
-    end
-  end
-
-  def test_a_connection_that_cannot_be_closed
-    pool = Heddle::Pool.new(size: 1, close: ->(_) { raise IOError, "closed stream" }) { Object.new }
-    reactor do
-      first = pool.with { |connection| pool.discard || connection }
-      second = pool.with { |connection| connection }
-
-      refute_same(first, second)
-      assert_equal("closed stream", assert_raises(IOError) { pool.close }.message)
-      assert_equal([0, 0, 0], state(pool))
-    end
-  end
-
-  def test_its_own_close
-    readers, writers = Array.new(2) { IO.pipe }.transpose
-    pool = Heddle::Pool.new(size: 2) { writers.shift }
-    reactor do
-      pool.with { pool.discard }
-      pool.with { |writer| writer << "x" }
-      pool.close
-
-      assert_equal(["", "x"], readers.map(&:read))
-    end
-  ensure
-    readers&.each(&:close)
   end
 
   def test_a_cancelled_holder_gives_back_its_place
@@ -358,159 +236,6 @@ contract "Pool" do
     end
   end
 
-  def test_a_cancel_while_a_broken_connection_is_closed
-    heddle_only("cancel")
-    closed = 0
-    pool = Heddle::Pool.new(size: 1, close: ->(_) { sleep(0.01) && (closed += 1) }) { Object.new }
-    Heddle.run(backend: backend) do
-      task = Heddle.spawn { pool.with { pool.discard } }
-      waiter = Heddle.spawn { pool.with { closed } }
-      task.cancel
-
-      assert_equal(1, waiter.value, "there are never more than its size")
-    end
-  end
-
-  def test_close_drains
-    pool = make_pool(size: 2)
-    events = []
-    reactor do
-      pool.with { go { pool.with { nil } }.value }
-      release = Thread::Queue.new
-      holder = go do
-        pool.with do
-          release.pop
-          events << :finished
-          pool.with { events << :nested }
-        end
-      end
-      settle
-      closer = go { pool.close.tap { events << :closed } }
-      settle
-
-      assert_equal([1, []], [@closed.size, events])
-      assert_predicate(pool, :closed?)
-      assert_raises(Heddle::Pool::ClosedError) { pool.with { flunk } }
-      release << true
-      [holder, closer].each(&:value)
-    end
-
-    assert_equal(%i[finished nested closed], events)
-    assert_equal(["connection 1", "connection 2"], @closed.sort)
-    assert_equal([0, 0, 0], state(pool))
-    assert_nil(pool.close)
-    assert_equal("#<Heddle::Pool 0 of 2 in use, closed>", pool.inspect)
-  end
-
-  def test_close_sends_away_those_who_wait
-    pool = make_pool
-    reactor do
-      pool.with do
-        waiters = Array.new(3) { go { pool.with { flunk } } }
-        settle
-        pool.close # a holder of its own does not wait for itself
-
-        assert_equal([Heddle::Pool::ClosedError], waiters.map { |waiter| waiter.failure.class }.uniq)
-        assert_empty(@closed)
-      end
-
-      assert_equal(["connection 1"], @closed)
-    end
-  end
-
-  def test_close_waits_for_who_is_making_one
-    pool = Heddle::Pool.new(size: 1, close: ->(connection) { @closed = connection }) { sleep(0.01) && :late }
-    reactor do
-      user = go { pool.with { |connection| connection } }
-      settle
-      pool.close
-
-      assert_equal(:late, @closed)
-      assert_equal(:late, user.value)
-    end
-  end
-
-  def test_close_waits_until_a_holder_has_closed_its_own
-    events = []
-    release = Thread::Queue.new
-    pool = Heddle::Pool.new(size: 1, close: ->(_) { release.pop && (events << :connection) }) { :one }
-    reactor do
-      holder = go { pool.with { release.pop } }
-      settle
-      closers = Array.new(2) do
-        go { pool.close.tap { events << :pool } }.tap do
-          settle
-          release << true if pool.in_use.positive?
-          settle
-        end
-      end
-      release << true
-      [holder, *closers].each(&:value)
-    end
-
-    assert_equal(%i[connection pool pool], events)
-  end
-
-  def test_it_ends_with_the_scope_that_made_it
-    heddle_only("scopes")
-    outside = make_pool
-    closed = []
-    close = ->(connection) { sleep(0.001) && (closed << connection) }
-    inside = nil
-    last = Thread::Queue.new
-    Heddle.run(backend: backend) do
-      outside.with { nil }
-      inside = Heddle::Pool.new(size: 2, close:) { :inner }
-      Heddle.spawn { last.pop && inside.with { closed << :used } }
-      Heddle.run { Heddle::Pool.new(size: 1, close:) { :innermost }.with { closed << :before } }
-
-      assert_equal(%i[before innermost], closed)
-      Heddle::Pool.new(size: 1, close:) { :by_hand }.tap { |pool| pool.with { nil } }.close
-      last << true
-    end
-
-    assert_equal(%i[before innermost by_hand used inner], closed)
-    assert_equal([true, false], [inside.closed?, outside.closed?])
-    assert_equal("connection 1", outside.with { |connection| connection })
-  end
-
-  def test_it_ends_with_a_scope_that_fails
-    heddle_only("scopes")
-    pool = nil
-    error = assert_raises(IOError) do
-      Heddle.run(backend: backend) do
-        pool = make_pool(size: 2)
-        pool.with { nil }
-        Heddle.spawn { pool.with { sleep } }
-        Heddle.spawn { raise IOError, "mine" }
-        sleep
-      end
-    end
-
-    assert_equal("mine", error.message)
-    assert_equal([true, [0, 0, 0]], [pool.closed?, state(pool)])
-    assert_includes(@closed, "connection 1")
-  end
-
-  def test_a_connection_that_cannot_be_closed_with_its_scope
-    heddle_only("scopes")
-    run = lambda do |error|
-      Heddle.run(backend: backend) do
-        Heddle::Pool.new(size: 1, close: ->(_) { raise IOError, "cannot close" }) { 1 }.with { nil }
-        raise error if error
-      end
-    end
-    begin
-      raise KeyError
-    rescue KeyError
-      assert_equal("cannot close", assert_raises(IOError) { run.call(nil) }.message)
-    end
-    error = assert_raises(ArgumentError) { run.call(ArgumentError.new("mine")) }
-
-    assert_equal("mine", error.message)
-    assert_match(/mine.*also failed: cannot close \(IOError\)/m, error.detailed_message)
-  end
-
   def test_threads_and_tasks_share_it
     made = Thread::Queue.new
     pool = Heddle::Pool.new(size: 2) { (made << true) && Thread::Mutex.new }
@@ -541,14 +266,27 @@ contract "Pool" do
     Thread.report_on_exception = reported
   end
 
-  def test_what_a_killed_thread_held_is_not_used_again
-    pool = make_pool
-    held = Thread::Queue.new
-    thread = Thread.new { pool.with { (held << true) && sleep } }
-    held.pop
-    thread.kill.join
+  # That is where Ruby looks whether a thread was struck; and where it waits.
+  def test_a_strike_at_the_end_of_any_call
+    uses = { "new" => ->(pool) { pool.with { nil } },
+             "broken" => ->(pool) { pool.with { pool.discard } },
+             "failing" => ->(pool) { pool.with { raise IOError } },
+             "nested" => ->(pool) { pool.with { pool.with { nil } } },
+             "closed" => ->(pool) { pool.with { pool.close } } }
+    uses.each do |name, use|
+      points = (0..).find do |point|
+        pool = make_pool(check: ->(_) { true })
+        pool.with { nil } unless name == "new"
+        struck = struck_at(point) { use.call(pool) }
+        pool.close
 
-    assert_equal(["connection 1"], @closed)
+        assert_equal([0, 0, 0], state(pool), "#{name}, struck at #{point}")
+        assert_includes([@made, @made - 1], @closed.size, "#{name}, struck at #{point}") # what is just made may be lost
+        !struck
+      end
+
+      assert_operator(points, :>, 5)
+    end
   end
 
   def test_the_child_of_a_fork_has_connections_of_its_own
@@ -605,5 +343,29 @@ contract "Pool" do
     assert_match(/\Aclose: /, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1, close: :quit) { nil } }.message)
     assert_match(/block/, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1) }.message)
     assert_match(/block/, assert_raises(ArgumentError) { make_pool.with }.message)
+  end
+
+  private
+
+  # Calls the block in a thread that is struck when so many calls of Heddle have ended.
+  # @return [Boolean] were there as many?
+  def struck_at(point)
+    struck = false
+    trace = TracePoint.new(:return, :b_return) do |event|
+      next unless event.path.include?("/lib/heddle/") && (point -= 1).negative? && !struck
+
+      struck = true
+      Thread.current.raise(SecurityError)
+    end
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      trace.enable(target_thread: Thread.current) { yield }
+    end
+    begin
+      thread.join
+    rescue SecurityError, IOError
+      nil
+    end
+    struck
   end
 end

@@ -12,34 +12,39 @@ contract "RateLimiter" do
   # Seconds.
   def per = 0.1
 
-  # The clock is read a moment after the limiter has read it.
-  def assert_no_burst(times, limit)
-    spans = times.each_cons(limit + 1).map { |window| window.last - window.first }
-
-    assert_empty(spans.select { |span| span < per - 0.03 })
+  # The block's value are the times of calls, read a moment after the limiter has read the clock; on a busy machine that
+  # moment may be long.
+  def assert_no_burst(limit)
+    assert_below(1, "windows with more than #{limit}") do
+      times = yield
+      times.each_cons(limit + 1).count { |window| window.last - window.first < per - 0.03 }
+    end
   end
 
   def test_no_window_has_more_than_the_limit
-    limiter = Heddle::RateLimiter.new(3, per: per)
-    times = []
-    reactor { 10.times { go { limiter.acquire && (times << now) } } }
+    assert_no_burst(3) do
+      limiter = Heddle::RateLimiter.new(3, per: per)
+      times = []
+      reactor { 10.times { go { limiter.acquire && (times << now) } } }
 
-    assert_equal(10, times.size)
-    assert_no_burst(times, 3)
-    assert_operator(times.last - times.first, :<, 20 * per)
+      assert_equal(10, times.size)
+      assert_operator(times.last - times.first, :<, 200 * per)
+      times
+    end
   end
 
   # A bucket that had filled meanwhile would let the limit through twice.
   def test_no_burst_after_a_pause
-    limiter = Heddle::RateLimiter.new(2, per: per)
-    times = []
-    reactor do
-      limiter.acquire && (times << now)
-      sleep(per * 0.9)
-      5.times { limiter.acquire && (times << now) }
+    assert_no_burst(2) do
+      limiter = Heddle::RateLimiter.new(2, per: per)
+      times = []
+      reactor do
+        limiter.acquire && (times << now)
+        sleep(per * 0.9)
+        5.times { limiter.acquire && (times << now) }
+      end
+      times
     end
-
-    assert_no_burst(times, 2)
   end
 
   def test_the_first_ones_do_not_wait
@@ -83,15 +88,16 @@ contract "RateLimiter" do
   end
 
   def test_threads_and_tasks_share_it
-    limiter = Heddle::RateLimiter.new(2, per: per)
-    times = Thread::Queue.new
-    threads = Array.new(3) { Thread.new { limiter.acquire && (times << now) } }
-    reactor { 3.times { go { limiter.acquire && (times << now) } } }
-    threads.each(&:join)
-    times = Array.new(times.size) { times.pop }
+    assert_no_burst(2) do
+      limiter = Heddle::RateLimiter.new(2, per: per)
+      times = Thread::Queue.new
+      threads = Array.new(3) { Thread.new { limiter.acquire && (times << now) } }
+      reactor { 3.times { go { limiter.acquire && (times << now) } } }
+      threads.each(&:join)
 
-    assert_equal(6, times.size)
-    assert_operator(times.max - times.min, :>=, (2 * per) - 0.05)
+      assert_equal(6, times.size)
+      Array.new(6) { times.pop }.sort
+    end
   end
 
   def test_with_a_block

@@ -71,15 +71,18 @@ contract "BlockingRun" do
   end
 
   def test_in_many_tasks_at_once
-    took = elapsed do
-      Heddle.run(backend: backend) do
-        tasks = Array.new(50) { |i| Heddle.spawn { Fiber.blocking { Heddle.run { sleep(0.1) && i } } } }
-
-        assert_equal([*0...50], tasks.map(&:value))
+    running = most = 0
+    Heddle.run(backend: backend) do
+      tasks = Array.new(50) do |i|
+        Heddle.spawn do
+          most = [most, running += 1].max
+          Fiber.blocking { Heddle.run { sleep(0.001) until most == 50 } }
+          i
+        end
       end
-    end
 
-    assert_operator(took, :<, 3)
+      assert_equal([*0...50], tasks.map(&:value))
+    end
   end
 
   def test_a_failure_stays_there
@@ -147,7 +150,11 @@ contract "BlockingRun" do
 
       assert_equal(%i[value value value], values)
       assert(Fiber.blocking { Heddle.spawn { sleep(0.02) }.wait })
-      assert_nil(Fiber.blocking { Heddle.spawn { sleep(0.1) }.wait(0.02) })
+      task = Heddle.spawn { sleep }
+
+      assert_nil(Fiber.blocking { task.wait(0.02) })
+      task.cancel
+
       assert_predicate(Fiber.blocking { Heddle.spawn { sleep }.cancel.wait }, :cancelled?)
     end
   end
@@ -189,9 +196,11 @@ contract "BlockingRun" do
     out = assert_script(<<~RUBY)
       Heddle.run(backend: #{backend.inspect}) do
         trap("USR1") { p Heddle.run { Heddle.spawn { sleep 0.01; :value }.value } }
-        Heddle.spawn { sleep 0.05; puts "task" }
+        after = Queue.new
+        Heddle.spawn { after.pop; puts "task" }
         Process.kill("USR1", $$)
         puts "main"
+        after << true
       end
     RUBY
 
@@ -201,10 +210,11 @@ contract "BlockingRun" do
   def test_in_a_trap_handler_while_all_wait
     out = assert_script(<<~RUBY)
       Heddle.run(backend: #{backend.inspect}) do
-        trap("USR1") { p Heddle.run { Heddle.spawn { sleep 0.01; :value }.value } }
-        Heddle.spawn { sleep 0.8; puts "task" }
+        handled = Queue.new
+        trap("USR1") { p Heddle.run { Heddle.spawn { sleep 0.01; :value }.value }; handled << true }
+        task = Heddle.spawn { handled.pop; puts "task" }
         Thread.new { sleep 0.1; Process.kill("USR1", $$) }
-        sleep 1.2
+        task.wait
         puts "main"
       end
     RUBY

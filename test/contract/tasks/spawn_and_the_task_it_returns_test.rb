@@ -282,7 +282,7 @@ contract "Spawn" do
       task = Heddle.spawn { (fiber = Fiber.current) && sleep }
       fiber.kill
 
-      assert_same(task, task.wait(10))
+      assert_same(task, task.wait(60))
     end
   end
 

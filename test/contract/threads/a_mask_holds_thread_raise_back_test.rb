@@ -39,17 +39,19 @@ contract "MaskedThreadRaise" do
       end
     end
 
-    assert_equal(:begun, steps.pop(timeout: 10))
+    assert_equal(:begun, steps.pop(timeout: 60))
     [thread, steps]
   end
 
   def taken(steps) = Array.new(steps.size) { steps.pop }
 
   def test_from_another_thread
-    thread, steps = masked_thread(ZeroDivisionError => :never) { |log| (log << :begun) && sleep(0.1) }
+    raised = Thread::Queue.new
+    thread, steps = masked_thread(ZeroDivisionError => :never) { |log| (log << :begun) && raised.pop }
     thread.raise(ZeroDivisionError)
+    raised << true
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[end_of_mask ensured], taken(steps))
   end
 
@@ -57,7 +59,7 @@ contract "MaskedThreadRaise" do
     thread, steps = masked_thread(ArgumentError => :never) { |log| (log << :begun) && sleep }
     thread.raise(ZeroDivisionError)
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[ensured], taken(steps))
   end
 
@@ -65,7 +67,7 @@ contract "MaskedThreadRaise" do
     thread, steps = masked_thread(ZeroDivisionError => :on_blocking) { |log| (log << :begun) && sleep }
     thread.raise(ZeroDivisionError)
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal(%i[ensured], taken(steps))
   end
 
@@ -74,24 +76,28 @@ contract "MaskedThreadRaise" do
       thread, steps = masked_thread(masked => :never) { |log| (log << :begun) && sleep }
       thread.kill
 
-      assert_same(thread, thread.join(10))
+      assert_same(thread, thread.join(60))
       assert_equal(%i[ensured], taken(steps))
     end
   end
 
   # The mask of a fiber that waits holds for the thread; the others go on.
   def test_other_fibers_meanwhile
+    raised = Thread::Queue.new
     thread, steps = masked_thread(ZeroDivisionError => :never) do |log|
       turns = 0
       ticker = Heddle.spawn { loop { sleep(0.001) && (turns += 1) } }
       log << :begun
-      sleep(0.1)
+      raised.pop
+      before = turns
+      sleep(0.001) until turns > before + 3
       ticker.cancel
-      log << (turns > 3)
+      log << true
     end
     thread.raise(ZeroDivisionError)
+    raised << true
 
-    assert_raises(ZeroDivisionError) { thread.join(10) }
+    assert_raises(ZeroDivisionError) { thread.join(60) }
     assert_equal([true, :end_of_mask, :ensured], taken(steps))
   end
 

@@ -24,10 +24,10 @@ contract "ThreadRaise" do
       end
     end
 
-    assert_equal(:computes, events.pop(timeout: 10))
+    assert_equal(:computes, events.pop(timeout: 60))
     yield thread
 
-    assert(thread.join(10), "the thread goes on")
+    assert(thread.join(60), "the thread goes on")
     thread.value
   ensure
     thread&.kill
@@ -112,7 +112,7 @@ contract "ThreadRaise" do
     computing(:schedule, block) do |thread|
       thread.raise(ZeroDivisionError)
 
-      assert_instance_of(ZeroDivisionError, rescued.pop(timeout: 10))
+      assert_instance_of(ZeroDivisionError, rescued.pop(timeout: 60))
       thread.join(0.05) and flunk("the thread has ended")
       thread.kill
     end

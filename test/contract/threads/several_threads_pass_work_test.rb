@@ -132,10 +132,11 @@ contract "SeveralThreads" do
     heddle_only("tasks")
     handed = Thread::Queue.new
     done = Thread::Queue.new
-    maker = worker { (handed << Heddle.spawn { sleep(0.05) && :made }) && done.pop }
+    waited = Thread::Queue.new
+    maker = worker { (handed << Heddle.spawn { waited.pop && :made }) && done.pop }
     waiter = worker do
       task = handed.pop
-      [task.wait(0.001), task.value]
+      [task.wait(0.001).tap { waited << true }, task.value]
     end
 
     assert_equal([nil, :made], waiter.value)

@@ -61,7 +61,7 @@ contract "ThreadDeath" do
       thread, events = waiting_thread(entry)
       thread.kill
 
-      assert_same(thread, thread.join(10))
+      assert_same(thread, thread.join(60))
       assert_nil(thread.value)
       assert_all_ensured(events)
     end
@@ -127,7 +127,7 @@ contract "ThreadDeath" do
     sleep(0.05)
     thread.raise(ZeroDivisionError)
     begin
-      thread.join(10) or flunk("the thread did not end")
+      thread.join(60) or flunk("the thread did not end")
     rescue ZeroDivisionError
       nil
     end
@@ -172,7 +172,7 @@ contract "ThreadDeath" do
     sleep(0.03)
     thread.raise(ZeroDivisionError)
     begin
-      thread.join(10) or flunk("the thread did not end")
+      thread.join(60) or flunk("the thread did not end")
     rescue ZeroDivisionError
       nil
     end

@@ -14,14 +14,14 @@ contract "ThreadWakeup" do
       reference? ? body.call : Heddle.run(backend: name, &body)
     end
     ready.pop
-    sleep(0.05)
+    wait_until { thread.stop? }
     thread
   end
 
   def assert_woken(thread, by)
     thread.__send__(by)
 
-    assert(thread.join(10), "#{by} does not end it")
+    assert(thread.join(60), "#{by} does not end it")
     thread.value
   ensure
     thread.kill
@@ -69,7 +69,7 @@ contract "ThreadWakeup" do
     heddle_only("tasks")
     woken = []
     thread = sleeper do
-      task = Heddle.spawn { sleep(0.2) && (woken << :task) }
+      task = Heddle.spawn { sleep(1) && (woken << :task) }
       sleep
       woken << :main
       task.wait

@@ -184,7 +184,7 @@ contract "Timeout" do
     "recv" => ->(io) { io.recv(1) },
     "write" => ->(io) { io.write("x" * 5_000_000) },
     "accept" => ->(_) { TCPServer.open("127.0.0.1", 0, &:accept) },
-    "process_wait" => ->(_) { system("exec sleep 0.4") }
+    "process_wait" => ->(_) { system("exec sleep 100") }
   }.each do |name, wait|
     define_method("test_around_#{name}") do
       reactor do
@@ -193,7 +193,7 @@ contract "Timeout" do
 
         assert_operator(taken, :>=, 0.05)
         assert_operator(taken, :<, 10)
-        Process.waitall # system's child
+        kill_children # that of system
       end
     end
   end
@@ -226,7 +226,11 @@ contract "Timeout" do
   # Hazard: a later operation is hit by the timer of one that is over.
   def test_a_timeout_that_did_not_fire_leaves_nothing
     reactor do
-      50.times { Timeout.timeout(0.05) { sleep(0) } }
+      50.times do
+        Timeout.timeout(0.05) { sleep(0) }
+      rescue Timeout::Error
+        nil # a busy machine
+      end
       reader, writer = pipe
       job = go { reader.readpartial(1) }
       sleep(0.15)

@@ -13,7 +13,7 @@ contract "StaleWake" do
   waits = {
     "queue" => [->(queue, _) { queue.pop }, ->(queue, _) { queue.push(:right) }],
     "queue_with_timeout" => [->(queue, _) { queue.pop(timeout: 20) }, ->(queue, _) { queue.push(:right) }],
-    "sleep" => [->(_, _) { sleep(0.2) && :right }, ->(_, _) {}],
+    "sleep" => [->(_, _) { sleep(0.6) && :right }, ->(_, _) {}],
     "read" => [->(_, io) { io.readpartial(1) && :right }, ->(_, io) { io.write("x") }],
     "wait_readable" => [->(_, io) { io.wait_readable(20) && :right }, ->(_, io) { io.write("x") }],
     "select" => [->(_, io) { IO.select([io], nil, nil, 20) && :right }, ->(_, io) { io.write("x") }],
@@ -42,7 +42,7 @@ contract "StaleWake" do
       finish.call(queue, other)
 
       assert_equal(:right, job.value)
-      assert_operator(now - started, :>=, 0.19) if name == "sleep"
+      assert_operator(now - started, :>=, 0.59) if name == "sleep"
     end
   end
 
@@ -76,9 +76,9 @@ contract "StaleWake" do
     # The timer of the first wait runs out while the second lasts.
     define_method("test_a_late_timer_and_#{name}") do
       queue = Thread::Queue.new
-      check(name, -> { queue.pop(timeout: 0.05) }) do
+      check(name, -> { queue.pop(timeout: 0.3) }) do
         queue.push(1)
-        sleep(0.1)
+        sleep(0.35)
       end
     end
 

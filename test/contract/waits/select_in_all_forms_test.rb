@@ -267,7 +267,7 @@ contract "Select" do
     reactor do
       reader, writer = pipe
       assert_others_run do
-        go { sleep(0.15) && writer.write("x") }
+        go { others_have_run && writer.write("x") }
         IO.select([reader])
       end
     end

@@ -86,18 +86,17 @@ contract "Sleep" do
   end
 
   def test_wakes_in_order_of_time
-    order = []
-    reactor do
-      [0.20, 0.05, 0.35, 0.50].each { |duration| go { sleep(duration) && (order << duration) } }
+    in_time(0.05, 0.5, 2.0) do |seconds|
+      order = []
+      reactor { [4, 1, 7, 10].each { |number| go { sleep(number * seconds) && (order << number) } } }
+      order == [1, 4, 7, 10]
     end
-
-    assert_equal([0.05, 0.20, 0.35, 0.50], order)
   end
 
   def test_sleepers_sleep_at_the_same_time
-    taken = elapsed { reactor { 50.times { go { sleep(0.1) } } } }
+    taken = elapsed { reactor { 50.times { go { sleep(0.5) } } } }
 
-    assert_operator(taken, :<, 2.5)
+    assert_operator(taken, :<, 20)
   end
 
   def test_a_very_long_sleep_can_be_ended

@@ -24,7 +24,7 @@ contract "Offload" do
       path = File.join(tempdir, "fifo")
       File.mkfifo(path)
       text = assert_others_run do
-        go { sleep(0.15) && File.write(path, "text") }
+        go { others_have_run && File.write(path, "text") }
         File.open(path, &:read)
       end
 

@@ -58,7 +58,7 @@ module Fuzz
     def one_run(depth)
       id = Object.new
       fails = chance(0.2)
-      value = Heddle.run do
+      value = scope do
         Array.new(number(0..4)) { go { part(id, depth) } }
         somewhere(2) { fails_soon } if fails
         pause
@@ -67,8 +67,14 @@ module Fuzz
       check(!fails && value == id, "a run that failed has returned")
     rescue Mishap
       check(fails, "a run has failed without a reason")
+    rescue Heddle::TimeoutError
+      note("deadline")
     ensure
       check(@alive[id].zero?, "a run has returned before its tasks have ended")
+    end
+
+    def scope(&)
+      chance(0.2) ? Heddle.scope(deadline: [moment, 1e-6].max, &) : Heddle.run(&)
     end
 
     def fails_soon
@@ -83,12 +89,44 @@ module Fuzz
       @alive[id] += 1
       begin
         pause
+        shielded if chance(0.2)
         somewhere { one_run(depth - 1) } if depth.positive? && chance(0.3)
       ensure
         sleep(moment) if chance(0.2)
+        clean_up(id) if chance(0.1)
       end
     ensure
       @alive[id] -= 1
+    end
+
+    # Only the failure of its run, or a deadline, ends a part: both have to wait for the end of a shield.
+    def shielded
+      whole = false
+      Heddle.shield do
+        pause
+        Heddle.timeout(0.0005) { sleep } if chance(0.2)
+        sleep(moment)
+      rescue Heddle::TimeoutError
+        nil
+      ensure
+        whole = $!.nil?
+      end
+    ensure
+      check(whole, "a shield was pierced by #{$!.inspect}")
+    end
+
+    # What an ensure clause starts is not cancelled with the others, if something has struck.
+    def clean_up(id)
+      cancelled = $!.is_a?(Heddle::Cancelled)
+      whole = false
+      @alive[id] += 1
+      Heddle.spawn do
+        sleep(0.005)
+        whole = true
+      ensure
+        @alive[id] -= 1
+      end.wait
+      check(whole || !cancelled, "what cleans up was cancelled")
     end
 
     def moment_of(id)

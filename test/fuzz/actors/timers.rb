@@ -5,7 +5,7 @@ require_relative "../actor"
 module Fuzz
   # Sleeps: never too short, and the next one is not shortened by what interrupted the last.
   class Sleeps < Actor
-    LATE = 3.0
+    LATE = 60.0
 
     private
 

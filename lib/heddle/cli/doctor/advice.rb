@@ -60,8 +60,8 @@ module Heddle
         return if uring.nil? || uring[:available]
         return "io_uring is switched off: `sysctl -w kernel.io_uring_disabled=0` as root" if switched_off?
 
-        seccomp = " A seccomp filter is active here: if this is a container, let its profile allow io_uring_setup, " \
-                  "io_uring_enter and io_uring_register."
+        seccomp = " A seccomp filter is active here: if this is a container, let its profile allow io_uring_setup " \
+                  "and io_uring_enter."
         "io_uring cannot be had (#{uring[:reason]}); epoll does the same, a little slower." \
           "#{seccomp if @facts[:kernel][:seccomp]}"
       end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "check"
+require_relative "fiber_pool/job"
+
+module Heddle
+  # Starts tasks, so many at the same time; further ones wait in line until one of those has ended. Whoever spawns them
+  # does not wait. What waits in line has no fiber and no stack.
+  #
+  # The jobs are tasks of the scope in which the pool was made, whoever spawns them, and those in line as well. So a
+  # pool needs no close: the end of the scope waits for all of its jobs, the first that fails cancels the others, and
+  # the error is raised there.
+  #
+  # @example A thousand requests, twenty at a time
+  #   Heddle.run do
+  #     pool = Heddle::FiberPool.new(20)
+  #     urls.each { |url| pool.spawn { fetch(url) } }
+  #   end
+  class FiberPool
+    # @return [Integer] how many jobs run at the same time
+    attr_reader :size
+
+    # @param size [Integer] how many jobs may run at the same time
+    # @raise [ArgumentError] if it is not positive
+    # @raise [Heddle::Error] outside of Heddle.run
+    def initialize(size)
+      Check.positive_integer("size", size)
+
+      @size = size
+      @scope = Scope.current
+      @running = {}.compare_by_identity # the jobs that have a place
+      @line = {}.compare_by_identity # those that wait for one, the first one first
+      @starting = false
+    end
+
+    # @return [Integer] how many jobs run now
+    def running = @running.size
+
+    # @return [Integer] how many wait in line
+    def waiting = @line.size
+
+    # Starts a job, or puts it in line. It sees the arguments and the Fiber storage of now, whenever it starts. A job
+    # may spawn others; but where it waits for one that is still in line, it keeps its place meanwhile.
+    #
+    # A cancel of a job that is still in line ends it without a call of its block.
+    #
+    # @param arguments [Array<Object>] what the block gets
+    # @param name [String, nil] for reports
+    # @yieldparam arguments [Array<Object>]
+    # @return [Heddle::Task] its status is :waiting while it is in line
+    # @raise [ArgumentError] without a block
+    # @raise [Heddle::Error] when the scope of the pool has ended, or in another thread
+    def spawn(*arguments, name: nil, &)
+      raise ArgumentError, "Heddle::FiberPool#spawn needs a block" unless block_given?
+      raise Error, "a FiberPool starts its jobs only in the thread that has made it" unless @scope.runs_here?
+
+      job = Job.new(@scope, name, self)
+      return @scope.line_up(job, arguments, &) unless room? && @line.empty?
+
+      begin
+        @running[job] = true
+        @scope.start(job, arguments, &)
+      ensure
+        @running.delete(job) unless job.started?
+      end
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{running} of #{size}#{", #{waiting} waiting" if waiting.positive?}>"
+    end
+
+    # @private
+    def put_in_line(job) = @line[job] = true
+
+    # @private
+    # @return [Boolean, nil] was it in line?
+    def take_out_of_line(job) = @line.delete(job)
+
+    # @private One that had a place has ended; it may tell so twice. (One that ends before it waits for anything does so
+    # inside of start_next, and leaves the others to that: there must not be more and more fibers that wait for one
+    # another.)
+    def job_ended(job)
+      @running.delete(job)
+      return if @starting
+
+      begin
+        @starting = true
+        start_next while room? && !@line.empty?
+      ensure
+        @starting = false
+      end
+    end
+
+    private
+
+    def room? = @running.size < @size
+
+    def start_next
+      job, = @line.shift
+      @running[job] = true
+      job.start_from_line
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it would never be missed
+      unless job.started?
+        @running.delete(job)
+        job.end_in_line(e)
+      end
+      raise unless e.is_a?(FiberError) # Ruby had no stack for it
+    end
+  end
+end

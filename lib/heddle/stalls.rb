@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  using Internal
+
+  # Tells of a task that keeps the others from running, while it does. For HEDDLE_STALLS=0.1, the seconds that it may
+  # take.
+  class Stalls
+    THREAD_NAME = "heddle stalls"
+
+    class << self
+      # @param text [String]
+      # @return [Float, nil] what HEDDLE_STALLS says
+      def limit(text)
+        return if text.empty?
+
+        limit = Float(text, exception: false)
+        return limit if limit&.positive? && limit.finite?
+
+        warn("heddle: HEDDLE_STALLS=#{text} has no effect: it must be a positive number of seconds")
+      end
+
+      # @param scheduler [Heddle::Scheduler]
+      # @return [void]
+      def watch(scheduler)
+        scheduler.watch(LIMIT)
+        return if here&.alive? # (the child of a fork has none)
+
+        Ractor.current[:heddle_stalls] = new
+      end
+
+      # Looks now: ordered by C, when a method has held the GVL for too long (stalls.h).
+      # @return [void]
+      def look = here&.look
+
+      private
+
+      def here = Ractor.current[:heddle_stalls]
+    end
+
+    LIMIT = limit(ENV.fetch("HEDDLE_STALLS", ""))
+
+    def initialize
+      @told = ObjectSpace::WeakMap.new # scheduler => the stall that was told last
+      @thread = Thread.new { look_out }
+      @thread.name = THREAD_NAME
+    end
+
+    # @return [Boolean]
+    def alive? = @thread.alive?
+
+    # @return [void]
+    def look
+      Dump.schedulers.each_key { |scheduler| look_at(scheduler) unless scheduler.closed? }
+    end
+
+    private
+
+    # Never returns.
+    def look_out
+      while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration for its own
+        sleep(LIMIT / 4)
+        look
+      end
+    end
+
+    def look_at(scheduler)
+      fiber, seconds, since = scheduler.running
+      return if seconds.nil? || seconds < LIMIT || @told[scheduler] == since
+
+      @told[scheduler] = since
+      tell(scheduler, fiber, seconds)
+    end
+
+    # It must not wait, for it may run in the fiber that it tells of.
+    def tell(scheduler, fiber, seconds)
+      lines = TaskFailure.clean(scheduler.thread.backtrace || []).map { |line| "        #{line}\n" }
+      text = format("heddle: %s has kept the others from running for %.3f s (HEDDLE_STALLS=%g). It is at\n%s",
+                    name_of(scheduler, fiber), seconds, LIMIT, lines.join)
+      Fiber.blocking { $stderr.write(text) }
+    end
+
+    def name_of(scheduler, fiber)
+      task = scheduler.tasks.find { |one| one.fiber.equal?(fiber) }
+      return "fiber #{fiber.inspect}" unless task
+
+      task.name ? "task #{task.name.inspect}" : "a task without a name"
+    end
+  end
+  private_constant :Stalls
+end

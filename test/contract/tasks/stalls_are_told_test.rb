@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+# bin/test: takes 8 s, 0.7 of a core
+
+require_relative "../../test_helper"
+
+# HEDDLE_STALLS: who keeps the others from running is named while he does.
+contract "Stalls" do
+  def setup
+    super
+    heddle_only("HEDDLE_STALLS")
+  end
+
+  # In each a task does something until the report is there.
+  { "computes" => "nil until told?", "blocks" => "Heddle.blocking { sleep(0.01) until told? }",
+    "in_an_enumerator" => "Enumerator.new { |to| (nil until told?) || to << 1 }.next" }.each do |name, work|
+    define_method("test_a_task_that_#{name}") do
+      text = stalls(<<~RUBY)
+        Heddle.run do
+          Heddle.spawn { loop { sleep(0.001) && $other = true } }.tap do |other|
+            Heddle.spawn(name: "busy") do
+              sleep(0.01)
+              #{work}
+            end.wait
+            other.cancel
+          end
+        end
+      RUBY
+
+      assert_match(/^heddle: task "busy" has kept the others from running for [\d.]+ s \(HEDDLE_STALLS=0\.05\)/, text)
+      assert_match(/^ +-e:\d+:in /, text)
+      refute_match(%r{lib/heddle}, text)
+    end
+  end
+
+  # It holds the GVL: nobody can look before it returns, but then the line is still known.
+  def test_a_method_in_c
+    text = stalls(<<~RUBY)
+      require "openssl"
+      work = ->(n) { OpenSSL::KDF.pbkdf2_hmac("a", salt: "b", iterations: n, length: 32, hash: "sha256") }
+      Heddle.run do
+        Heddle.spawn(name: "busy") do
+          sleep(0.01)
+          n = 50_000
+          work.call(n *= 2) until told?
+          sleep(0.01)
+        end
+      end
+    RUBY
+
+    assert_match(/pbkdf2_hmac'\n +-e:\d+:in /, text)
+  end
+
+  def test_the_child_of_a_fork
+    text = stalls(<<~RUBY)
+      Heddle.run do
+        Process.wait(fork { Heddle.run { Heddle.spawn(name: "in the child") { nil until told? } } })
+      end
+    RUBY
+
+    assert_match(/task "in the child"/, text)
+  end
+
+  def test_who_waits_keeps_nobody_from_running
+    assert_equal("", stalls("Heddle.run { Heddle.map(1..5) { sleep(0.1) } && sleep(0.2) }", limit: "20"))
+  end
+
+  def test_a_deadlock_is_still_seen
+    text = stalls(<<~RUBY)
+      Heddle.run { Thread::Queue.new.pop }
+    rescue Heddle::Deadlock
+      print("deadlock")
+    RUBY
+
+    assert_equal("deadlock", text)
+  end
+
+  def test_what_is_no_number_of_seconds
+    %w[x 0 -1 Infinity].each do |limit|
+      assert_match(/HEDDLE_STALLS=#{limit} has no effect/, stalls("Heddle.run { sleep(0.001) }", limit: limit))
+    end
+  end
+
+  private
+
+  # @return [String] what was said, by the end of the program
+  def stalls(program, limit: "0.05")
+    prelude = <<~RUBY
+      said = File.open(ARGV.fetch(0), "a")
+      $stderr.reopen(said)
+      $stderr.sync = true
+      STARTED = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def told?
+        File.size?(ARGV.fetch(0)) || Process.clock_gettime(Process::CLOCK_MONOTONIC) - STARTED > 30
+      end
+    RUBY
+    Tempfile.create("stalls") do |file|
+      env = { "HEDDLE_STALLS" => limit, "HEDDLE_BACKEND" => backend }
+      outcome = run_ruby("#{prelude}begin\n#{program}\nend", file.path, env: env)
+
+      assert_predicate(outcome, :success?, outcome.err)
+      outcome.out + outcome.err + file.read
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "heddle/cli/doctor"
+
+# What the README and its companions say of versions is what the code says.
+class FactsTest < HeddleTest
+  ROOT = File.expand_path("../..", __dir__)
+
+  def text(name) = File.read(File.join(ROOT, name)).split.join(" ")
+
+  def test_the_oldest_ruby
+    assert_includes(text("README.md"), "Ruby #{Heddle::RubyFeatures::OLDEST} or newer")
+  end
+
+  def test_the_kernels
+    features = Heddle::CLI::Facts::KERNEL_FEATURES
+
+    ["io_uring", "io_uring deferred work"].each do |name|
+      assert_includes(text("README.md"), "| #{features.fetch(name).first} or newer | io_uring")
+    end
+  end
+
+  def test_the_system_calls_of_io_uring
+    sources = Dir.glob("ext/heddle/**/*.c", base: ROOT).map { |name| text(name) }.join
+    used = sources.scan(/\bSYS_(io_uring_\w+)/).flatten.uniq.sort
+    allowed = text("SECURITY.md")[/"names": \[(.*?)\]/, 1].scan(/\w+/).sort
+
+    assert_equal(used, allowed)
+    operations = sources.scan(/->opcode = (IORING_OP_\w+)/).flatten
+
+    assert_equal(operations.sort, text("SECURITY.md").scan(/IORING_OP_\w+/).sort)
+  end
+
+  def test_what_changes_the_behaviour_from_outside
+    policy = text("README.md")[/## Versions, Rubies and kernels(.*?)## /, 1]
+    sources = Dir.glob("lib/**/*.rb", base: ROOT).map { |name| text(name) }.join
+    read = sources.scan(/(?:ENV\.fetch\(|ENV\[|SWITCH = )"(HEDDLE_\w+)"/).flatten.uniq
+
+    assert_equal(read.sort, policy.scan(/HEDDLE_[A-Z]+/).uniq.sort)
+  end
+end
