@@ -7,7 +7,7 @@
 #include "init.h"
 #include "strike.h"
 
-/* What is done about it: :warn, :raise or :ignore. One for the process, as the tables of places are for Ractors. */
+/* What is done about it: :warn, :raise or :ignore. It holds for the process. */
 static VALUE mode, sym_ignore;
 static ID id_shared; /* of IOs: tasks may share it */
 

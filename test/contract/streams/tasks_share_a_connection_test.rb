@@ -75,7 +75,7 @@ contract "SharedConnection" do
     said_with(:raise) { silently { results = read_in_tasks(*socket_pair) } }
     message = results.last.message
 
-    assert_match(/\Atask "reader 1" reads from .*^task "reader 0" waits here:\n {6}\S+_test.rb.*^What helps: /m, message)
+    assert_match(/\Atask "reader 1" reads from .*^task "reader 0" waits here:\n {6}\S+_test.rb.*^What helps:/m, message)
     assert_kind_of(Heddle::Error, results.last)
   end
 
@@ -165,10 +165,9 @@ contract "SharedConnection" do
   # -- what is right -----------------------------------------------------------------------------------------------
 
   def assert_silent(&block)
-    results = []
-    %i[warn raise].each { |mode| results << said_with(mode) { Heddle.run(backend: backend, &block) } }
+    said = %i[warn raise].map { |mode| said_with(mode) { Heddle.run(backend: backend, &block) } }
 
-    assert_equal(["", ""], results)
+    assert_equal(["", ""], said)
   end
 
   def test_one_reads_and_others_write
