@@ -27,6 +27,7 @@ require_relative "heddle/pool"
 require_relative "heddle/fiber_pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
+require_relative "heddle/shared_io"
 require_relative "heddle/stalls"
 
 # Makes ordinary, blocking Ruby network code run thousands of operations at once on one thread.

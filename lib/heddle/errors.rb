@@ -8,6 +8,10 @@ module Heddle
   # ("No live threads left. Deadlock?"). The message holds what Heddle.dump prints.
   class Deadlock < Error; end
 
+  # Raised where a task reads from a connection on which another one waits for data already, if Heddle.shared_io is
+  # :raise. The message says where that one is, and what helps.
+  class SharedIOError < Error; end
+
   # Raised inside a task that was cancelled. Not a StandardError, so that `rescue => e` does not swallow it; ensure
   # blocks run. Task#value raises it to whoever asks a cancelled task for its value.
   class Cancelled < Exception # rubocop:disable Lint/InheritException

@@ -8,9 +8,9 @@ module TestSupport
   module Clients
     class << self
       # @return [String, nil] why the client cannot be had here
-      def load(name)
+      def load(name, file = name)
         activate(name) if Gem::Specification.find_all_by_name(name).any?
-        require name
+        require file
         nil
       rescue LoadError => e
         "the gem #{name} cannot be loaded on this Ruby (bin/test tries to install it): #{e.message}"
@@ -26,8 +26,8 @@ module TestSupport
     end
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
-    def client(name, server: nil)
-      missing = Clients.load(name) || server&.missing
+    def client(name, file: name, server: nil)
+      missing = Clients.load(name, file) || server&.missing
       include Assertions
       include setup_with(server, missing)
     end

@@ -11,6 +11,7 @@
 #include "hook_io.h"
 #include "ruby_internals.h"
 #include "park.h"
+#include "shared_io.h"
 #include "strike.h"
 #include "whole_file.h"
 #include "worker_call.h"
@@ -131,6 +132,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
         if (ready < 0) ready = 0;
     }
     else {
+        if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
         ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
     if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
@@ -436,6 +438,14 @@ static bool is_flush(io_call *call)
            hd_io_flushes(call->io, bytes_of(call, &size));
 }
 
+/* Others may have run when another one was found. */
+static void look_for_reader(io_call *call)
+{
+    unsigned parks = call->scheduler->running.parks;
+    call->fd = hd_before_read(call->scheduler, call->io, call->fd);
+    call->others_ran |= parks != call->scheduler->running.parks;
+}
+
 /* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
 static int error_in_arguments(io_call *call, bool positioned)
 {
@@ -470,6 +480,7 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         if (error) return INT2FIX(error);
     }
     if (is_flush(&call)) return flush_all(&call);
+    if (direction == HD_READ && call.kind != HD_MAYBE_FILE) look_for_reader(&call);
     hd_strikes_raise_overdue(call.scheduler);
     yield_now_and_then(&call);
     return move_all(&call);

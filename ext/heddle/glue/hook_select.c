@@ -5,6 +5,7 @@
 #include "init.h"
 #include "deadline.h"
 #include "park.h"
+#include "shared_io.h"
 
 typedef struct {
     VALUE arrays[3]; /* as given: read, write, error; or nil */
@@ -103,6 +104,18 @@ static VALUE look(select_call *selection)
     return ready_arrays(selection);
 }
 
+/* For those that are to be read from. When it tells of one, others may run and close what is in the sets. */
+static void look_for_readers(hd_scheduler *scheduler, select_call *selection)
+{
+    unsigned parks = scheduler->running.parks;
+    for (size_t i = 0; i < selection->count; i++) {
+        const hd_interest *interest = &selection->interests[i];
+        if (interest->events & POLLIN) hd_before_read(scheduler, (VALUE)interest->io, interest->fd);
+    }
+    for (size_t i = 0; i < selection->count && parks != scheduler->running.parks; i++)
+        selection->polls[i].fd = selection->interests[i].fd = rb_io_descriptor(selection->entries[i].io);
+}
+
 /* IO.select.
  *
  * @overload io_select(readables, writables = nil, exceptables = nil, timeout = nil)
@@ -119,6 +132,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     VALUE timeout = argc > 3 ? argv[3] : Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
     collect(&selection, argc, argv);
+    if (timeout != INT2FIX(0)) look_for_readers(scheduler, &selection);
     VALUE result = look(&selection);
     /* Another fiber may take the data before we run: then wait on. */
     while (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {

@@ -14,6 +14,7 @@
     init(hooks_block) \
     init(hooks_io) \
     init(hooks_select) \
+    init(shared_io) \
     init(hooks_close) \
     init(hooks_timeout) \
     init(hooks_process) \

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../io_name"
+
 module Heddle
   class Dump
     # One wait in words.
@@ -40,7 +42,7 @@ module Heddle
       def subject = @wait[:subject]
 
       def ios
-        @wait[:ios].map { |io, events| "#{EVENTS.fetch(events, "for events #{events} of")} #{describe(io)}" }
+        @wait[:ios].map { |io, events| "#{EVENTS.fetch(events, "for events #{events} of")} #{IOName.of(io)}" }
       end
 
       def process
@@ -50,7 +52,7 @@ module Heddle
       def work
         case subject
         when String then "the address of #{subject}"
-        when IO then "a transfer of #{describe(subject)}"
+        when IO then "a transfer of #{IOName.of(subject)}"
         else "an operation"
         end
       end
@@ -68,33 +70,6 @@ module Heddle
       end
 
       def queue = "#{subject.inspect} (#{subject.num_waiting} waiting)"
-
-      def describe(io)
-        number = io.fileno
-        "#{io.class} #{where(io, number)} (descriptor #{number})"
-      rescue IOError
-        "a closed #{io.class}"
-      end
-
-      def where(io, number)
-        return "#{address(io.local_address)} -> #{peer(io)}" if io.is_a?(BasicSocket)
-
-        File.readlink("/proc/self/fd/#{number}")
-      rescue SystemCallError, SocketError
-        "?"
-      end
-
-      def peer(socket)
-        address(socket.remote_address)
-      rescue SystemCallError
-        "no peer"
-      end
-
-      def address(addrinfo)
-        return addrinfo.inspect_sockaddr unless addrinfo.unix? && addrinfo.unix_path.empty?
-
-        "unnamed"
-      end
     end
   end
 end

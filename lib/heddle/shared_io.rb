@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "io_name"
+require_relative "shared_io/remedy"
+
+module Heddle
+  using Internal
+
+  # @!attribute [rw] shared_io
+  #   @!scope class
+  #   What is to be done when a task reads from a connection on which another task waits for data already. Then one of
+  #   them may get the answer that is meant for the other, and nothing else tells: a library that keeps a connection for
+  #   each thread gives it to all tasks of that thread. A connection is a stream socket that does not listen, or an
+  #   IO.popen with the mode "r+". It holds for the whole process.
+  #   @return [Symbol] :warn, as it is at first: a warning tells where both tasks are and what to do, once for each line
+  #     of the program; :raise: a {SharedIOError} in the second task; or :ignore
+
+  # What tells of two tasks that read from one stream. The core finds them (ext/heddle/glue/shared_io.c).
+  #
+  # @private
+  module SharedIO
+    # A program that makes its code as it runs may have any number of places.
+    PLACES_MAX = 1000
+    # Frames that are not of the program itself.
+    LIBRARIES = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/", "#{__dir__}.rb"].freeze
+    private_constant :PLACES_MAX, :LIBRARIES
+
+    class << self
+      # Called in C, in the task that is about to read.
+      #
+      # @param io [IO]
+      # @param root [Fiber] of the running task
+      # @param other_root [Fiber] of the one that waits already
+      # @param other_fiber [Fiber] where that waits: the same, or one that it has resumed
+      # @return [void]
+      # @raise [Heddle::SharedIOError]
+      def met(io, root, other_root, other_fiber)
+        raises = Heddle.shared_io == :raise
+        return unless raises || new_place?
+
+        frames = frames_of(Fiber.current, root)
+        others = frames_of(other_fiber, other_root)
+        told = "#{name(root)} reads from #{IOName.of(io)}, where #{name(other_root)} waits for data already: " \
+               "one of them may get the answer that is meant for the other"
+        first = "#{name(other_root)} waits here:\n#{indent(others)}"
+        remedy = "What helps: #{Remedy.of(frames + others)}"
+        raise SharedIOError, "#{told}\n#{first}#{remedy}" if raises
+
+        warn("heddle: #{told}\n#{first}#{name(root)} reads here:\n#{indent(frames)}#{remedy}")
+      end
+
+      private
+
+      # Is it the first report for this line of the program?
+      def new_place?
+        place = nil
+        Thread.each_caller_location do |location|
+          path = location.path
+          next if path.nil? || path.start_with?(*LIBRARIES)
+
+          place ||= [path, location.lineno] # a program may consist of libraries alone
+          break place = [path, location.lineno] unless path.include?("/gems/")
+        end
+        places = Ractor.current[:heddle_shared_io_places] ||= {}
+        places.clear if places.size >= PLACES_MAX
+        !places.key?(place) && (places[place] = true)
+      end
+
+      # A fiber that another one has resumed tells only its own part.
+      def frames_of(fiber, root)
+        TaskFailure.clean([fiber, root].uniq.flat_map { |one| one.backtrace || [] })
+      end
+
+      def name(root)
+        task = Dump.schedulers.keys.flat_map(&:tasks).find { |one| root.equal?(one.fiber) }
+        return root.inspect unless task
+
+        task.name ? "task #{task.name.inspect}" : task.inspect
+      end
+
+      def indent(frames) = frames.map { |frame| "      #{frame}\n" }.join
+    end
+  end
+  private_constant :SharedIO
+
+  class << self
+    # Lets tasks read from this IO side by side without a report. A pipe needs no such thing; a pair of sockets does,
+    # from which several tasks take their work.
+    #
+    # @param io [IO, #to_io]
+    # @return [IO, #to_io] the same
+    # @raise [ArgumentError] if it is no IO
+    # @see .shared_io
+    def share_io(io)
+      SharedIO.allow(IO.try_convert(io) || raise(ArgumentError, "io: must be an IO, not #{io.inspect}"))
+      io
+    end
+  end
+end

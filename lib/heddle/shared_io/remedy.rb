@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  module SharedIO
+    # What helps where two tasks share a connection, by the library that has given it to both.
+    module Remedy
+      POOL = "give each task a connection of its own, or take one from a pool (Heddle::Pool). "
+      ANY = "#{POOL}If they may share it: Heddle.share_io(io).".freeze
+
+      # A library comes before those that it uses.
+      LIBRARIES = {
+        "activerecord" => "config.active_support.isolation_level = :fiber (without Rails: " \
+                          "ActiveSupport::IsolatedExecutionState.isolation_level = :fiber)",
+        "sequel" => "Sequel.extension(:fiber_concurrency), before Sequel.connect",
+        "excon" => "an Excon connection must not be shared: #{POOL}".strip,
+        "redis-client" => "RedisClient.config(...).new_pool, for a RedisClient must not be shared",
+        "pg" => "a PG::Connection must not be shared: #{POOL}".strip
+      }.freeze
+      private_constant :POOL, :ANY, :LIBRARIES
+
+      # @param frames [Array<String>]
+      # @return [String]
+      def self.of(frames)
+        LIBRARIES.each do |name, remedy|
+          return "#{name}: #{remedy}" if frames.any? { |frame| frame.match?(%r{/#{name}(-[\d.]+[^/]*)?/lib/}) }
+        end
+        ANY
+      end
+    end
+  end
+end

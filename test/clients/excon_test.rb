@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/http_server"
+require "support/shared_io"
+
+# excon, whose connections keep their sockets by thread.
+contract "Excon" do
+  extend TestSupport::Clients
+  include TestSupport::SharedIO
+
+  client "excon"
+
+  def setup
+    super
+    heddle_only("it is about tasks")
+    @server = keep(TestSupport::HttpServer.new)
+  end
+
+  def connect(**) = Excon.new("http://#{host}:#{server.port}", **)
+
+  # The server answers with the size of what it was sent.
+  def ask(connection, number)
+    connection.post(path: "/sleep/0.01", body: "x" * number).body[/\d+\z/].to_i
+  end
+
+  [true, false].each do |persistent|
+    define_method("test_tasks_share_a_#{"persistent_" if persistent}connection") do
+      shared = connect(persistent: persistent)
+      assert_warns("excon: an Excon connection must not be shared: ") { |number| ask(shared, number) }
+      shared.reset
+      shared = connect(persistent: persistent)
+      assert_raises_where_shared(Excon::Error::Socket) { |number| ask(shared, number) }
+      shared.reset
+    end
+  end
+
+  def test_a_connection_for_each_task
+    assert_right_and_silent do |number|
+      connection = connect(persistent: true)
+      ask(connection, number).tap { connection.reset }
+    end
+    assert_right_and_silent { |number| ask(connect, number) }
+  end
+
+  def test_a_pool
+    pool = Heddle::Pool.new(size: 5, close: :reset.to_proc) { connect(persistent: true) }
+    assert_right_and_silent { |number| pool.with { |connection| ask(connection, number) } }
+    pool.close
+  end
+end

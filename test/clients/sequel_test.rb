@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/servers/postgres"
+require "support/shared_io"
+
+# Sequel on pg. Its pool gives a connection to a thread, or with an extension to a fiber.
+contract "Sequel" do
+  extend TestSupport::Clients
+  include TestSupport::SharedIO
+
+  client "pg"
+  client "sequel", server: TestSupport::Servers::Postgres
+
+  def setup
+    super
+    heddle_only("it is about tasks")
+  end
+
+  def database
+    Sequel.connect(adapter: "postgres", host: host, port: server.port, user: "heddle", database: "postgres",
+                   max_connections: 10)
+  end
+
+  def ask(database, number) = database.fetch("SELECT pg_sleep(0.01), #{number} AS number").first[:number]
+
+  # An extension that is loaded stays. This is what Sequel does without it.
+  def without_extension
+    Sequel.define_singleton_method(:current) { Thread.current }
+    yield
+  ensure
+    Sequel.singleton_class.remove_method(:current)
+  end
+
+  def test_tasks_share_a_connection
+    without_extension do
+      shared = database
+      assert_warns("sequel: Sequel.extension(:fiber_concurrency), before Sequel.connect") { |n| ask(shared, n) }
+      shared.disconnect
+      shared = database
+      assert_raises_where_shared(Heddle::SharedIOError) { |n| ask(shared, n) }
+      shared.disconnect
+    end
+  end
+
+  def test_fiber_concurrency
+    Sequel.extension(:fiber_concurrency)
+    pool = database
+    assert_right_and_silent { |n| ask(pool, n) }
+    assert_right_and_silent { |n| pool.transaction { ask(pool, n) } }
+    pool.disconnect
+  end
+end
