@@ -29,10 +29,13 @@ contract "ActiveSupport" do
     ActiveSupport::IsolatedExecutionState.isolation_level = :thread
   end
 
-  def current = @current ||= Class.new(ActiveSupport::CurrentAttributes) { attribute :user }.tap { |one| give_name(one) }
-
   # (They are kept by the name of their class.)
-  def give_name(one) = one.define_singleton_method(:name) { "HeddleTestCurrent" }
+  def current
+    @current ||= Class.new(ActiveSupport::CurrentAttributes) do
+      attribute :user
+      define_singleton_method(:name) { "HeddleTestCurrent" }
+    end
+  end
 
   %i[thread fiber].each do |level|
     define_method("test_current_attributes_and_the_time_zone_by_#{level}") do

@@ -66,11 +66,7 @@ contract "Stalls" do
   end
 
   def test_a_deadlock_is_still_seen
-    text = stalls(<<~RUBY)
-      Heddle.run { Thread::Queue.new.pop }
-    rescue Heddle::Deadlock
-      print("deadlock")
-    RUBY
+    text = stalls("Heddle.run { Thread::Queue.new.pop }\nrescue Heddle::Deadlock\nprint('deadlock')")
 
     assert_equal("deadlock", text)
   end
