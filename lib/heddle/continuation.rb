@@ -9,8 +9,7 @@ module Heddle
     # Makes it the Fiber storage of the current fiber, but for what is Heddle's own.
     # @param storage [Hash]
     def self.put_storage(storage)
-      gone = Fiber.current.storage.to_h.keys - storage.keys
-      gone.each { |key| Fiber[key] = nil unless OWN.include?(key) }
+      Fiber.current.storage&.each_key { |key| Fiber[key] = nil unless storage.key?(key) || OWN.include?(key) }
       storage.each { |key, value| Fiber[key] = value unless OWN.include?(key) || value.equal?(Fiber[key]) }
     end
 
@@ -33,60 +32,58 @@ module Heddle
         ::ActiveSupport::IsolatedExecutionState.singleton_class.prepend(ActiveSupportContext)
         @caller = Fiber.current.instance_variable_get(CALLER) || Fiber.current
       end
-      @before = State.new
-      @after = nil
+      @before = State.here
+      @after = @storage = nil
     end
 
     # In the fiber of the block.
     def enter
-      @before.put_into_place(nil)
+      @before.put_into_place(State::NOTHING)
       Fiber.current.instance_variable_set(CALLER, @caller) if @caller
       yield
     ensure
-      @after = State.new(Fiber.current.storage || {})
+      @after = State.here
+      @storage = Fiber.current.storage
     end
 
     # In the fiber that has called Heddle.run, when the block has ended.
     def take_back
-      @after&.put_into_place(@before)
+      return unless @after # its fiber has not begun
+
+      @after.put_into_place(@before)
+      Continuation.put_storage(@storage || {})
     end
 
-    # What there is in the current fiber.
-    class State
-      NOTHING = {}.freeze
-      private_constant :NOTHING
-
-      attr_reader :locals, :storage, :variables
-
-      # @param storage [Hash, nil] nil: need not be known, for it is inherited
-      def initialize(storage = nil)
+    # The fiber-locals and instance variables of a fiber.
+    State = Data.define(:locals, :variables) do
+      # @return [State] that of the current fiber
+      def self.here
         thread = Thread.current
         fiber = Fiber.current
-        @locals = to_hash(thread.keys) { |key| thread[key] }
-        names = fiber.instance_variables
-        names.delete(CALLER) unless names.empty?
-        @variables = to_hash(names) { |name| fiber.instance_variable_get(name) }
-        @storage = storage
+        locals = thread.keys
+        variables = fiber.instance_variables
+        return self::NOTHING if locals.empty? && variables.empty?
+
+        variables.delete(CALLER)
+        new(locals.to_h { |key| [key, thread[key]] },
+            variables.to_h { |name| [name, fiber.instance_variable_get(name)] })
       end
 
       # Makes it that of the current fiber.
-      # @param before [State, nil] what is there, if anything
+      # @param before [State] what is there
+      # @return [void]
       def put_into_place(before)
+        return if equal?(before)
+
         thread = Thread.current
         fiber = Fiber.current
-        (before.locals.keys - @locals.keys).each { |key| thread[key] = nil } if before
-        @locals.each { |key, value| thread[key] = value }
-        (before.variables.keys - @variables.keys).each { |name| fiber.remove_instance_variable(name) } if before
-        @variables.each { |name, value| fiber.instance_variable_set(name, value) }
-        Continuation.put_storage(@storage) if @storage
-      end
-
-      private
-
-      def to_hash(keys)
-        keys.empty? ? NOTHING : keys.to_h { |key| [key, yield(key)] }
+        before.locals.each_key { |key| thread[key] = nil unless locals.key?(key) }
+        locals.each { |key, value| thread[key] = value }
+        before.variables.each_key { |name| fiber.remove_instance_variable(name) unless variables.key?(name) }
+        variables.each { |name, value| fiber.instance_variable_set(name, value) }
       end
     end
+    State::NOTHING = State.new({}.freeze, {}.freeze)
     OWN = %i[heddle_scope heddle_task].freeze
     private_constant :State, :OWN
   end

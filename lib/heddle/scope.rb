@@ -53,6 +53,7 @@ module Heddle
       @background = 0 # how many of them are background tasks
       @scheduler = Fiber.scheduler
       @outer = self.class.innermost(@scheduler)
+      @spawn_hooks = @scheduler.spawn_hooks
       @task = Fiber[:heddle_task]
       @masks_begun = @scheduler.masks_begun # a shield that began later holds its own strike back
       @grace = grace || @outer&.grace || GRACE
@@ -158,7 +159,7 @@ module Heddle
     def take_in(task, block)
       raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
 
-      block = SpawnHook.wrap(task, block) unless @scheduler.spawn_hooks.empty? || task.equal?(@reporter)
+      block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty? || task.equal?(@reporter)
       report_failures if task.isolated? && !@reporter
       error = $! and task.started_amid(error, @grace_ends)
       @tasks[task] = true

@@ -174,7 +174,7 @@ module Heddle
     def execute(arguments = [], &block)
       @fiber = Fiber.current
       Fiber[:heddle_task] = self
-      @value = yield(*arguments)
+      @value = arguments.empty? ? yield : yield(*arguments)
       returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       fail_with(e, block)
