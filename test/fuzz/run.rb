@@ -18,6 +18,8 @@ require "support/watchdog"
 require "support/leaks"
 require_relative "rounds"
 
+Heddle.shared_io = :ignore # its actors share readers
+
 options = { seed: Random.new_seed % 1_000_000_000, seconds: nil, rounds: nil, limit: 300, size: 12 }
 OptionParser.new do |parser|
   parser.on("--seed N", Integer) { |value| options[:seed] = value }

@@ -8,6 +8,7 @@ require_relative "../../test_helper"
 contract "SharedReader" do
   on_streams "gets in several tasks", TestSupport::Streams::PLAIN do |reader, writer|
     heddle_only("threads lose bytes")
+    Heddle.share_io(reader)
     sent = Array.new(3000) { |i| "line #{i} #{"x" * (i % 50)}\n" }
     got = Array.new(4) { +"" }
     readers = got.map do |text|
