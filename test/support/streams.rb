@@ -81,6 +81,12 @@ module TestSupport
       [client, server]
     end
 
+    # OpenSSL says goodbye to the other end only if there is room for that in the socket.
+    def close_with_room(writer)
+      writer.to_io.wait_writable
+      writer.close
+    end
+
     # Writes without waiting until nothing more fits; the number of bytes.
     def fill(writer, chunk = "x" * 65_536)
       total = 0
