@@ -59,7 +59,8 @@ contract "Every" do
           times << now
           most = [most, running += 1].max
           sleep(2.5 * interval)
-          running -= 1
+        ensure
+          running -= 1 # also when it is cancelled with its scope
         end
         sleep(interval / 2) while times.size < 4
       end
