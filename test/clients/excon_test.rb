@@ -41,6 +41,7 @@ contract "Excon" do
   # Where tasks share a connection, each may connect again, and excon keeps only the last of the sockets. (Nobody else
   # makes a plain Socket here.)
   def close_forgotten
+    GC.start # closes those that are garbage already
     ObjectSpace.each_object(Socket).reject(&:closed?).each(&:close)
   end
 

@@ -15,10 +15,16 @@ module TestSupport
       @port = @server.addr[1]
       @context = Certificate.server_context if tls
       @sockets = []
-      @threads = [Thread.new { accept }]
+      @threads = []
+      @closing = false
+      @acceptor = Thread.new { accept }
     end
 
+    # (A thread that is killed in the midst of an accept loses the descriptor. So it gets one more client.)
     def close
+      @closing = true
+      TCPSocket.new("127.0.0.1", @port).close
+      @acceptor.join
       @threads.each(&:kill).each(&:join)
       [@server, *@sockets].each(&:close)
     end
@@ -27,8 +33,9 @@ module TestSupport
 
     def accept
       loop do
-        socket = @server.accept
-        @sockets << socket
+        @sockets << (socket = @server.accept)
+        break if @closing
+
         @threads << Thread.new { serve(socket) }
       end
     end
