@@ -115,6 +115,8 @@ module ReplacedMethods
       lock = Thread::Mutex.new.tap(&:lock)
       seconds = lock.sleep(0.001) # nil when the time was over, else full seconds, by a clock that may just have ticked
       [lock.owned?, seconds.nil? || seconds.is_a?(Integer)]
+    ensure
+      lock.unlock # Ruby crashes when it frees one that is locked after the fiber that has locked it (mutex_free)
     end,
     "Thread::ConditionVariable#wait" => lambda do |_|
       lock = Thread::Mutex.new
