@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "heddle/version"
+require_relative "heddle/clock"
 require_relative "heddle/errors"
 require_relative "heddle/native"
 require_relative "heddle/scheduler"

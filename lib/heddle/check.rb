@@ -25,6 +25,13 @@ module Heddle
 
       raise ArgumentError, "#{name}: must be a number of seconds or nil, not #{value.inspect}"
     end
+
+    # @raise [ArgumentError]
+    def self.callable(name, value)
+      return if value.respond_to?(:call)
+
+      raise ArgumentError, "#{name}: must have the method call, unlike #{value.inspect}"
+    end
   end
   private_constant :Check
 end

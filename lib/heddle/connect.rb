@@ -18,9 +18,6 @@ module Heddle
     private_constant :OPTIONS, :TIMEOUTS
 
     class << self
-      # @return [Float] seconds
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       # @param address [String] a packed sockaddr
       # @return [Integer] AF_INET6 or AF_INET
       def family_of(address) = address.unpack1("S")

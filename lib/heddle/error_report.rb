@@ -61,10 +61,7 @@ module Heddle
     # @raise [ArgumentError] if the handler cannot be called
     def on_error(handler = nil, &block)
       handler ||= block
-      unless handler.nil? || handler.respond_to?(:call)
-        raise ArgumentError, "handler: must have the method call, unlike #{handler.inspect}"
-      end
-
+      Check.callable("handler", handler) unless handler.nil?
       ErrorReport.use(handler)
       nil
     end

@@ -4,6 +4,10 @@ module Heddle
   # Everything that Heddle raises by itself, where Ruby has no class of its own.
   class Error < StandardError; end
 
+  # Errors that are meant for more than a task or a scope: the whole program.
+  FOR_THE_PROGRAM = [SystemExit, SignalException, NoMemoryError].freeze
+  private_constant :FOR_THE_PROGRAM
+
   # Raised from Heddle.run when every fiber waits for another one and nothing can wake them, as Ruby does for threads
   # ("No live threads left. Deadlock?"). The message holds what Heddle.dump prints.
   class Deadlock < Error; end

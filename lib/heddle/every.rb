@@ -34,17 +34,15 @@ module Heddle
     private
 
     def repeat(seconds)
-      started = monotonic_now
+      started = Clock.now
       number = 0
       while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration of the block for its own
-        number = [number + 1, ((monotonic_now - started) / seconds).ceil].max
-        while (left = started + (number * seconds) - monotonic_now) > 0
+        number = [number + 1, ((Clock.now - started) / seconds).ceil].max
+        while (left = started + (number * seconds) - Clock.now) > 0
           sleep(left)
         end
         yield
       end
     end
-
-    def monotonic_now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -63,8 +63,8 @@ module Heddle
 
       Check.positive_integer("size", size)
       Check.time("timeout", timeout) unless timeout.nil?
-      check_callable("check", check)
-      check_callable("close", close)
+      Check.callable("check", check) unless check.nil?
+      Check.callable("close", close) unless close.nil?
       @size = size
       @timeout = timeout
       @broken = [*BROKEN, *broken].freeze
@@ -198,12 +198,6 @@ module Heddle
       return false if error.is_a?(TimeoutError)
 
       !error.is_a?(StandardError) || @broken.any? { |kind| kind === error } # rubocop:disable Style/CaseEquality
-    end
-
-    def check_callable(name, value)
-      return if value.nil? || value.respond_to?(:call)
-
-      raise ArgumentError, "#{name}: must have call, unlike #{value.inspect}"
     end
   end
 end

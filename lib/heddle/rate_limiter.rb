@@ -57,14 +57,12 @@ module Heddle
     def wait_for_time
       if @entries.size == @limit
         due = @entries.first + @per
-        while (left = due - now) > 0
+        while (left = due - Clock.now) > 0
           sleep(left)
         end
         @entries.shift
       end
-      @entries << now
+      @entries << Clock.now
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -182,10 +182,9 @@ module Heddle
     def outlast_masks
       return unless masked?
 
-      now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
-      ends = now.call + @grace
+      ends = Clock.now + @grace
       fiber do
-        kernel_sleep(MASKS_LOOKED_AT) while masked? && size > 1 && now.call < ends
+        kernel_sleep(MASKS_LOOKED_AT) while masked? && size > 1 && Clock.now < ends
         stop if masked?
       end
       run

@@ -118,7 +118,7 @@ module Heddle
     def fails_scope?
       return false if @error.nil? || cancelled?
 
-      !@isolated || [SystemExit, SignalException, NoMemoryError].any? { |kind| @error.is_a?(kind) }
+      !@isolated || FOR_THE_PROGRAM.any? { |kind| @error.is_a?(kind) }
     end
 
     # @private Has it failed so far without anybody to hear of it?

@@ -78,6 +78,21 @@ module TestSupport
       assert_operator(values.last, :<, limit, [what, values].compact.join(": "))
     end
 
+    # Lets three threads do the same at once, again and again, while one of them is struck and one is killed.
+    def strike_threads
+      reported = Thread.report_on_exception
+      Thread.report_on_exception = false
+      200.times do |i|
+        threads = Array.new(3) { Thread.new { 3.times { yield } } }
+        Thread.pass if i.odd?
+        threads.first.raise(IOError)
+        threads.last.kill
+        threads.each { |thread| thread.join rescue nil } # rubocop:disable Style/RescueModifier
+      end
+    ensure
+      Thread.report_on_exception = reported
+    end
+
     # For an order of events that only a margin of time can bring about: yields margins in seconds, wider and wider,
     # until the block says that things came in that order.
     def in_time(*margins)

@@ -40,7 +40,7 @@ module Heddle
       # Takes what the resolver has found by now.
       def collect
         @lookups.to_a.each { |family, lookup| settle(family, lookup) if @lookups.key?(family) && lookup.finished? }
-        split if @split_at && Connect.now >= @split_at
+        split if @split_at && Clock.now >= @split_at
       end
 
       # @return [String, nil] the next address: the families in turn

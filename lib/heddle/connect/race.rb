@@ -60,13 +60,13 @@ module Heddle
         until addresses.finished?
           wait(addresses.lookups, [], limit)
           addresses.collect
-          raise target.resolution_timed_out if limit && !addresses.finished? && Connect.now >= limit
+          raise target.resolution_timed_out if limit && !addresses.finished? && Clock.now >= limit
         end
         raise addresses.error if addresses.empty?
       end
 
       def wait(lookups, sockets, limit)
-        left = limit && [limit - Connect.now, 0].max
+        left = limit && [limit - Clock.now, 0].max
         @target.scheduler.wait_for_connection(@target.host, lookups, sockets, left)
       end
 
@@ -116,7 +116,7 @@ module Heddle
       end
 
       def attempt_due?
-        @next_attempt_at.nil? || Connect.now >= @next_attempt_at
+        @next_attempt_at.nil? || Clock.now >= @next_attempt_at
       end
 
       # Tries the addresses until one of them is under way.
@@ -147,8 +147,8 @@ module Heddle
 
       def begin_attempt(socket, address)
         @attempts[socket] = address
-        @next_attempt_at = Connect.now + ATTEMPT_DELAY
-        @connect_at = @target.connect_timeout && (Connect.now + @target.connect_timeout) if @addresses.empty?
+        @next_attempt_at = Clock.now + ATTEMPT_DELAY
+        @connect_at = @target.connect_timeout && (Clock.now + @target.connect_timeout) if @addresses.empty?
         :under_way
       end
 
@@ -187,7 +187,7 @@ module Heddle
       # A connect_timeout counts from the last address's attempt on; the name may come late when an attempt is under
       # way.
       def check_timeouts
-        now = Connect.now
+        now = Clock.now
         raise @target.timed_out if @target.open_at && now >= @target.open_at
         return unless @addresses.empty?
         return if @addresses.finished? && @attempts.empty?

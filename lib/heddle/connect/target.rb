@@ -11,7 +11,7 @@ module Heddle
       attr_reader :scheduler
 
       # As the method was called.
-      def initialize(scheduler, arguments, options, began_at = Connect.now)
+      def initialize(scheduler, arguments, options, began_at = Clock.now)
         @scheduler = scheduler
         @host, @port, @local_host, @local_port = arguments
         @resolv_timeout = options[:resolv_timeout]
@@ -65,7 +65,7 @@ module Heddle
       def attempt_timeout
         return @connect_timeout unless @open_timeout
 
-        left = open_at - Connect.now
+        left = open_at - Clock.now
         left.negative? ? too_late : left
       end
 

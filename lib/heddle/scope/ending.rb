@@ -13,7 +13,7 @@ module Heddle
         unless @state == :ending
           @state = :ending
           @reason = reason
-          @grace_ends = now + @grace
+          @grace_ends = Clock.now + @grace
         end
         @tasks.keys.each { |task| cancel(task) }
       end
@@ -30,7 +30,7 @@ module Heddle
         begin
           cancel_tasks(reason)
           wait_for_tasks(grace_left) || strike_again until @tasks.empty?
-        rescue SignalException, SystemExit, NoMemoryError, Deadlock
+        rescue *FOR_THE_PROGRAM, Deadlock
           raise
         rescue Exception => e # rubocop:disable Lint/RescueException
           raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
@@ -55,11 +55,11 @@ module Heddle
 
       # Seconds, or nil for no limit.
       def grace_left
-        [@grace_ends - now, 0].max if @grace_ends&.finite?
+        [@grace_ends - Clock.now, 0].max if @grace_ends&.finite?
       end
 
       def strike_again
-        return if @grace_ends.nil? || now < @grace_ends
+        return if @grace_ends.nil? || Clock.now < @grace_ends
 
         @grace_ends = nil
         @tasks.keys.each do |task|
@@ -83,8 +83,6 @@ module Heddle
         left.each { |error| ErrorReport.print(error) }
         raise errors.first unless raised
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
     private_constant :Ending
   end

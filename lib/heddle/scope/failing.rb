@@ -10,10 +10,10 @@ module Heddle
     # of isolated tasks that nobody asks for are reported.
     module Failing
       # Are meant for more than the scope: they go first, whatever else has failed.
-      FOR_THE_PROGRAM = [SystemExit, SignalException, NoMemoryError, Deadlock, ::Timeout::ExitException].freeze
+      GO_FIRST = [*FOR_THE_PROGRAM, Deadlock, ::Timeout::ExitException].freeze
       # Seconds that others have to ask an isolated task that has failed.
       REPORTED_AFTER = 1
-      private_constant :FOR_THE_PROGRAM, :REPORTED_AFTER
+      private_constant :GO_FIRST, :REPORTED_AFTER
 
       private
 
@@ -32,7 +32,7 @@ module Heddle
 
       # The task that failed before the owner's block has raised its error, so that this is a consequence.
       def earlier_failure(error)
-        return if FOR_THE_PROGRAM.any? { |kind| error.is_a?(kind) }
+        return if GO_FIRST.any? { |kind| error.is_a?(kind) }
 
         @failures.first&.error
       end

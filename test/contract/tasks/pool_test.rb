@@ -250,20 +250,10 @@ contract "Pool" do
 
   # A thread may be struck anywhere; what it had is given back.
   def test_killed_and_struck_threads
-    reported = Thread.report_on_exception
-    Thread.report_on_exception = false
     pool = make_pool(size: 1)
-    200.times do |i|
-      threads = Array.new(3) { Thread.new { 3.times { pool.with { Thread.pass } } } }
-      Thread.pass if i.odd?
-      threads.first.raise(IOError)
-      threads.last.kill
-      threads.each { |thread| thread.join rescue nil } # rubocop:disable Style/RescueModifier
-    end
+    strike_threads { pool.with { Thread.pass } }
 
     assert_equal([0, 0], [pool.in_use, pool.waiting])
-  ensure
-    Thread.report_on_exception = reported
   end
 
   # That is where Ruby looks whether a thread was struck; and where it waits.

@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The time of the machine, which nobody sets.
+  module Clock
+    # @return [Float] seconds
+    def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+  private_constant :Clock
+end
