@@ -3,6 +3,7 @@
 require_relative "setup"
 require_relative "test_job"
 require_relative "test_pool"
+require_relative "test_repeats"
 require_relative "test_report"
 
 module Tools
@@ -43,7 +44,7 @@ module Tools
       jobs += checks if @everything
       puts rubies.map(&:to_s), "seed #{seed}, #{jobs.size} processes"
       report = TestReport.new(jobs.size, seed)
-      TestPool.new(jobs, @cores).run { |job, result| report.add(job, result) }
+      run_all(jobs, report)
       return 1 unless report.close
 
       FileUtils.rm_rf(@folder)
@@ -51,6 +52,17 @@ module Tools
     end
 
     private
+
+    def run_all(jobs, report)
+      failed = []
+      TestPool.new(jobs, @cores).run do |job, result|
+        report.add(job, result)
+        failed << [job, result] unless result.ok?
+      end
+      return if jobs.one?
+
+      report.unsteady(TestRepeats.new(failed).run { |job, test| report.repeating(job, test) })
+    end
 
     # Takes an option and its value out of the arguments.
     def option(arguments, name)

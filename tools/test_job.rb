@@ -44,6 +44,7 @@ module Tools
       @output = "#{path}.out"
       @counts = "#{path}.json" if counted
       @command = command.call(@counts)
+      @options = []
       @env = env
       @may_be_empty = may_be_empty
       @limit = limit
@@ -66,6 +67,10 @@ module Tools
       result.tap { result.failed_tests = [[told ? nil : running_test, trouble_in(output)]] }
     end
 
+    # @param test [String] a name for minitest's -n
+    # @return [TestJob] the same job with that test alone
+    def alone(test) = dup.tap { |job| job.options += ["-n", test] }
+
     # Ends the process and all that it started.
     def kill
       Process.kill("KILL", -@pid) if @pid
@@ -74,6 +79,10 @@ module Tools
     ensure
       @pid = nil # the number may soon be another process's
     end
+
+    protected
+
+    attr_accessor :options
 
     private
 
@@ -87,7 +96,7 @@ module Tools
     # To a file, not a pipe: a process left behind would keep a pipe open.
     # @return [Process::Status, nil] nil when the time was up
     def run_process
-      @pid = Process.spawn(@env, *Command.tied(@command, false),
+      @pid = Process.spawn(@env, *Command.tied(@command + @options, false),
                            in: File::NULL, out: @output, err: %i[child out], pgroup: true, chdir: ROOT)
       waiter = Process.detach(@pid)
       waiter.join(@limit)

@@ -21,6 +21,7 @@ module Tools
       @done = 0
       @sums = Hash.new { |sums, title| sums[title] = Hash.new(0) }
       @again = []
+      @unsteady = []
     end
 
     def add(job, result)
@@ -30,18 +31,34 @@ module Tools
       result.failed_tests.each { |test, text| @again << again(job, test) << indent(shorten(text), 6) }
     end
 
-    # @return [Boolean] whether nothing failed
+    def repeating(job, test)
+      puts "once more, alone: #{[job.ruby&.version, test].compact.join("  ")}"
+    end
+
+    # @param tests [Array<Array(TestJob, String)>] those that passed when they were repeated
+    def unsteady(tests) = @unsteady = tests
+
+    # @return [Boolean] whether nothing failed, or what failed passed when it was repeated
     def close
       @sums.each { |title, sums| puts "", "#{title}: #{sums.map { |key, number| "#{number} #{key}" }.join(", ")}" }
       runs, failures, errors, skips = %i[runs failures errors skips].map { |key| @sums.values.sum { |sums| sums[key] } }
       puts "", "To run a failed test alone:", *@again if @again.any?
-      failed = failures + errors
-      puts "", "#{runs - failed - skips} passed, #{failed} failed, #{skips} skipped"
+      tell_unsteady
+      failed = failures + errors - @unsteady.size
+      puts "", "#{runs - failed - skips - @unsteady.size} passed, #{failed} failed, #{skips} skipped" \
+               "#{", #{@unsteady.size} unsteady" if @unsteady.any?}"
       puts "no test matches" if runs.zero?
       failed.zero? && runs.positive?
     end
 
     private
+
+    def tell_unsteady
+      return if @unsteady.empty?
+
+      puts "", "Unsteady: these failed beside the others, and passed when they were run once more, alone:"
+      @unsteady.each { |job, test| puts again(job, test) }
+    end
 
     def tell(job, result)
       counts = result.counts

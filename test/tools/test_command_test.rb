@@ -53,6 +53,38 @@ class TestCommandTest < HeddleTest
     refute_includes(short, "line 13")
   end
 
+  # A test that fails only at its first run, and one that fails at each.
+  def test_what_fails_beside_others_is_run_once_more
+    mark = File.join(tempdir, "mark")
+    once = File.join(File.dirname(mark), "first_test.rb")
+    File.write(once, <<~RUBY)
+      require "test_helper"
+      class FirstTest < HeddleTest
+        def test_once = assert(File.exist?("#{mark}"), "not yet").tap { pass }
+        def teardown = File.write("#{mark}", "")
+      end
+    RUBY
+    outcome = run_shell("bin/test #{failing_file} #{once} -e '/dies|talks|odd/'")
+
+    assert_predicate(outcome, :success?, outcome.out)
+    assert_match(/^1 passed, 0 failed, 0 skipped, 1 unsteady$/, outcome.out)
+    assert_match(%r{^Unsteady: .*\n  bin/test .*first_test.rb -n FirstTest\\?#test_once }, outcome.out)
+    File.delete(mark)
+    outcome = run_shell("bin/test #{failing_file} #{once} -e '/dies|talks/'")
+
+    assert_equal(1, outcome.status.exitstatus)
+    assert_match(/^1 passed, 1 failed, 0 skipped, 1 unsteady$/, outcome.out)
+  end
+
+  def test_a_crash_is_not_run_once_more
+    other = File.join(tempdir, "other_test.rb")
+    File.write(other, FAILING)
+    outcome = run_shell("bin/test #{failing_file} #{other} -n /dies/")
+
+    assert_match(/^0 passed, 2 failed, 0 skipped$/, outcome.out)
+    refute_includes(outcome.out, "once more, alone")
+  end
+
   def test_no_test_is_no_success
     outcome = run_shell("bin/test #{failing_file} -n test_nothing")
 
