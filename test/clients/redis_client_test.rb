@@ -1,14 +1,30 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/redis"
 
 # redis-client, with a Redis.
 contract "RedisClient" do
   extend TestSupport::Clients
 
+  include TestSupport::ClientMatrix
+
   client "redis-client", server: TestSupport::Servers::Redis
+
+  def title = "redis-client"
+  def open_client(timeout:) = redis(read_timeout: timeout).tap { |client| client.call("PING") }
+  def close_client(client) = client.close
+  def timeout_errors = [RedisClient::ReadTimeoutError]
+
+  # BLPOP waits for so long, and ECHO comes after it.
+  def ask(client, number, seconds)
+    commands = lambda do |pipe|
+      pipe.call("BLPOP", "none #{number}", seconds) if seconds.positive? # (0 is for ever)
+      pipe.call("ECHO", number)
+    end
+    Integer(client.pipelined(&commands).last)
+  end
 
   def redis(port = server.port, **options)
     keep(RedisClient.config(host: host, port: port, **options).new_client)

@@ -22,8 +22,6 @@ module TestSupport
         end
       end
 
-      private
-
       def key
         @key ||= OpenSSL::PKey::EC.generate("prime256v1")
       end
@@ -31,6 +29,8 @@ module TestSupport
       def certificate
         @certificate ||= build
       end
+
+      private
 
       def build
         OpenSSL::X509::Certificate.new.tap do |one|

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "support/clients"
+require "support/client_figures"
+
+module TestSupport
+  # The same questions to every client. A contract that extends Clients includes this, and says:
+  #
+  #   def title = "Faraday, net_http"    # in the table of guides/clients.md
+  #   def open_client(timeout:)          # a client; its own limit for an answer is so many seconds
+  #   def ask(client, number, seconds)   # an answer that takes the server so long, and is told apart by its number:
+  #                                      # returns the number
+  #   def close_client(client)
+  #   def timeout_errors = [Faraday::TimeoutError]   # what the client's own limit raises; empty if it has none
+  #
+  # and, where it differs: #longest_hold, #after_a_cancel, #shortest_timeout.
+  module ClientMatrix
+    COUNT = 50
+    SECONDS = 0.2
+
+    # For how many seconds the client may keep the other tasks from running. Wide: 50 of them also compute.
+    def longest_hold = 0.15
+
+    # In seconds: pg, for one, knows whole ones.
+    def shortest_timeout = 0.2
+
+    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
+    def after_a_cancel = :either
+
+    # 50 answers that take 0.2 s each, once all are connected, and at the same time a ticker.
+    def test_matrix_fifty_answers_at_once
+      heddle_only("it is about tasks")
+      in_time(1, 2, 3, 4, 5) do # (a busy machine may spoil a try)
+        took, hold = fifty_answers
+        note(took: took, hold: hold)
+        took < SECONDS * COUNT / 4 && hold < longest_hold
+      end
+    end
+
+    def test_matrix_timeout
+      return note(timeout: nil) if timeout_errors.empty?
+
+      heddle_only("it is about tasks")
+      Heddle.run(backend: backend) do
+        client = open_client(timeout: shortest_timeout)
+        error = assert_times_out(shortest_timeout, *timeout_errors) { ask(client, 1, 20) }
+        note(timeout: error.class.name)
+      ensure
+        close_quietly(client)
+      end
+    end
+
+    # The answer of the question that was cancelled must not be taken for another one's.
+    def test_matrix_cancel
+      heddle_only("it is about tasks")
+      Heddle.run(backend: backend) do
+        client = open_client(timeout: 10)
+        [0.05, 0.3].each { |pause| cancel_and_ask(client, pause) || (client = replace(client)) }
+      ensure
+        close_quietly(client)
+      end
+    end
+
+    # Who waits for an answer of the connection that another task closes does not wait for ever.
+    def test_matrix_close_while_it_waits
+      heddle_only("it is about tasks")
+      Heddle.run(backend: backend) do
+        client = open_client(timeout: 20)
+        waiting = Heddle.spawn(isolated: true) { ask(client, 7, 1) }
+        waiting.wait(0.1)
+        close_client(client)
+
+        refute_nil(waiting.wait(15), "it waits for ever")
+        assert_equal(7, waiting.value) unless waiting.error
+        note(close: waiting.error&.class&.name || "answered")
+      ensure
+        close_quietly(client)
+      end
+    end
+
+    private
+
+    def note(**figures) = ClientFigures.new(title, backend).note(**figures)
+
+    # @return [Array(Float, Float)] how long they took, and the longest time without a tick
+    def fifty_answers
+      took = values = hold = nil
+      Heddle.run(backend: backend) do
+        clients = Heddle.map(1..COUNT) { open_client(timeout: 10) }
+        hold = longest_gap do
+          took = elapsed { values = Heddle.map(clients.each_with_index) { |client, i| ask(client, i, SECONDS) } }
+        end
+      ensure
+        clients&.each { |client| close_quietly(client) }
+      end
+
+      assert_equal([*0...COUNT], values)
+      [took, hold]
+    end
+
+    # @return [Float] the longest time between two ticks of another task, in seconds
+    def longest_gap
+      last = now
+      longest = 0
+      tick = -> { (longest = [longest, now - last].max) && last = now }
+      ticker = Heddle.spawn { loop { sleep(0.01) && tick.call } }
+      yield
+      tick.call
+      longest
+    ensure
+      ticker&.cancel
+    end
+
+    # @return [Boolean] whether the client could be used afterwards
+    def cancel_and_ask(client, pause)
+      asking = Heddle.spawn { ask(client, 1, 0.2) }
+      asking.wait(0.05)
+      asking.cancel.wait(20)
+
+      assert_predicate(asking, :cancelled?)
+      sleep(pause) # the answer comes meanwhile, or does not yet
+      outcome = begin
+        Timeout.timeout(20) { ask(client, 2, 0) }
+      rescue StandardError => e
+        e
+      end
+      note_after_a_cancel(outcome)
+    end
+
+    def note_after_a_cancel(outcome)
+      broken = outcome.is_a?(StandardError)
+      assert_equal(2, outcome) unless broken
+      assert_equal(after_a_cancel, broken ? :broken : :usable, outcome.inspect) unless after_a_cancel == :either
+      note(cancel: broken ? "raises #{outcome.class}" : "usable")
+      !broken
+    end
+
+    def replace(client)
+      close_quietly(client)
+      new = open_client(timeout: 10)
+
+      assert_equal(3, ask(new, 3, 0))
+      new
+    end
+
+    def close_quietly(client)
+      close_client(client) if client
+    rescue StandardError
+      nil # it is closed, or broken
+    end
+  end
+end
