@@ -28,6 +28,7 @@ module TestSupport
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
     def client(name, file: name, server: nil)
       missing = Clients.load(name, file) || server&.missing
+      define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
       include Assertions
       include setup_with(server, missing)
     end
