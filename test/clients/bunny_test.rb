@@ -160,8 +160,8 @@ contract "Bunny" do
 
   def serve(connection, asked)
     answers = connection.create_channel.default_exchange
-    asked.subscribe do |_, properties, text|
-      answers.publish((2 * Integer(text)).to_s, routing_key: properties.reply_to, correlation_id: properties.correlation_id)
+    asked.subscribe do |_, asking, text|
+      answers.publish((2 * Integer(text)).to_s, routing_key: asking.reply_to, correlation_id: asking.correlation_id)
     end
   end
 

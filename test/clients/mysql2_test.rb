@@ -63,12 +63,14 @@ contract "Mysql2Client" do
   def test_connecting_holds_up_the_others
     port = mute_port
     hold = hold { assert_raises(Mysql2::Error::ConnectionError) { mysql2(port, connect_timeout: 1) } }
+
     assert_holds(1, hold)
     note(connecting: hold)
   end
 
   def test_late_rows_hold_up_the_others
     hold = hold { |client| assert_equal(2, client.query(late_row).size) }
+
     assert_holds(0.3, hold)
     note(late_rows: hold)
   end
@@ -77,12 +79,14 @@ contract "Mysql2Client" do
     hold = hold do |client|
       assert_equal(2, client.query(late_row, stream: true, cache_rows: false).sum { 1 })
     end
+
     assert_holds(0.3, hold)
     note(streamed_rows: hold)
   end
 
   def test_a_prepared_statement_holds_up_the_others
     hold = hold { |client| assert_equal(1, client.prepare("SELECT SLEEP(?)").execute(0.3).size) }
+
     assert_holds(0.3, hold)
     note(prepared_statement: hold)
   end
@@ -92,11 +96,13 @@ contract "Mysql2Client" do
       waker = nil
       server.paused do
         waker = Process.spawn("sleep 0.3; kill -CONT #{server.pid}")
+
         assert(client.ping)
       end
     ensure
       Process.wait(waker) if waker
     end
+
     assert_holds(0.3, hold)
   end
 

@@ -31,8 +31,9 @@ contract "PgTransactions" do
   end
 
   def insert(client, owner, coins = 0) = client.exec("INSERT INTO #{@table} VALUES (#{owner}, #{coins})")
-  def coins(client, owner) = client.exec("SELECT coins FROM #{@table} WHERE owner = #{owner}").values.flatten.first&.to_i
-  def rows(client) = client.exec("SELECT count(*) FROM #{@table}").getvalue(0, 0).to_i
+  def number(client, sql) = client.exec(sql).getvalue(0, 0).to_i
+  def coins(client, owner) = number(client, "SELECT coins FROM #{@table} WHERE owner = #{owner}")
+  def rows(client) = number(client, "SELECT count(*) FROM #{@table}")
 
   # None commits until all have looked.
   def test_each_sees_its_own_until_the_commit
@@ -63,7 +64,7 @@ contract "PgTransactions" do
       assert_others_run(at_least: 1) do
         all_at_once(20) do |number|
           clients[number].transaction do |client|
-            before = client.exec("SELECT coins FROM #{@table} WHERE owner = 1 FOR UPDATE").getvalue(0, 0).to_i
+            before = number(client, "SELECT coins FROM #{@table} WHERE owner = 1 FOR UPDATE")
             sleep(0.002)
             client.exec("UPDATE #{@table} SET coins = #{before + 1} WHERE owner = 1")
           end
@@ -146,23 +147,23 @@ contract "PgTransactions" do
 
       assert(tasks.all?(&:cancelled?))
       assert_equal([PG::PQTRANS_IDLE], clients.map(&:transaction_status).uniq)
-      assert_equal((0...10).map { |n| [n.to_s] }, clients.each_with_index.map { |one, n| one.exec("SELECT #{n}").values.first })
+      assert_equal([*0...10], clients.each_with_index.map { |client, n| number(client, "SELECT #{n}") })
       assert_equal(0, rows(clients.first))
     end
   end
 
   def test_a_timeout_rolls_back
     reactor do
-      errors, = all_at_once(10) do |number|
+      errors, = all_at_once(10) do |owner|
         client = connect
         Timeout.timeout(0.1) do
           client.transaction do
-            insert(client, number)
+            insert(client, owner)
             client.exec("SELECT pg_sleep(0.4)")
           end
         end
       rescue Timeout::Error => e
-        [e.class, client.exec("SELECT #{number}").getvalue(0, 0).to_i - number]
+        [e.class, number(client, "SELECT #{owner}") - owner]
       end
 
       assert_equal([[Timeout::Error, 0]], errors.uniq)
@@ -197,7 +198,7 @@ contract "PgTransactions" do
       assert_equal(kept, kept.map { |number| tasks[number].value })
       assert_empty(kept - stored)
       assert_empty(tasks.each_index.select { |n| tasks[n].cancelled? } & before_the_commit(stored))
-      assert_equal([*0...20], Heddle.map(0...20) { |n| pool.with { |one| one.exec("SELECT #{n}").getvalue(0, 0).to_i } })
+      assert_equal([*0...20], Heddle.map(0...20) { |n| pool.with { |client| number(client, "SELECT #{n}") } })
       assert_equal([PG::PQTRANS_IDLE], @clients.reject(&:finished?).map(&:transaction_status).uniq)
     end
   end
@@ -205,12 +206,12 @@ contract "PgTransactions" do
   # Those of them whose block had not ended.
   def before_the_commit(numbers) = numbers - @ready_to_commit
 
-  def transaction_in(pool, number)
+  def transaction_in(pool, owner)
     pool.with do |client|
       client.transaction do
-        insert(client, number)
-        answer = client.exec("SELECT #{number} FROM pg_sleep(0.01)").getvalue(0, 0).to_i
-        (@ready_to_commit ||= []) << number
+        insert(client, owner)
+        answer = number(client, "SELECT #{owner} FROM pg_sleep(0.01)")
+        (@ready_to_commit ||= []) << owner
         answer
       end
     end

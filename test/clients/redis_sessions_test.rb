@@ -102,8 +102,8 @@ contract "RedisSessions" do
 
   def blocked(client) = client.call("INFO", "clients")[/blocked_clients:(\d+)/, 1].to_i
 
-  # Half of those who wait are cancelled: their items are for the others. For that they close their clients: redis-client
-  # alone keeps the connection until its next call, and the server would hand an item to who is not there any more.
+  # Half of those who wait are cancelled: their items are for the others. For that they close their clients.
+  # redis-client alone keeps the connection until its next call, and the server would hand an item to nobody.
   def test_cancelled_ones_take_no_item
     heddle_only("they are not cancelled")
     Heddle.run(backend: backend) do
@@ -230,7 +230,7 @@ contract "RedisSessions" do
         end
       end
       wait_until("their subscriptions") { ready == 10 }
-      with_redis { |client| ["one", "two", "end"].each { |text| client.publish("news", text) } }
+      with_redis { |client| %w[one two end].each { |text| client.publish("news", text) } }
 
       assert_equal([%w[one two end]], waiting.map(&:value).uniq)
     end

@@ -26,7 +26,8 @@ contract "Sequel" do
   # The limit is the server's: libpq has none for an answer.
   def open_client(timeout:)
     Sequel.extension(:fiber_concurrency)
-    database(max_connections: 1, connect_sqls: ["SET statement_timeout = #{(timeout * 1000).to_i}"]).tap(&:test_connection)
+    limit = "SET statement_timeout = #{(timeout * 1000).to_i}"
+    database(max_connections: 1, connect_sqls: [limit]).tap(&:test_connection)
   end
 
   # (The matrix asks with seconds, the tests of shared connections without.)

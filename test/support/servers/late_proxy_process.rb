@@ -10,7 +10,7 @@ def hand_on(from, to)
     yield(bytes) if block_given?
     to.write(bytes)
   end
-rescue EOFError, SystemCallError, IOError
+rescue SystemCallError, IOError
   [from, to].each(&:close)
 end
 
