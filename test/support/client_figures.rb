@@ -5,20 +5,12 @@ require "json"
 module TestSupport
   # What the tests of clients have measured. With HEDDLE_CLIENT_FIGURES=FILE they are added to that file, one line of
   # JSON for each; `bin/rake clients` makes the table of guides/clients.md of them.
-  class ClientFigures
-    # @param title [String] the client, as the table names it
-    def initialize(title, backend)
-      @title = title
-      @backend = backend
-    end
-
-    # @param figures [Hash] :took and :hold in seconds, :timeout, :cancel and :close in words
-    def note(**figures)
+  module ClientFigures
+    # @param figures [Hash] :title and :version of the client; :took and :hold in seconds; :timeout, :cancel and :close
+    #   in words
+    def self.note(**figures)
       path = ENV.fetch("HEDDLE_CLIENT_FIGURES", "")
-      return if path.empty?
-
-      line = { title: @title, backend: @backend, ruby: RUBY_VERSION, **figures }
-      Fiber.blocking { File.write(path, "#{JSON.generate(line)}\n", mode: "a") }
+      Fiber.blocking { File.write(path, "#{JSON.generate(figures)}\n", mode: "a") } unless path.empty?
     end
   end
 end

@@ -84,7 +84,7 @@ module TestSupport
 
     private
 
-    def note(**figures) = ClientFigures.new(title, backend).note(**figures)
+    def note(**figures) = ClientFigures.note(title: title, version: client_version, **figures)
 
     # @return [Array(Float, Float)] how long they took, and the longest time without a tick
     def fifty_answers
