@@ -192,6 +192,23 @@ contract "PgStreams" do
     end
   end
 
+  # The client is in pipeline mode with questions that are open: it says so, and is ready after a reset.
+  def test_a_cancel_in_the_midst_of_a_pipeline
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      client = connect
+      asking = Heddle.spawn { pipeline(client, 1) }
+      asking.wait(0.02)
+      asking.cancel.wait(20)
+
+      assert_predicate(asking, :cancelled?)
+      assert_raises(PG::Error) { client.exec("SELECT 1") }
+      client.reset
+
+      assert_equal([["its own"]], client.exec("SELECT 'its own'").values)
+    end
+  end
+
   # 50 questions are sent before the first answer is taken.
   def pipeline(client, number)
     client.enter_pipeline_mode
