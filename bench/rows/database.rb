@@ -56,7 +56,7 @@ module Bench
                 peers: %w[heddle threads plain], figures: %i[wall cpu], note: NOTE, setup: method(:start)) do
       [5, 10, 20, 50, 100].each do |short|
         Bench.row("database_#{short}", "n = #{short}",
-                  unit: "query", operations: ROUNDS * (short + 1), multiple: short + 1, fixed: true,
+                  unit: "query", operations: ROUNDS * (short + 1), multiple: short + 1, fixed: true, figure: :wall,
                   expect: ->(n) { n }) do |peer, n|
           own = connections(peer.is_a?(PlainAdapter) ? 1 : CONNECTIONS)
           queue = queries(n, short)

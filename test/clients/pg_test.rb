@@ -161,6 +161,25 @@ contract "PgClient" do
     end
   end
 
+  # pg leaves the descriptor to the garbage collector when it is cancelled while it connects. Not in a shield.
+  def test_a_cancel_while_it_connects
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      20.times do |turn|
+        task = Heddle.spawn do
+          client = Heddle.shield { PG.connect(host: host, port: server.port, user: "heddle", dbname: "postgres") }
+          sleep
+        ensure
+          client&.close
+        end
+        sleep(0.0004 * turn)
+        task.cancel.wait(20)
+
+        assert_predicate(task, :cancelled?)
+      end
+    end
+  end
+
   def test_closed_by_the_server
     reactor do
       client = connect
