@@ -47,9 +47,9 @@ contract "SequelCancel" do
 
   # preconnect: Sequel makes a DatabaseConnectionError of a cancel while it connects, which would end the run.
   def test_pg
-    assert_right_after_cancels(database("postgres", TestSupport::Servers::Postgres.start.port, database: "postgres",
-                                                                                            preconnect: true),
-                               "pg_sleep(0.02)")
+    one = database("postgres", TestSupport::Servers::Postgres.start.port, database: "postgres", preconnect: true)
+
+    assert_right_after_cancels(one, "pg_sleep(0.02)")
   end
 
   # The connection that trilogy has closed stays in the pool. The validator replaces it.
@@ -57,6 +57,7 @@ contract "SequelCancel" do
     one = database("trilogy", TestSupport::Servers::Mariadb.start.port, database: "heddle", preconnect: true)
     one.extension(:connection_validator)
     one.pool.connection_validation_timeout = -1
+
     assert_right_after_cancels(one, "(SELECT SLEEP(0.02)) AS pause")
   end
 
