@@ -24,9 +24,9 @@ contract "Bunny" do
   end
 
   # RabbitMQ has no slow command: the proxy before it is late. The name of the queue is in the answer.
-  # (2 s at most, for what closes the connection comes after it.)
+  # (1 s at most, for what closes the connection comes after it.)
   def ask(client, number, seconds)
-    name = "late=#{seconds.clamp(..2)},#{number}"
+    name = "late=#{seconds.clamp(..1)},#{number}"
     Integer(client.queue_declare(name, auto_delete: true, durable: false).queue[/\d+\z/])
   end
 
@@ -144,6 +144,28 @@ contract "Bunny" do
       queue.publish("kept")
 
       assert_equal("kept", inbox.pop(timeout: 20))
+    end
+  end
+
+  # A message that is cut off in the midst would leave the connection, which all channels share, waiting for the rest.
+  def test_publishing_in_a_shield
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      connection = connect
+      channel, other = Array.new(2) { connection.create_channel }
+      queue = queue_of(other)
+      publishing = server.paused do
+        task = Heddle.spawn do
+          Heddle.shield { channel.default_exchange.publish("x" * 20_000_000, routing_key: queue.name) }
+        end
+        task.wait(0.1)
+        task.cancel
+      end
+      publishing.wait(20)
+      queue.publish("after it")
+      sizes = Array.new(2) { wait_until("a message") { queue.pop.last }.bytesize }
+
+      assert_equal([true, [8, 20_000_000]], [publishing.cancelled?, sizes.sort])
     end
   end
 

@@ -183,6 +183,23 @@ contract "PgStreams" do
     end
   end
 
+  def test_a_cancel_while_rows_are_copied_out
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      client = connect
+      copying = Heddle.spawn do
+        client.copy_data("COPY (SELECT generate_series(1, 20000)) TO STDOUT") do
+          sleep(0.001) while client.get_copy_data
+        end
+      end
+      copying.wait(0.1)
+      copying.cancel.wait(20)
+
+      assert_predicate(copying, :cancelled?)
+      assert_equal([["its own"]], client.exec("SELECT 'its own'").values)
+    end
+  end
+
   def test_pipelines
     reactor do
       values, most = all_at_once(10) { |number| pipeline(connect, number) }
