@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# bin/test: takes 14 s, 0.6 of a core
+# bin/test: takes 18 s, 0.5 of a core
+
 require_relative "../test_helper"
 require "support/client_matrix"
 require "support/servers/rabbitmq"
