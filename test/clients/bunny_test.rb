@@ -207,7 +207,7 @@ contract "Bunny" do
     Heddle.run(backend: backend) do
       connection = connect(late_port)
       channel, other = fill_two_queues(connection)
-      asking = Heddle.spawn { channel.basic_get("late=0.2,a") }
+      asking = Heddle.spawn { channel.basic_get("late=0.6,a") }
       asking.wait(0.05)
       asking.cancel.wait(20)
 
@@ -218,7 +218,7 @@ contract "Bunny" do
 
   def fill_two_queues(connection)
     channels = Array.new(2) { connection.create_channel }
-    { "late=0.2,a" => "from a", "b" => "from b" }.each do |name, text|
+    { "late=0.6,a" => "from a", "b" => "from b" }.each do |name, text|
       channels.first.queue(name, exclusive: true).publish(text)
     end
     2.times { channels.first.queue("b", exclusive: true).publish("from b") }

@@ -140,7 +140,7 @@ contract "Mysql2Client" do
   def test_one_client_is_for_one_task
     reactor do
       client = mysql2
-      waiting = go { client.query("SELECT SLEEP(0.2) AS pause").first }
+      waiting = go { client.query("SELECT SLEEP(0.5) AS pause").first }
       settle
       sleep(0.05)
       error = assert_raises(Mysql2::Error) { client.query("SELECT 1") }

@@ -214,7 +214,7 @@ contract "PgStreams" do
     heddle_only("they are not cancelled")
     Heddle.run(backend: backend) do
       client = connect
-      asking = Heddle.spawn { pipeline(client, 1) }
+      asking = Heddle.spawn { pipeline(client, 1, 0.02) }
       asking.wait(0.02)
       asking.cancel.wait(20)
 
@@ -227,9 +227,9 @@ contract "PgStreams" do
   end
 
   # 50 questions are sent before the first answer is taken.
-  def pipeline(client, number)
+  def pipeline(client, number, seconds = 0.001)
     client.enter_pipeline_mode
-    50.times { |turn| client.send_query_params("SELECT $1::int, pg_sleep(0.001)", [(number * 1000) + turn]) }
+    50.times { |turn| client.send_query_params("SELECT $1::int, pg_sleep($2)", [(number * 1000) + turn, seconds]) }
     client.pipeline_sync
     answers = Array.new(50) do
       client.get_result.tap { client.get_result }.getvalue(0, 0).to_i # (nil ends each answer)
