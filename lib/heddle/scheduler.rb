@@ -107,6 +107,15 @@ module Heddle
     MASKS_LOOKED_AT = 0.005
     private_constant :MASKS_LOOKED_AT
 
+    # What the gem async takes for one of its own schedulers' methods.
+    #
+    # @private
+    # @raise [Heddle::Error]
+    def add_child(*)
+      raise Error, "Async { } and Sync { } cannot run on the thread of a Heddle.run, for async has a scheduler of its " \
+                   "own. Let them run on other threads: require \"heddle/adapters/async\""
+    end
+
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
