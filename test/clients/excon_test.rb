@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/http_matrix"
 require "support/http_server"
 require "support/shared_io"
 
@@ -57,5 +57,16 @@ contract "Excon" do
     pool = Heddle::Pool.new(size: 5, close: :reset.to_proc) { connect(persistent: true) }
     assert_right_and_silent { |number| pool.with { |connection| ask(connection, number) } }
     pool.close
+  end
+end
+
+http_contracts "Excon", "excon" do
+  def name_in_table = "excon"
+  def timeout_errors = [Excon::Error::Timeout]
+  def close_client(client) = client.reset
+  def ask(client, number, seconds) = Integer(client.get(path: path(number, seconds)).body)
+
+  def open_client(timeout:)
+    Excon.new(base, persistent: true, read_timeout: timeout, ssl_cert_store: cert_store).tap { |one| ask(one, 0, 0) }
   end
 end

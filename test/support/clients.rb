@@ -7,16 +7,28 @@ module TestSupport
   #   client "dalli", server: TestSupport::Servers::Memcached
   module Clients
     class << self
+      # @param own [Boolean] the version that comes with this Ruby, also where a newer one is installed
       # @return [String, nil] why the client cannot be had here
-      def load(name, file = name)
-        activate(name) if Gem::Specification.find_all_by_name(name).any?
-        require file
+      def load(name, file = name, own: false)
+        found = Gem::Specification.find_all_by_name(name)
+        own &&= found.find(&:default_gem?)
+        own ? gem(name, own.version.to_s) : (activate(name) if found.any?)
+        quietly { require file }
         nil
       rescue LoadError => e
         "the gem #{name} cannot be loaded on this Ruby (bin/test tries to install it): #{e.message}"
       end
 
       private
+
+      # Its own code is not ours to mend.
+      def quietly
+        verbose = $VERBOSE
+        $VERBOSE = nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
 
       # With what it needs: a require in C (trilogy's of bigdecimal) does not look for a gem.
       def activate(name)
@@ -26,8 +38,8 @@ module TestSupport
     end
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
-    def client(name, file: name, server: nil)
-      missing = Clients.load(name, file) || server&.missing
+    def client(name, file: name, server: nil, own: false)
+      missing = Clients.load(name, file, own: own) || server&.missing
       define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
       include Assertions
       include setup_with(server, missing)
