@@ -40,7 +40,7 @@ module Tools
     # @return [Array<String>] one line for each that was missing: what happened
     def install_for_tests
       names = File.readlines(TEST_GEMS, chomp: true).grep_v(/\A(#|\s*\z)/)
-      names.reject { |name| here?(name) }.map { |name| try(name) }
+      names.reject { |name| here?(name[/[^:]+/]) }.map { |name| try(name) }
     end
 
     def remedies

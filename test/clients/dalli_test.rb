@@ -1,14 +1,28 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/memcached"
 
 # dalli, with a memcached.
 contract "DalliClient" do
   extend TestSupport::Clients
 
-  client "dalli", server: TestSupport::Servers::Memcached
+  include TestSupport::ClientMatrix
+
+  client "dalli", server: TestSupport::Servers::Memcached, late: true
+
+  def title = "dalli"
+  def close_client(client) = client.close
+  def timeout_errors = [Dalli::NetworkError]
+  def after_a_cancel = :usable
+
+  def open_client(timeout:)
+    dalli(late_port, socket_timeout: timeout, socket_max_failures: 1).tap { |client| client.get("connects") }
+  end
+
+  # memcached has no slow command: the proxy before it is late.
+  def ask(client, number, seconds) = client.incr("late=#{seconds},#{number}", 0, 0, number)
 
   # Without a second try, so that a timeout shows at once.
   def impatient = { socket_timeout: 0.2, socket_max_failures: 1, down_retry_delay: 0.01 }

@@ -1,14 +1,27 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/postgres"
 
 # pg, with a PostgreSQL.
 contract "PgClient" do
   extend TestSupport::Clients
 
+  include TestSupport::ClientMatrix
+
   client "pg", server: TestSupport::Servers::Postgres
+
+  def title = "pg"
+  def close_client(client) = client.close
+  def timeout_errors = [PG::QueryCanceled]
+
+  # The limit is the server's: libpq has none for an answer.
+  def open_client(timeout:) = connect(options: "-c statement_timeout=#{(timeout * 1000).to_i}")
+
+  def ask(client, number, seconds)
+    Integer(client.exec_params("SELECT $1::int FROM pg_sleep($2)", [number, seconds]).getvalue(0, 0))
+  end
 
   def setup
     super

@@ -1,14 +1,31 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/redis"
 
 # The gem redis, which is made of redis-client, with a Redis.
 contract "RedisGem" do
   extend TestSupport::Clients
 
+  include TestSupport::ClientMatrix
+
   client "redis", server: TestSupport::Servers::Redis
+
+  def title = "redis"
+  def open_client(timeout:) = redis(timeout: timeout).tap(&:ping)
+  def close_client(client) = client.close
+  def timeout_errors = [Redis::TimeoutError]
+  def after_a_cancel = :usable
+
+  # BLPOP waits for so long, and ECHO comes after it.
+  def ask(client, number, seconds)
+    commands = lambda do |pipe|
+      pipe.call("BLPOP", "none #{number}", seconds) if seconds.positive? # (0 is for ever)
+      pipe.echo(number)
+    end
+    Integer(client.pipelined(&commands).last)
+  end
 
   def redis(port = server.port, **options)
     keep(Redis.new(host: host, port: port, reconnect_attempts: 0, **options))

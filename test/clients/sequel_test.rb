@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/postgres"
 require "support/shared_io"
 
 # Sequel on pg. Its pool gives a connection to a thread, or with an extension to a fiber.
 contract "Sequel" do
   extend TestSupport::Clients
+  include TestSupport::ClientMatrix
   include TestSupport::SharedIO
 
   client "pg"
@@ -18,12 +19,26 @@ contract "Sequel" do
     heddle_only("it is about tasks")
   end
 
-  def database
-    Sequel.connect(adapter: "postgres", host: host, port: server.port, user: "heddle", database: "postgres",
-                   max_connections: 10)
+  def title = "Sequel (pg), fiber_concurrency"
+  def close_client(client) = client.disconnect
+  def timeout_errors = [Sequel::DatabaseError]
+
+  # The limit is the server's: libpq has none for an answer.
+  def open_client(timeout:)
+    Sequel.extension(:fiber_concurrency)
+    limit = "SET statement_timeout = #{(timeout * 1000).to_i}"
+    database(max_connections: 1, connect_sqls: [limit]).tap(&:test_connection)
   end
 
-  def ask(database, number) = database.fetch("SELECT pg_sleep(0.01), #{number} AS number").first[:number]
+  # (The matrix asks with seconds, the tests of shared connections without.)
+  def ask(database, number, seconds = 0.01)
+    database.fetch("SELECT pg_sleep(#{seconds}), #{number} AS number").first[:number]
+  end
+
+  def database(**options)
+    Sequel.connect(adapter: "postgres", host: host, port: server.port, user: "heddle", database: "postgres",
+                   max_connections: 10, **options)
+  end
 
   # An extension that is loaded stays. This is what Sequel does without it.
   def without_extension

@@ -1,14 +1,26 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/client_matrix"
 require "support/servers/mariadb"
 
 # trilogy, with a MariaDB.
 contract "TrilogyClient" do
   extend TestSupport::Clients
 
+  include TestSupport::ClientMatrix
+
   client "trilogy", server: TestSupport::Servers::Mariadb
+
+  def title = "trilogy"
+  def open_client(timeout:) = trilogy(read_timeout: timeout)
+  def close_client(client) = client.close
+  def timeout_errors = [Trilogy::TimeoutError]
+  def after_a_cancel = :broken
+
+  def ask(client, number, seconds)
+    client.query("SELECT #{number} FROM (SELECT SLEEP(#{seconds})) AS pause").first.first
+  end
 
   def trilogy(port = server.port, **options)
     keep(Trilogy.new(host: host, port: port, username: "heddle", database: "heddle", **options))

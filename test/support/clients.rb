@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "support/servers/late_proxy"
+
 module TestSupport
   # What the tests of clients (test/clients/) have in common. In the body of a contract:
   #
@@ -38,20 +40,27 @@ module TestSupport
     end
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
+<<<<<<< HEAD
     def client(name, file: name, server: nil, own: false)
       missing = Clients.load(name, file, own: own) || server&.missing
+=======
+    # @param late [Boolean] whether there is to be a LateProxy before the server, at #late_port
+    def client(name, file: name, server: nil, late: false)
+      missing = Clients.load(name, file) || server&.missing
+>>>>>>> main
       define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
       include Assertions
-      include setup_with(server, missing)
+      include setup_with(server, missing, late)
     end
 
     private
 
-    def setup_with(server, missing)
+    def setup_with(server, missing, late)
       Module.new do
         define_method(:before_setup) do
           # Before the look at what is there, so that the server is not taken for a leak.
           @server = server.start unless missing || server.nil? || backend_missing
+          @late_port = Servers::LateProxy.before(@server).port if @server && late
           super()
         end
 
@@ -64,7 +73,7 @@ module TestSupport
 
     # For the tests themselves.
     module Assertions
-      attr_reader :server
+      attr_reader :server, :late_port
 
       # By name. Plain Ruby 3.4 and 4.0 then lose a descriptor now and again, which the reference run must not show.
       def host = reference? ? "127.0.0.1" : "localhost"

@@ -40,7 +40,7 @@ module TestSupport
         end
       end
 
-      attr_reader :port, :folder
+      attr_reader :port, :folder, :pid
 
       # @raise [Missing]
       def start
@@ -102,7 +102,7 @@ module TestSupport
         # Ctrl-C is for us; we end it.
         @pid = Process.spawn(*unprivileged(command), in: File::NULL, out: [log_file, "a"], err: %i[child out],
                                                      chdir: @folder, pgroup: true)
-        deadline = now + STARTUP_LIMIT
+        deadline = now + self.class::STARTUP_LIMIT
         until ready?
           return @pid = nil if Process.wait(@pid, Process::WNOHANG)
           raise Missing, "#{self.class::PROGRAM} has not begun to answer:\n#{log}" if now > deadline

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require_relative "server"
+
+module TestSupport
+  module Servers
+    # Makes a server late that has no slow commands: a process that hands on what clients and the server send. When a
+    # client sends "late=0.2" among other bytes, it hands them on after so many seconds.
+    class LateProxy < Server
+      PROGRAM = RbConfig.ruby
+      SCRIPT = File.join(__dir__, "late_proxy_process.rb")
+
+      class << self
+        # @param server [Server] one that runs
+        # @return [LateProxy] the one of this process before it
+        def before(server) = (@before ||= {})[server.port] ||= new(server.port).tap(&:start)
+
+        # @return [String]
+        def program(name = PROGRAM) = name == PROGRAM ? PROGRAM : super
+      end
+
+      def initialize(target)
+        super()
+        @target = target
+      end
+
+      private
+
+      def command = [self.class.program, "--disable-gems", SCRIPT, port.to_s, @target.to_s]
+    end
+  end
+end
