@@ -25,16 +25,12 @@ module TestSupport
     # In seconds: pg, for one, knows whole ones.
     def shortest_timeout = 0.2
 
-<<<<<<< HEAD
-    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says. Or :wrong: it
-    # takes the late answer for that of the next question, on plain threads as well. Then #mend is what the guide says
-    # to do after a cancel.
-=======
     # In seconds. A client whose close only its own limit tells of says less.
     def timeout_of_one_that_is_closed = 20
 
-    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
->>>>>>> main
+    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says. Or :wrong: it
+    # takes the late answer for that of the next question, on plain threads as well. Then #mend is what the guide says
+    # to do after a cancel.
     def after_a_cancel = :either
 
     # 50 answers that take 0.2 s each, once all are connected, and at the same time a ticker.
@@ -171,18 +167,17 @@ module TestSupport
       !broken
     end
 
-<<<<<<< HEAD
     def in_words(broken, outcome)
       return "takes the late answer for the next one" if after_a_cancel == :wrong
 
       broken ? "raises #{outcome.class}" : "usable"
-=======
+    end
+
     def error_of
       yield
       nil
     rescue StandardError => e
       e
->>>>>>> main
     end
 
     def replace(client)

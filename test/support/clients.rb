@@ -40,14 +40,9 @@ module TestSupport
     end
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
-<<<<<<< HEAD
-    def client(name, file: name, server: nil, own: false)
-      missing = Clients.load(name, file, own: own) || server&.missing
-=======
     # @param late [Boolean] whether there is to be a LateProxy before the server, at #late_port
-    def client(name, file: name, server: nil, late: false)
-      missing = Clients.load(name, file) || server&.missing
->>>>>>> main
+    def client(name, file: name, server: nil, late: false, own: false)
+      missing = Clients.load(name, file, own: own) || server&.missing
       define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
       include Assertions
       include setup_with(server, missing, late)
