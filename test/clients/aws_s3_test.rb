@@ -21,7 +21,8 @@ contract "AwsS3" do
   end
 
   def teardown
-    Seahorse::Client::NetHttp::ConnectionPool.pools.each(&:empty!)
+    close_client(nil)
+    close_forgotten(TCPSocket) # those of requests that were cancelled
     super
   end
 

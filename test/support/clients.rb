@@ -121,6 +121,12 @@ module TestSupport
         end
       end
 
+      # Closes the sockets of this class that a client has forgotten, which a GC would do some time.
+      def close_forgotten(socket_class)
+        GC.start # closes those that are garbage already
+        ObjectSpace.each_object(socket_class).select { |one| one.instance_of?(socket_class) }.each(&:close)
+      end
+
       # A port of 127.0.0.1 that leaves attempts to connect without an answer: its queue is full.
       def silent_port
         silent_server.local_address.ip_port

@@ -59,12 +59,9 @@ module TestSupport
       _, seconds, late = key.match(%r{\Alate/([\d.]+)/(.*)}).to_a
       sleep(Float(seconds)) if late
       body = late || @objects[key]
-      if body
-        ["200 OK", { "ETag" => tag(body) },
-         body]
-      else
-        ["404 Not Found", {}, xml("<Error><Code>NoSuchKey</Code></Error>")]
-      end
+      return ["404 Not Found", {}, xml("<Error><Code>NoSuchKey</Code></Error>")] unless body
+
+      ["200 OK", { "ETag" => tag(body) }, body]
     end
 
     def put(request)
