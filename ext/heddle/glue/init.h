@@ -5,6 +5,7 @@
 #define HD_INITS(init) \
     init(scheduler) \
     init(scheduler_class) \
+    init(ruby_clock) \
     init(frame) \
     init(strike) \
     init(timeout) \
