@@ -43,12 +43,16 @@ module TestSupport
     # @param late [Boolean] whether there is to be a LateProxy before the server, at #late_port
     def client(name, file: name, server: nil, late: false, own: false)
       missing = Clients.load(name, file, own: own) || server&.missing
-      define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
       include Assertions
+      include version_of(name) # the last one, if there are several
       include setup_with(server, missing, late)
     end
 
     private
+
+    def version_of(name)
+      Module.new { define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s } }
+    end
 
     def setup_with(server, missing, late)
       Module.new do
