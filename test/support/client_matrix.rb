@@ -33,6 +33,8 @@ module TestSupport
     # to do after a cancel.
     def after_a_cancel = :either
 
+    def what_is_wrong = "takes the late answer for the next one"
+
     # 50 answers that take 0.2 s each, once all are connected, and at the same time a ticker.
     def test_matrix_fifty_answers_at_once
       heddle_only("it is about tasks")
@@ -79,7 +81,7 @@ module TestSupport
         client = open_client(timeout: 10)
         time_out(client)
 
-        assert_equal(1, ask(client, 2, 0))
+        refute_equal(2, ask(client, 2, 0))
       ensure
         close_quietly(client)
       end.join
@@ -89,6 +91,7 @@ module TestSupport
     def test_matrix_close_while_it_waits
       heddle_only("it is about tasks")
       Heddle.run(backend: backend) do
+        Heddle.shared_io = :ignore # a goodbye may have an answer, too
         client = open_client(timeout: timeout_of_one_that_is_closed)
         waiting = Heddle.spawn(isolated: true) { ask(client, 7, 1) }
         waiting.wait(0.1)
@@ -98,6 +101,7 @@ module TestSupport
         assert_equal(7, waiting.value) unless waiting.error
         note(close: refused ? "close raises #{refused.class}" : waiting.error&.class&.name || "answered")
       ensure
+        Heddle.shared_io = :warn
         close_quietly(client)
       end
     end
@@ -168,7 +172,7 @@ module TestSupport
     end
 
     def in_words(broken, outcome)
-      return "takes the late answer for the next one" if after_a_cancel == :wrong
+      return what_is_wrong if after_a_cancel == :wrong
 
       broken ? "raises #{outcome.class}" : "usable"
     end
