@@ -126,7 +126,12 @@ module Heddle
         private
 
         # No interrupt can end it, but it ends by itself.
-        def connect(*) = Adapters.task? ? Heddle.offload(stop: -> {}) { super } : super
+        def connect(*)
+          return super unless Adapters.task?
+
+          unwanted = false
+          Heddle.offload(stop: -> { unwanted = true }) { super.tap { close if unwanted } }
+        end
 
         def heddle_query(call)
           yield
@@ -186,9 +191,9 @@ module Heddle
         end
       end
 
-      Adapters.prepend("mysql2", ::Mysql2::Client, Client)
-      Adapters.prepend("mysql2", ::Mysql2::Statement, Statement)
-      Adapters.prepend("mysql2", ::Mysql2::Result, Result)
+      Adapters.prepend_to("mysql2", ::Mysql2::Client, Client)
+      Adapters.prepend_to("mysql2", ::Mysql2::Statement, Statement)
+      Adapters.prepend_to("mysql2", ::Mysql2::Result, Result)
     end
   end
 end
