@@ -145,13 +145,16 @@ contract "Mysql2Adapter" do
     end
   end
 
-  # mysql2 holds Ruby's timeout back until the query has ended.
+  # mysql2 holds timeouts back until the query has ended.
   def test_timeouts_around
     reactor do
       client = mysql2
-      assert_times_out(0.5, Timeout::Error) { Timeout.timeout(0.1) { client.query("SELECT SLEEP(0.5)") } }
-      assert_equal({ "2" => 2 }, client.query("SELECT 2").first)
-      assert_times_out(0.1, Heddle::TimeoutError) { Heddle.timeout(0.1) { client.query("SELECT SLEEP(50)") } }
+      [Timeout, Heddle].each do |owner|
+        assert_times_out(0.4, Timeout::Error) { owner.timeout(0.1) { client.query("SELECT SLEEP(0.4)") } }
+        assert_equal({ "2" => 2 }, client.query("SELECT 2").first)
+      end
+      statement = client.prepare("SELECT SLEEP(50)")
+      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { statement.execute } }
       assert_raises(Mysql2::Error) { client.query("SELECT 1") }
     end
   end

@@ -12,7 +12,7 @@ module Heddle
     #
     # A cancel shuts the connection down, so that the call ends at once: whoever uses the client next gets a
     # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only connecting goes on to its end, for at
-    # most +connect_timeout+. A Timeout.timeout around a query strikes at its end, as mysql2 has it; use +read_timeout+.
+    # most +connect_timeout+. A timeout around +query+ strikes at its end, as mysql2 has it: use +read_timeout+.
     #
     # @private
     module Mysql2
