@@ -31,7 +31,8 @@ module Heddle
     #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
     #
     # @param stop [#call, nil] what makes the block end, in place of an interrupt: called once, in the thread of the
-    #   task, if a cancel or a timeout comes while the block runs. It must not wait.
+    #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is
+    #   lost then.
     # @yield on another thread
     # @return [Object] the value of the block
     # @raise [Exception] what the block has raised

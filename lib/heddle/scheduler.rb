@@ -112,8 +112,8 @@ module Heddle
     # @private
     # @raise [Heddle::Error]
     def add_child(*)
-      raise Error, "Async { } and Sync { } cannot run on the thread of a Heddle.run, for async has a scheduler of its " \
-                   "own. Let them run on other threads: require \"heddle/adapters/async\""
+      raise Error, "Async { } and Sync { } cannot run on the thread of Heddle.run, for async has a scheduler of its " \
+                   "own: require \"heddle/adapters/async\", and they run on other threads"
     end
 
     # @return [String]

@@ -72,7 +72,7 @@ contract "AsyncAdapter" do
       events = []
       task = assert_others_run do
         Async do |parent|
-          parent.async { sleep(0.1) && events << :child }
+          parent.async { sleep(0.1) && (events << :child) }
           7
         end
       end

@@ -152,6 +152,7 @@ contract "SQLite3Adapter" do
     holder = open_database
     database = open_database
     database.busy_timeout = 50
+
     holder.transaction(:immediate) do
       assert_raises(SQLite3::BusyException) { insert(database, 2) }
     end

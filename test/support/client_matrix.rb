@@ -19,7 +19,7 @@ module TestSupport
     COUNT = 50
     SECONDS = 0.2
 
-    # For how many seconds the client may keep the other tasks from running. Wide: 50 of them also compute.
+    # For how many seconds the client may block: the other tasks do not run, and nobody computes.
     def longest_hold = 0.15
 
     # In seconds: pg, for one, knows whole ones.
@@ -28,20 +28,16 @@ module TestSupport
     # In seconds. A client whose close only its own limit tells of says less.
     def timeout_of_one_that_is_closed = 20
 
-    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says. Or :wrong: it
-    # takes the late answer for that of the next question, on plain threads as well. Then #mend is what the guide says
-    # to do after a cancel.
+    # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
     def after_a_cancel = :either
-
-    def what_is_wrong = "takes the late answer for the next one"
 
     # 50 answers that take 0.2 s each, once all are connected, and at the same time a ticker.
     def test_matrix_fifty_answers_at_once
       heddle_only("it is about tasks")
       in_time(1, 2, 3, 4, 5) do # (a busy machine may spoil a try)
-        took, hold = fifty_answers
+        took, hold, blocked = fifty_answers
         note(took: took, hold: hold)
-        took < SECONDS * COUNT / 4 && hold < longest_hold
+        took < SECONDS * COUNT / 4 && blocked < longest_hold
       end
     end
 
@@ -73,20 +69,6 @@ module TestSupport
       end
     end
 
-    # What a client does wrong after a cancel must not be Heddle's fault, and must have a remedy.
-    def test_matrix_wrong_on_plain_threads_too
-      heddle_only("it is about tasks")
-      skip("it is never wrong") unless after_a_cancel == :wrong
-      Thread.new do
-        client = open_client(timeout: 10)
-        time_out(client)
-
-        refute_equal(2, ask(client, 2, 0))
-      ensure
-        close_quietly(client)
-      end.join
-    end
-
     # Who waits for an answer of the connection that another task closes does not wait for ever.
     def test_matrix_close_while_it_waits
       heddle_only("it is about tasks")
@@ -110,12 +92,12 @@ module TestSupport
 
     def note(**figures) = ClientFigures.note(title: title, version: client_version, **figures)
 
-    # @return [Array(Float, Float)] how long they took, and the longest time without a tick
+    # @return [Array(Float, Float, Float)] how long they took, and what #longest_gaps says
     def fifty_answers
-      took = values = hold = nil
+      took = values = gaps = nil
       Heddle.run(backend: backend) do
         clients = Heddle.map(1..COUNT) { open_client(timeout: 10) }
-        hold = longest_gap do
+        gaps = longest_gaps do
           took = elapsed { values = Heddle.map(clients.each_with_index) { |client, i| ask(client, i, SECONDS) } }
         end
       ensure
@@ -123,21 +105,23 @@ module TestSupport
       end
 
       assert_equal([*0...COUNT], values)
-      [took, hold]
+      [took, *gaps]
     end
 
-    # @return [Float] the longest time between two ticks of another task, in seconds
-    def longest_gap
-      last = now
-      longest = 0
-      tick = -> { (longest = [longest, now - last].max) && last = now }
-      ticker = Heddle.spawn { loop { sleep(0.01) && tick.call } }
+    # @return [Array(Float, Float)] the longest time between two ticks of another task, in seconds; and the longest time
+    #   of which this process neither used a processor nor waited for one
+    def longest_gaps
+      ticks = [tick]
+      ticker = Heddle.spawn { loop { sleep(0.01) && ticks << tick } }
       yield
-      tick.call
-      longest
+      ticks << tick
+      gaps = ticks.each_cons(2).map { |before, after| after.zip(before).map { |one, other| one - other } }
+      [gaps.map(&:first).max, gaps.map { |wall, *busy| wall - busy.sum }.max]
     ensure
       ticker&.cancel
     end
+
+    def tick = [now, Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), starved]
 
     def cancel_task(client)
       asking = Heddle.spawn { ask(client, 1, 0.2) }
@@ -196,6 +180,26 @@ module TestSupport
       close_client(client) if client
     rescue StandardError
       nil # it is closed, or broken
+    end
+
+    # For a client that takes the late answer for that of the next question, on plain threads as well. #mend is what
+    # the guide says to do after a cancel.
+    module WrongAfterACancel
+      def after_a_cancel = :wrong
+      def what_is_wrong = "takes the late answer for the next one"
+
+      # What a client does wrong after a cancel must not be Heddle's fault, and must have a remedy.
+      def test_matrix_wrong_on_plain_threads_too
+        heddle_only("it is about tasks")
+        Thread.new do
+          client = open_client(timeout: 10)
+          time_out(client)
+
+          refute_equal(2, ask(client, 2, 0))
+        ensure
+          close_quietly(client)
+        end.join
+      end
     end
   end
 end

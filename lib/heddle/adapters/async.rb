@@ -23,7 +23,7 @@ module Heddle
         def Sync(...) = Adapters.task? ? Heddle.offload { super } : super # rubocop:disable Naming/MethodName
       end
 
-      Adapters.prepend("async", ::Kernel, Blocks)
+      Adapters.prepend_to("async", ::Kernel, Blocks)
     end
   end
 end

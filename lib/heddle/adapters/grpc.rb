@@ -20,15 +20,11 @@ module Heddle
         def run_batch(*)
           return super unless Adapters.task?
 
-          cancelled = false
-          stop = -> { (cancelled = true) && cancel }
-          result = Heddle.offload(stop:) { super }
-          sleep(0) if cancelled # what has cancelled it is raised here
-          result
+          Heddle.offload(stop: -> { cancel }) { super }
         end
       end
 
-      Adapters.prepend("grpc", ::GRPC::Core::Call, Call)
+      Adapters.prepend_to("grpc", ::GRPC::Core::Call, Call)
     end
   end
 end

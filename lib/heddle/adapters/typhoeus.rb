@@ -81,10 +81,10 @@ module Heddle
             @heddle_multi = nil
             multi.add(self)
             multi.perform
-            @heddle_multi, multi = multi, nil unless @heddle_cleaned_up
+            @heddle_multi = multi unless @heddle_cleaned_up
             @heddle_return_code
           ensure
-            multi&.cleanup
+            multi&.cleanup unless @heddle_multi
           end
         end
 
@@ -102,8 +102,8 @@ module Heddle
         end
       end
 
-      Adapters.prepend("typhoeus", ::Ethon::Multi, Multi)
-      Adapters.prepend("typhoeus", ::Ethon::Easy, Easy)
+      Adapters.prepend_to("typhoeus", ::Ethon::Multi, Multi)
+      Adapters.prepend_to("typhoeus", ::Ethon::Easy, Easy)
     end
   end
 end
