@@ -36,7 +36,7 @@ module TestSupport
       heddle_only("it is about tasks")
       in_time(1, 2, 3, 4, 5) do # (a busy machine may spoil a try)
         took, hold, blocked = fifty_answers
-        note(took: took, hold: hold)
+        note(took: took, hold: hold, blocked: blocked)
         took < SECONDS * COUNT / 4 && blocked < longest_hold
       end
     end
@@ -112,7 +112,7 @@ module TestSupport
     #   of which this process neither used a processor nor waited for one
     def longest_gaps
       ticks = [tick]
-      ticker = Heddle.spawn { loop { sleep(0.01) && ticks << tick } }
+      ticker = Heddle.spawn { loop { ticks << tick if sleep(0.01) } }
       yield
       ticks << tick
       gaps = ticks.each_cons(2).map { |before, after| after.zip(before).map { |one, other| one - other } }
