@@ -53,6 +53,7 @@ module Tools
     private
 
     def here?(name, requirement = nil)
+      require "rubygems" # the tools are started without it
       wanted = Gem::Requirement.create(requirement)
       files = Dir.glob("#{name}-[0-9]*.gemspec", base: File.join(path, "specifications"))
       files.any? { |file| wanted.satisfied_by?(Gem::Version.new(file[/\A#{name}-(\d[^-]*?)(-|\.gemspec)/, 1])) }
