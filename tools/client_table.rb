@@ -41,13 +41,16 @@ module Tools
 
     def row(title, figures)
       took, hold = %i[took hold].map { |key| median(figures.filter_map { |one| one[key] }) }
-      [title, figures.filter_map { |one| one[:version] }.uniq.sort.join(", "), verdict(took, hold), seconds(took),
-       seconds(hold), *%i[timeout cancel close].map { |key| words(figures, key) }]
+      holds = figures.filter_map { |one| one[:holds] }.uniq.sort
+      [title, figures.filter_map { |one| one[:version] }.uniq.sort.join(", "), verdict(took, hold, holds),
+       seconds(took), seconds(hold), *%i[timeout cancel close].map { |key| words(figures, key) }]
     end
 
     def median(numbers) = numbers.sort[numbers.size / 2]
 
-    def verdict(took, hold)
+    # @param holds [Array<String>] calls that were measured by themselves, and keep the others from running
+    def verdict(took, hold, holds)
+      return "partly, not while #{holds.join(", ")}" unless holds.empty?
       return "" unless took
       return "no" if took > TOOK && hold > TOOK
 

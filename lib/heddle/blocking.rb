@@ -27,15 +27,21 @@ module Heddle
     # belongs to the task. The block sees the Fiber storage of the task. It is no task itself, and may have a Heddle.run
     # of its own.
     #
+    # @example A C library that waits for a socket, and does not heed interrupts
+    #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
+    #
+    # @param stop [#call, nil] what makes the block end, in place of an interrupt: called once, in the thread of the
+    #   task, if a cancel or a timeout comes while the block runs. It must not wait.
     # @yield on another thread
     # @return [Object] the value of the block
     # @raise [Exception] what the block has raised
-    # @raise [ArgumentError] without a block
-    def offload(&block)
+    # @raise [ArgumentError] without a block, or if stop has no method call
+    def offload(stop: nil, &block)
       raise ArgumentError, "Heddle.offload needs a block" unless block
 
+      Check.callable("stop", stop) unless stop.nil?
       scheduler = Scheduler.current
-      scheduler ? scheduler.offload_block(block) : yield
+      scheduler ? scheduler.offload_block(block, stop) : yield
     end
   end
 end

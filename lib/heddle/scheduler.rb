@@ -107,6 +107,15 @@ module Heddle
     MASKS_LOOKED_AT = 0.005
     private_constant :MASKS_LOOKED_AT
 
+    # What the gem async takes for one of its own schedulers' methods.
+    #
+    # @private
+    # @raise [Heddle::Error]
+    def add_child(*)
+      raise Error, "Async { } and Sync { } cannot run on the thread of a Heddle.run, for async has a scheduler of its " \
+                   "own. Let them run on other threads: require \"heddle/adapters/async\""
+    end
+
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
@@ -213,9 +222,9 @@ module Heddle
     end
 
     # See Heddle.offload.
-    def offload_block(block)
+    def offload_block(block, stop)
       storage = Fiber.current.storage
-      outcome = offload(-> { Offload.outcome(storage, block) }, name: ["the block of Heddle.offload"])
+      outcome = offload(-> { Offload.outcome(storage, block) }, stop:, name: ["the block of Heddle.offload"])
       return outcome.value unless outcome.error
 
       TaskFailure.end_scope(outcome.error, caller)

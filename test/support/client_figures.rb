@@ -7,7 +7,7 @@ module TestSupport
   # JSON for each; `bin/rake clients` makes the table of guides/clients.md of them.
   module ClientFigures
     # @param figures [Hash] :title and :version of the client; :took and :hold in seconds; :timeout, :cancel and :close
-    #   in words
+    #   in words; :holds, a call that keeps the others from running, and for how many :seconds
     def self.note(**figures)
       path = ENV.fetch("HEDDLE_CLIENT_FIGURES", "")
       Fiber.blocking { File.write(path, "#{JSON.generate(figures)}\n", mode: "a") } unless path.empty?

@@ -16,11 +16,13 @@ module Heddle
 
       # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
       # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
-      # +discard+: what to do with a result that nobody takes. +name+: what is waited for, in words.
-      def initialize(work, discard: nil, whole: !discard.nil?, name: "a blocking operation")
+      # +discard+: what to do with a result that nobody takes. +stop+: what makes the operation end, in place of a Stop.
+      # +name+: what is waited for, in words.
+      def initialize(work, discard: nil, whole: !discard.nil?, stop: nil, name: "a blocking operation")
         @work = work
         @discard = discard
         @whole = whole
+        @stop = stop
         @done = Completion.new(*name, "on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = @interruption = nil
@@ -80,19 +82,27 @@ module Heddle
 
       def stop
         @lock.synchronize do
+          again = @stopped
           @stopped = true
-          @thread&.raise(Stop)
+          next unless @thread
+
+          @stop ? again || @stop.call : @thread.raise(Stop)
         end
       end
 
       # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
       # result is returned, and the fiber is struck when it waits next.
       def outcome
-        strike if @interruption && (@error || @result.nil? || @result == -Errno::EINTR::Errno)
+        strike if @interruption && without_result?
         raise_here(@error) if @error
 
         Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption && !KILL.equal?(@interruption)
         @result
+      end
+
+      # (The error of what was made to end by its own +stop+ says nothing.)
+      def without_result?
+        @error || @result.nil? || @result == -Errno::EINTR::Errno || (@stop && @result.is_a?(Offload) && @result.error)
       end
 
       # With the backtrace of the fiber, for that of the thread says nothing.

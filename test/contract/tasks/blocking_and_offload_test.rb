@@ -97,6 +97,48 @@ contract "BlockingAndOffload" do
     end
   end
 
+  # In place of an interrupt, and once.
+  def test_a_cancel_calls_what_makes_the_block_end
+    run do
+      gate = Thread::Queue.new
+      ended = nil
+      stops = 0
+      stop = -> { (stops += 1) && gate.close }
+      task = Heddle.spawn do
+        Heddle.offload(stop: stop) { (gate.pop || raise(IOError, "closed")) && ended = true }
+      end
+      task.wait(0.02)
+      2.times { task.cancel }
+      task.wait
+
+      assert_predicate(task, :cancelled?)
+      assert_equal([1, nil], [stops, ended])
+    end
+  end
+
+  # What the block has done all the same is not lost.
+  def test_a_timeout_where_the_block_cannot_be_made_to_end
+    run do
+      events = []
+      task = Heddle.spawn(isolated: true) do
+        Timeout.timeout(0.02) do
+          events << Heddle.offload(stop: -> {}) { sleep(0.1) && :value }
+          sleep
+        end
+      end
+
+      assert_instance_of(Timeout::Error, task.wait.error)
+      assert_equal([:value], events)
+    end
+  end
+
+  def test_stop_must_be_callable
+    error = assert_raises(ArgumentError) { Heddle.offload(stop: 1) { 2 } }
+
+    assert_match(/\Astop: /, error.message)
+    assert_equal(2, Heddle.offload(stop: -> {}) { 2 })
+  end
+
   def test_a_cancel_interrupts_the_block_and_waits_for_its_end
     run do
       events = []

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../heddle"
+
+module Heddle
+  # What the adapters (lib/heddle/adapters/) have in common. An adapter changes one library: it hands the calls that
+  # would hold up the thread to another thread, or lets them wait on the loop. It does nothing outside of tasks.
+  #
+  # @private
+  module Adapters
+    class << self
+      # Loads a library, and checks that it is one that the adapter was written for.
+      #
+      # @param gem [String]
+      # @param file [String] to be required
+      # @param versions [Array<String>] of the gem
+      # @raise [LoadError] if it is not there, or is of another version
+      def load_library(gem, *versions, file: gem)
+        require file
+        version = Gem.loaded_specs[gem]&.version
+        return if version.nil? || Gem::Requirement.new(versions).satisfied_by?(version)
+
+        raise LoadError, "heddle/adapters/#{gem} is for #{gem} #{versions.join(", ")}, and this is #{gem} #{version}"
+      rescue LoadError => e
+        raise e unless e.path == file
+
+        raise LoadError, "heddle/adapters/#{gem} needs the gem #{gem}: #{e.message}"
+      end
+
+      # Prepends a module whose methods call those of the library by super.
+      #
+      # @param gem [String]
+      # @param owner [Module]
+      # @param methods [Module]
+      # @raise [LoadError] if the library has no such methods
+      def prepend(gem, owner, methods)
+        names = methods.instance_methods(false) + methods.private_instance_methods(false)
+        missing = names.reject do |name|
+          name.start_with?("heddle_") || owner.method_defined?(name) || owner.private_method_defined?(name)
+        end
+        return owner.prepend(methods) if missing.empty?
+
+        raise LoadError, "heddle/adapters/#{gem}: #{owner} has no method #{missing.join(", ")} in #{gem} " \
+                         "#{Gem.loaded_specs[gem]&.version}"
+      end
+
+      # @return [Boolean] whether the caller may wait on the loop
+      def task? = !Scheduler.current.nil? && !Fiber.current.blocking?
+    end
+  end
+  private_constant :Adapters
+end

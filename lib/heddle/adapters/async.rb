@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require_relative "../adapters"
+
+module Heddle
+  Adapters.load_library("async", ">= 2.6", "< 3")
+
+  module Adapters
+    # The gem async has a scheduler of its own, and Heddle has one: both cannot run on the same thread. In a task
+    # Async { } and Sync { } run their block on another thread, under async's scheduler, and the task waits for it. As
+    # outside of a reactor, Async { } returns the task when all that was started in the block has ended.
+    #
+    # The block is no task of Heddle's. What it opens (Async::HTTP::Internet) belongs to its reactor: make it, and close
+    # it, in the block. At most 64 such blocks run at the same time. A cancel or a timeout raises an exception in its
+    # thread, which ends the reactor with all its tasks.
+    #
+    # @private
+    module Async
+      # Takes the place of Kernel#Async and Kernel#Sync.
+      module Blocks
+        def Async(...) = Adapters.task? ? Heddle.offload { super } : super # rubocop:disable Naming/MethodName
+
+        def Sync(...) = Adapters.task? ? Heddle.offload { super } : super # rubocop:disable Naming/MethodName
+      end
+
+      Adapters.prepend("async", ::Kernel, Blocks)
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "../adapters"
+
+module Heddle
+  Adapters.load_library("grpc", ">= 1.60", "< 2")
+
+  module Adapters
+    # The core of grpc waits in C, without Ruby's lock. In tasks each step of a call (a unary call is one; a stream has
+    # one for each message) waits on another thread, at most 64 at the same time. A stream in both directions has
+    # threads of its own already.
+    #
+    # A cancel or a timeout of the task cancels the call, as GRPC::Core::Call#cancel does: the server sees it, and the
+    # channel can be used afterwards.
+    #
+    # @private
+    module GRPC
+      # Takes the place of a method of GRPC::Core::Call.
+      module Call
+        def run_batch(*)
+          return super unless Adapters.task?
+
+          cancelled = false
+          stop = -> { (cancelled = true) && cancel }
+          result = Heddle.offload(stop:) { super }
+          sleep(0) if cancelled # what has cancelled it is raised here
+          result
+        end
+      end
+
+      Adapters.prepend("grpc", ::GRPC::Core::Call, Call)
+    end
+  end
+end

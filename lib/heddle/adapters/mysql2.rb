@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../adapters"
+
+module Heddle
+  Adapters.load_library("mysql2", ">= 0.5.5", "< 0.6")
+
+  module Adapters
+    # mysql2 waits with Ruby for the first bytes of an answer, and in C for all else. In tasks that happens on another
+    # thread: connecting, the rest of an answer, rows that are streamed, prepared statements, ping and select_db.
+    #
+    # A cancel shuts the connection down, so that the call ends at once: whoever uses the client next gets a
+    # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only connecting goes on to its end, for at
+    # most +connect_timeout+. A Timeout.timeout around a query strikes at its end, as mysql2 has it; use +read_timeout+.
+    #
+    # @private
+    module Mysql2
+      # A statement of so many bytes is sent at once: the buffer of a socket has room for it.
+      SENT_AT_ONCE = 16_384
+      # How many streamed rows are fetched before the block asks for them.
+      ROWS_AHEAD = 100
+
+      # The one call of a client that is under way.
+      class Call
+        # @param client [Mysql2::Client]
+        def initialize(client)
+          @client = client
+          @fiber = Fiber.current
+        end
+
+        # Waits for an answer.
+        # @return [Boolean] whether it has begun to come
+        def wait(seconds) = !socket.wait_readable(seconds).nil?
+
+        # Runs the block on another thread, where a cancel makes it end.
+        #
+        # @param rows [Thread::SizedQueue, nil] what it may also wait for
+        def offload(rows = nil, &)
+          socket # of now
+          Heddle.offload(stop: lambda {
+            rows&.close
+            shutdown
+          }, &)
+        end
+
+        # Makes the call end, and the connection useless.
+        def shutdown
+          socket.shutdown
+        rescue SystemCallError, ::Mysql2::Error
+          nil # it is broken already
+        end
+
+        def close = @socket&.close
+
+        # @return [String]
+        def user = @fiber.inspect
+
+        private
+
+        # A duplicate: the library may close its own descriptor meanwhile, and another connection get the number.
+        def socket
+          @socket ||= Socket.for_fd(@client.socket).tap { |one| one.autoclose = false }.dup
+        end
+      end
+
+      # Takes the place of methods of Mysql2::Client.
+      module Client
+        def query(sql, options = {})
+          return super if !Adapters.task? || closed? || @query_options.merge(options)[:async]
+
+          heddle_call do |call|
+            Thread.handle_interrupt(::Mysql2::Util::TIMEOUT_ERROR_NEVER) do
+              long = sql.is_a?(String) && sql.bytesize > SENT_AT_ONCE
+              long ? call.offload { super } : heddle_query(call) { super(sql, options.merge(async: true)) }
+            end
+          end
+        end
+
+        def prepare(sql)
+          return super unless Adapters.task?
+
+          statement = heddle_call { |call| call.offload { super } }
+          statement.instance_variable_set(:@heddle_client, self)
+          statement
+        end
+
+        def ping
+          return super if !Adapters.task? || closed?
+
+          heddle_call { |call| call.offload { super } }
+        end
+
+        def select_db(name)
+          return super unless Adapters.task?
+
+          heddle_call { |call| call.offload { super } }
+        end
+
+        # A call that is under way ends first, with an error.
+        def close
+          return super unless @heddle_call
+
+          @heddle_closes = true
+          @heddle_call.shutdown
+          nil
+        end
+
+        # One call at a time: the library does not look after those that it did not expect to be interrupted.
+        # @yieldparam call [Call]
+        def heddle_call
+          raise ::Mysql2::Error, "This connection is in use by: #{@heddle_call.user}" if @heddle_call
+
+          begin
+            @heddle_call = call = Call.new(self)
+            result = yield(call)
+          ensure
+            @heddle_call = nil
+            call.close
+            close if @heddle_closes
+          end
+          result.instance_variable_set(:@heddle_client, self) if result.is_a?(::Mysql2::Result)
+          result
+        end
+
+        private
+
+        # No interrupt can end it, but it ends by itself.
+        def connect(*) = Adapters.task? ? Heddle.offload(stop: -> {}) { super } : super
+
+        def heddle_query(call)
+          yield
+          call.wait(read_timeout) or raise ::Mysql2::Error::TimeoutError, <<~TEXT.chomp
+            Timeout waiting for a response from the last query. (waited #{read_timeout} seconds)
+          TEXT
+          answered = true
+          call.offload { async_result }
+        ensure
+          heddle_abandon(call) unless answered
+        end
+
+        # Lets the library see that there is no answer.
+        def heddle_abandon(call)
+          call.shutdown
+          async_result
+        rescue ::Mysql2::Error
+          nil
+        end
+      end
+
+      # Takes the place of methods of Mysql2::Statement.
+      module Statement
+        def execute(*, **)
+          return super unless @heddle_client && Adapters.task?
+
+          @heddle_client.heddle_call { |call| call.offload { super } }
+        end
+
+        # (It waits for no answer.)
+        def close
+          return super unless @heddle_client && Adapters.task?
+
+          @heddle_client.heddle_call { super }
+        end
+      end
+
+      # Takes the place of methods of Mysql2::Result.
+      module Result
+        def each(*options, &block)
+          return super unless block && @heddle_client && @query_options[:stream] && Adapters.task?
+
+          @heddle_client.heddle_call do |call|
+            rows = Thread::SizedQueue.new(ROWS_AHEAD)
+            fetching = Heddle.spawn(isolated: true) do
+              call.offload(rows) { super(*options) { |row| rows << row } }
+            ensure
+              rows.close
+            end
+            while (row = rows.pop)
+              yield(row)
+            end
+            fetching.value
+          ensure
+            fetching&.cancel&.wait
+          end
+        end
+      end
+
+      Adapters.prepend("mysql2", ::Mysql2::Client, Client)
+      Adapters.prepend("mysql2", ::Mysql2::Statement, Statement)
+      Adapters.prepend("mysql2", ::Mysql2::Result, Result)
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../adapters"
+
+module Heddle
+  # (Older ones are not ready for what is raised in the wait for a lock.)
+  Adapters.load_library("sqlite3", ">= 2.10", "< 3")
+
+  module Adapters
+    # A database that another connection has locked: busy_timeout= makes SQLite sleep in C, and the task that could
+    # give the lock back cannot go on. With the adapter it is busy_handler_timeout=, which sleeps in Ruby.
+    #
+    # A cancel or a timeout ends the wait for the lock, and the statement has done nothing. A statement that computes or
+    # reads from the disk holds up all threads of the process as before.
+    #
+    # @private
+    module SQLite3
+      # Takes the place of methods of SQLite3::Database.
+      module Database
+        def busy_timeout=(milliseconds)
+          self.busy_handler_timeout = milliseconds
+        end
+
+        def busy_timeout(milliseconds) = self.busy_handler_timeout = milliseconds
+
+        # The handler may let another task run, which must not use the same connection then.
+        def busy_handler(handler = nil, &block)
+          handler ||= block
+          return super unless handler
+
+          super() do |count|
+            @heddle_waiting = Fiber.current
+            handler.call(count)
+          ensure
+            @heddle_waiting = nil
+          end
+        end
+
+        def prepare(*)
+          heddle_check
+          super
+        end
+
+        # @raise [SQLite3::MisuseException] while another task waits for a lock with this connection
+        def heddle_check
+          return if @heddle_waiting.nil? || @heddle_waiting.equal?(Fiber.current)
+
+          raise ::SQLite3::MisuseException, "another task waits for a lock with this SQLite3::Database: each needs its own"
+        end
+      end
+
+      # Takes the place of methods of SQLite3::Statement.
+      module Statement
+        def step
+          @connection&.heddle_check
+          super
+        end
+      end
+
+      Adapters.prepend("sqlite3", ::SQLite3::Database, Database)
+      Adapters.prepend("sqlite3", ::SQLite3::Statement, Statement)
+    end
+  end
+end
