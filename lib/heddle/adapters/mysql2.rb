@@ -134,14 +134,14 @@ module Heddle
         end
 
         def heddle_query(call)
+          taken = false
           yield
           call.wait(read_timeout) or raise ::Mysql2::Error::TimeoutError, <<~TEXT.chomp
             Timeout waiting for a response from the last query. (waited #{read_timeout} seconds)
           TEXT
-          answered = true
-          call.offload { async_result }
+          call.offload { (taken = true) && async_result }
         ensure
-          heddle_abandon(call) unless answered
+          heddle_abandon(call) unless taken # a cancel may come before the other thread begins
         end
 
         # Lets the library see that there is no answer.
