@@ -46,6 +46,7 @@ http_contracts "NetHttpAdapter", "net-http", file: "net/http", own: true do
     Heddle.run(backend: backend) do
       client = open_client(timeout: 10)
       socket = client.instance_variable_get(:@socket)
+
       3.times { |number| assert_equal(number, ask(client, number, 0)) }
 
       assert_same(socket, client.instance_variable_get(:@socket))

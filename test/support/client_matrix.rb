@@ -63,9 +63,9 @@ module TestSupport
       heddle_only("it is about tasks")
       Heddle.run(backend: backend) do
         client = open_client(timeout: 10)
-        %i[cancel_task time_out].product([0.05, 0.3]) do |how, pause|
-          send(how, client)
-          sleep(pause) # the answer comes meanwhile, or does not yet
+        %i[cancel_task time_out].product([true, false]) do |how, answered|
+          late = end_question(client, how)
+          sleep(late + 0.1) if answered # the answer comes meanwhile, or does not yet
           ask_again(client, how) || (client = replace(client))
         end
       ensure
@@ -79,7 +79,7 @@ module TestSupport
       skip("it is never wrong") unless after_a_cancel == :wrong
       Thread.new do
         client = open_client(timeout: 10)
-        time_out(client)
+        end_question(client, :time_out)
 
         refute_equal(2, ask(client, 2, 0))
       ensure
@@ -139,16 +139,24 @@ module TestSupport
       ticker&.cancel
     end
 
-    def cancel_task(client)
-      asking = Heddle.spawn { ask(client, 1, 0.2) }
-      asking.wait(0.05)
-      asking.cancel.wait(20)
-
-      assert_predicate(asking, :cancelled?)
+    # Asks, and ends the question before it is answered.
+    # @return [Float] the seconds that the answer takes
+    def end_question(client, how)
+      [0.2, 1, 5].find { |late| send(how, client, late) } or flunk("it is not ended, but answered in time")
     end
 
-    def time_out(client)
-      assert_raises(StandardError) { Timeout.timeout(0.05) { ask(client, 1, 0.2) } }
+    def cancel_task(client, late)
+      asking = Heddle.spawn { ask(client, 1, late) }
+      asking.wait(0.05)
+      asking.cancel.wait(20)
+      asking.cancelled?
+    end
+
+    def time_out(client, late)
+      Timeout.timeout(0.05) { ask(client, 1, late) }
+      false
+    rescue StandardError
+      true
     end
 
     # @return [Boolean] whether the client could be used afterwards
