@@ -22,7 +22,7 @@ module TestSupport
       when /\AAUTH PLAIN/i then socket.write("235 welcome\r\n")
       when /\ARCPT TO:<([\d.]+)@/i then (@seconds ||= {})[socket] = Float($1)
                                         socket.write("250 ok\r\n")
-      when /\ADATA/i then take_mail(socket)
+      when /\ADATA/i then return take_mail(socket)
       when /\AQUIT/i then return socket.write("221 bye\r\n") && nil
       else socket.write("250 ok\r\n")
       end
@@ -32,9 +32,11 @@ module TestSupport
     def take_mail(socket)
       socket.write("354 go on\r\n")
       subject = nil
-      until (line = socket.gets) == ".\r\n"
+      while (line = socket.gets) && line != ".\r\n"
         subject ||= line[/\ASubject: (.*)\r/, 1]
       end
+      return unless line # the client has gone
+
       sleep((@seconds ||= {}).delete(socket).to_f)
       socket.write("250 taken: #{subject}\r\n")
     end
