@@ -5,7 +5,7 @@
 # Every row is plain Ruby in rows/, every implementation an adapter in peers/. Each row runs on each peer in a process
 # of its own with a time limit, peers by turns, and its result is checked. An absolute time means little on another
 # machine; the ratio of two peers in one run does. Rows that belong together are a group with its own table:
-# would-block errors, replaced methods, connections by name, memcached.
+# would-block errors, replaced methods, connections by name, memcached, a database.
 
 require_relative "support/registry"
 require_relative "support/options"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "../support/real_server"
 
 module Bench
   # What time limits cost a memcached client: memcache-client's table of 2009, rebuilt with dalli and a real memcached,
@@ -80,24 +81,14 @@ module Bench
     class << self
       # A memcached for this run, Debian's.
       def start(install:)
-        require_relative "../../test/support/servers/memcached"
-        install_memcached if install && TestSupport::Servers::Memcached.missing
-        server = TestSupport::Servers::Memcached.start
+        server = RealServer.start("memcached", install:)
         versions = "#{server.version}, dalli #{Gem::Specification.find_by_name("dalli").version}"
         [{ "BENCH_MEMCACHED_PORT" => server.port.to_s }, { "memcached" => versions }]
-      rescue TestSupport::Servers::Missing, Gem::MissingSpecError => e
+      rescue Gem::MissingSpecError => e
         abort(e.message)
       end
 
       private
-
-      def install_memcached
-        require_relative "../../tools/console"
-        require_relative "../../tools/apt"
-        Tools::Apt.new(Tools::Console.new).install([TestSupport::Servers::Memcached::PACKAGE])
-      rescue Tools::Problem => e
-        abort(e.report.join("\n"))
-      end
 
       # Rows of one batch; their ratios are to the first.
       def rows(batch, names, **options)

@@ -182,6 +182,11 @@ module Heddle
           "a packet of its own, and the line of another fiber can come between a text and its newline.",
           %w[joined_write.c],
           { "IO#" => "JoinedWrite" })
+    patch(:direct_io, "all",
+          "Ruby makes an IO::Buffer and calls a method of the scheduler for each transfer. Together these take as " \
+          "long as the system call.",
+          %w[direct_io.c],
+          { "IO#" => "DirectIO" })
     patch(:pwrite, "3.3 and 3.4",
           "Ruby calls the scheduler without the GVL: memory is corrupted.",
           %w[pwrite.c],

@@ -39,6 +39,7 @@ module Heddle
           Thread.current.thread_variable_set(:heddle_replaces, true)
           @replacements.each { |replacement| replace(*replacement) }
           BlockFormClose.put_in_place if Patches[:block_form_close].active?
+          DirectIO.put_in_place if Patches[:direct_io].active?
         ensure
           end_replacing
         end

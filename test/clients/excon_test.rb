@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/http_matrix"
 require "support/http_server"
 require "support/shared_io"
 
@@ -34,15 +34,8 @@ contract "Excon" do
       assert_raises_where_shared(Excon::Error::Socket) { |number| ask(shared, number) }
     ensure
       shared.reset
-      close_forgotten
+      close_forgotten(Socket)
     end
-  end
-
-  # Where tasks share a connection, each may connect again, and excon keeps only the last of the sockets. (Nobody else
-  # makes a plain Socket here.)
-  def close_forgotten
-    GC.start # closes those that are garbage already
-    ObjectSpace.each_object(Socket).reject(&:closed?).each(&:close)
   end
 
   def test_a_connection_for_each_task
@@ -57,5 +50,16 @@ contract "Excon" do
     pool = Heddle::Pool.new(size: 5, close: :reset.to_proc) { connect(persistent: true) }
     assert_right_and_silent { |number| pool.with { |connection| ask(connection, number) } }
     pool.close
+  end
+end
+
+http_contracts "Excon", "excon" do
+  def name_in_table = "excon"
+  def timeout_errors = [Excon::Error::Timeout]
+  def close_client(client) = client.reset
+  def ask(client, number, seconds) = Integer(client.get(path: path(number, seconds)).body)
+
+  def open_client(timeout:)
+    Excon.new(base, persistent: true, read_timeout: timeout, ssl_cert_store: cert_store).tap { |one| ask(one, 0, 0) }
   end
 end

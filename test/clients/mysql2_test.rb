@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 15 s, 0.2 of a core
+
 require_relative "../test_helper"
 require "support/client_matrix"
 require "support/servers/mariadb"
@@ -65,14 +67,14 @@ contract "Mysql2Client" do
     hold = hold { assert_raises(Mysql2::Error::ConnectionError) { mysql2(port, connect_timeout: 1) } }
 
     assert_holds(1, hold)
-    note(connecting: hold)
+    note(holds: "it connects", seconds: hold)
   end
 
   def test_late_rows_hold_up_the_others
     hold = hold { |client| assert_equal(2, client.query(late_row).size) }
 
     assert_holds(0.3, hold)
-    note(late_rows: hold)
+    note(holds: "it reads late rows", seconds: hold)
   end
 
   def test_late_rows_that_are_streamed_hold_up_the_others
@@ -81,14 +83,14 @@ contract "Mysql2Client" do
     end
 
     assert_holds(0.3, hold)
-    note(streamed_rows: hold)
+    note(holds: "it reads late rows", seconds: hold)
   end
 
   def test_a_prepared_statement_holds_up_the_others
     hold = hold { |client| assert_equal(1, client.prepare("SELECT SLEEP(?)").execute(0.3).size) }
 
     assert_holds(0.3, hold)
-    note(prepared_statement: hold)
+    note(holds: "it executes a prepared statement", seconds: hold)
   end
 
   def test_a_ping_after_a_pause_of_the_server_holds_up_the_others
@@ -138,7 +140,7 @@ contract "Mysql2Client" do
   def test_one_client_is_for_one_task
     reactor do
       client = mysql2
-      waiting = go { client.query("SELECT SLEEP(0.2) AS pause").first }
+      waiting = go { client.query("SELECT SLEEP(0.5) AS pause").first }
       settle
       sleep(0.05)
       error = assert_raises(Mysql2::Error) { client.query("SELECT 1") }

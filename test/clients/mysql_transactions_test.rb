@@ -85,11 +85,11 @@ contract "MysqlTransactions" do
   def test_a_cancel_rolls_back
     heddle_only("they are not cancelled")
     Heddle.run(backend: backend) do
-      tasks = Array.new(10) do |number|
+      tasks = Array.new(10) { connect }.each_with_index.map do |one, number|
         Heddle.spawn do
-          transaction(connect) do |client|
+          transaction(one) do |client|
             insert(client, number)
-            client.query("SELECT SLEEP(1)")
+            client.query("SELECT SLEEP(2)")
           end
         end
       end
@@ -110,7 +110,7 @@ contract "MysqlTransactions" do
         Timeout.timeout(0.3) do
           transaction(client) do
             insert(client, number)
-            client.query("SELECT SLEEP(1)")
+            client.query("SELECT SLEEP(2)")
           end
         end
       rescue Timeout::Error

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/http_matrix"
 require "support/http_server"
-require "net/http"
+require "support/shared_io"
 
 # Net::HTTP by name, plain and with TLS.
 contract "NetHttp" do
   extend TestSupport::Clients
 
-  client "net/http"
+  client "net-http", file: "net/http", own: true
 
   def server(**options) = keep(TestSupport::HttpServer.new(**options))
 
@@ -112,5 +112,66 @@ contract "NetHttp" do
     assert_cancels { http(one.port).get("/sleep/50") }
     one = server(tls: true)
     assert_cancels { http(one.port, **tls).get("/sleep/50") }
+  end
+end
+
+# A connection that is kept, which takes no notice of a Timeout or a cancel: the remedy is #finish.
+http_contracts "NetHttp", "net-http", file: "net/http", own: true do
+  include TestSupport::ClientMatrix::WrongAfterACancel
+  include TestSupport::SharedIO
+
+  def name_in_table = "Net::HTTP"
+  def timeout_errors = [Net::ReadTimeout]
+  def mend(client) = client.finish.then { client.start }
+  def ask(client, number, seconds) = Integer(client.get(path(number, seconds)).body)
+  def close_client(client) = client.finish
+
+  def open_client(timeout:)
+    Net::HTTP.start(host, port, use_ssl: tls?, cert_store: (cert_store if tls?), read_timeout: timeout, max_retries: 0)
+  end
+
+  def test_parts
+    reactor do
+      client = open_client(timeout: 10)
+      parts = []
+      assert_others_run do
+        client.request_get("/parts?seconds=0.1") { |response| response.read_body { |part| parts << part } }
+      end
+
+      assert_equal(%W[one\n two\n three\n], parts)
+    ensure
+      client&.finish
+    end
+  end
+
+  # What is sent comes bit by bit from a pipe, and what is answered is read bit by bit.
+  def test_upload
+    reactor do
+      sizes, = all_at_once(5) { |number| upload(number * 200_000) }
+
+      assert_equal(Array.new(5) { |number| number * 200_000 }, sizes)
+    end
+  end
+
+  def upload(size)
+    from, to = pipe
+    writer = go { to.write("x" * size).then { to.close } }
+    request = Net::HTTP::Post.new("/echo", "Transfer-Encoding" => "chunked", "Content-Type" => "text/plain")
+    request.body_stream = from
+    client = open_client(timeout: 10)
+    got = 0
+    client.request(request) { |response| response.read_body { |part| got += part.size } }
+    writer.value
+    got
+  ensure
+    client&.finish
+  end
+
+  def test_tasks_share_one
+    heddle_only("it is about tasks")
+    shared = Heddle.run { open_client(timeout: 10) }
+    assert_warns("net-http: a Net::HTTP that was started must not be shared") { |number| ask(shared, number, 0.01) }
+  ensure
+    shared&.finish
   end
 end

@@ -183,6 +183,23 @@ contract "PgStreams" do
     end
   end
 
+  def test_a_cancel_while_rows_are_copied_out
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      client = connect
+      copying = Heddle.spawn do
+        client.copy_data("COPY (SELECT generate_series(1, 20000)) TO STDOUT") do
+          sleep(0.001) while client.get_copy_data
+        end
+      end
+      copying.wait(0.1)
+      copying.cancel.wait(20)
+
+      assert_predicate(copying, :cancelled?)
+      assert_equal([["its own"]], client.exec("SELECT 'its own'").values)
+    end
+  end
+
   def test_pipelines
     reactor do
       values, most = all_at_once(10) { |number| pipeline(connect, number) }
@@ -192,10 +209,27 @@ contract "PgStreams" do
     end
   end
 
+  # The client is in pipeline mode with questions that are open: it says so, and is ready after a reset.
+  def test_a_cancel_in_the_midst_of_a_pipeline
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      client = connect
+      asking = Heddle.spawn { pipeline(client, 1, 0.02) }
+      asking.wait(0.02)
+      asking.cancel.wait(20)
+
+      assert_predicate(asking, :cancelled?)
+      assert_raises(PG::Error) { client.exec("SELECT 1") }
+      client.reset
+
+      assert_equal([["its own"]], client.exec("SELECT 'its own'").values)
+    end
+  end
+
   # 50 questions are sent before the first answer is taken.
-  def pipeline(client, number)
+  def pipeline(client, number, seconds = 0.001)
     client.enter_pipeline_mode
-    50.times { |turn| client.send_query_params("SELECT $1::int, pg_sleep(0.001)", [(number * 1000) + turn]) }
+    50.times { |turn| client.send_query_params("SELECT $1::int, pg_sleep($2)", [(number * 1000) + turn, seconds]) }
     client.pipeline_sync
     answers = Array.new(50) do
       client.get_result.tap { client.get_result }.getvalue(0, 0).to_i # (nil ends each answer)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 14 s, 0.3 of a core
+
 require_relative "../test_helper"
 require "support/client_matrix"
 require "support/servers/postgres"
@@ -158,6 +160,25 @@ contract "PgClient" do
       client.reset
 
       assert_equal([["1"]], client.exec("SELECT 1").values)
+    end
+  end
+
+  # pg leaves the descriptor to the garbage collector when it is cancelled while it connects. Not in a shield.
+  def test_a_cancel_while_it_connects
+    heddle_only("they are not cancelled")
+    Heddle.run(backend: backend) do
+      20.times do |turn|
+        task = Heddle.spawn do
+          client = Heddle.shield { PG.connect(host: host, port: server.port, user: "heddle", dbname: "postgres") }
+          sleep
+        ensure
+          client&.close
+        end
+        sleep(0.0004 * turn)
+        task.cancel.wait(20)
+
+        assert_predicate(task, :cancelled?)
+      end
     end
   end
 

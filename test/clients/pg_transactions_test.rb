@@ -96,13 +96,14 @@ contract "PgTransactions" do
       two = Array.new(2) { connect }
       two.each { |client| client.exec("SET deadlock_timeout = '50ms'") }
       2.times { |owner| insert(two.first, owner) }
+      locked = 0
       jobs = Array.new(2) do |number|
         go do
           two[number].transaction do |client|
-            [number, 1 - number].each do |owner|
-              client.exec("UPDATE #{@table} SET coins = coins + 1 WHERE owner = #{owner}")
-              sleep(0.02)
-            end
+            add_one(client, number)
+            locked += 1
+            sleep(0.002) until locked == 2
+            add_one(client, 1 - number)
           end
         end
       end
@@ -111,6 +112,8 @@ contract "PgTransactions" do
       assert_equal([1, 1], [0, 1].map { |owner| coins(two.first, owner) })
     end
   end
+
+  def add_one(client, owner) = client.exec("UPDATE #{@table} SET coins = coins + 1 WHERE owner = #{owner}")
 
   def test_an_error_rolls_back
     reactor do
@@ -138,7 +141,7 @@ contract "PgTransactions" do
         Heddle.spawn do
           client.transaction do
             insert(client, number)
-            client.exec("SELECT pg_sleep(0.3)")
+            client.exec("SELECT pg_sleep(20)")
           end
         end
       end
@@ -159,7 +162,7 @@ contract "PgTransactions" do
         Timeout.timeout(0.1) do
           client.transaction do
             insert(client, owner)
-            client.exec("SELECT pg_sleep(0.4)")
+            client.exec("SELECT pg_sleep(20)")
           end
         end
       rescue Timeout::Error => e

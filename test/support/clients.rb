@@ -9,16 +9,28 @@ module TestSupport
   #   client "dalli", server: TestSupport::Servers::Memcached
   module Clients
     class << self
+      # @param own [Boolean] the version that comes with this Ruby, also where a newer one is installed
       # @return [String, nil] why the client cannot be had here
-      def load(name, file = name)
-        activate(name) if Gem::Specification.find_all_by_name(name).any?
-        require file
+      def load(name, file = name, own: false)
+        found = Gem::Specification.find_all_by_name(name)
+        own &&= found.find(&:default_gem?)
+        own ? gem(name, own.version.to_s) : (activate(name) if found.any?)
+        quietly { require file }
         nil
       rescue LoadError => e
         "the gem #{name} cannot be loaded on this Ruby (bin/test tries to install it): #{e.message}"
       end
 
       private
+
+      # Its own code is not ours to mend.
+      def quietly
+        verbose = $VERBOSE
+        $VERBOSE = nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
 
       # With what it needs: a require in C (trilogy's of bigdecimal) does not look for a gem.
       def activate(name)
@@ -29,14 +41,18 @@ module TestSupport
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
     # @param late [Boolean] whether there is to be a LateProxy before the server, at #late_port
-    def client(name, file: name, server: nil, late: false)
-      missing = Clients.load(name, file) || server&.missing
-      define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s }
+    def client(name, file: name, server: nil, late: false, own: false)
+      missing = Clients.load(name, file, own: own) || server&.missing
       include Assertions
+      include version_of(name) # the last one, if there are several
       include setup_with(server, missing, late)
     end
 
     private
+
+    def version_of(name)
+      Module.new { define_method(:client_version) { (Gem.loaded_specs[name]&.version || RUBY_VERSION).to_s } }
+    end
 
     def setup_with(server, missing, late)
       Module.new do
@@ -107,6 +123,12 @@ module TestSupport
 
           assert_predicate(task, :cancelled?)
         end
+      end
+
+      # Closes the sockets of this class that a client has forgotten, which a GC would do some time.
+      def close_forgotten(socket_class)
+        GC.start # closes those that are garbage already
+        ObjectSpace.each_object(socket_class).select { |one| one.instance_of?(socket_class) }.each(&:close)
       end
 
       # A port of 127.0.0.1 that leaves attempts to connect without an answer: its queue is full.

@@ -50,6 +50,12 @@ module ReplacedMethods
     "IO#close_write" => ->(_) { IO.popen("cat", "r+") { |io| [io.close_write, io.read] } },
     "IO#reopen" => ->(dir) { IO.pipe.first.reopen("#{dir}/a", "r").read },
     "IO#write" => ->(_) { IO.pipe.then { |from, to| [to.write("a", :b), to.puts("x", 1), to.close, from.read] } },
+    "IO#readpartial" => ->(_) { ReplacedMethods.with_text { |io| [io.readpartial(2), io.readpartial(9, +"")] } },
+    "IO#sysread" => ->(_) { ReplacedMethods.with_text { |io| [io.sysread(2), io.sysread(9, +"")] } },
+    "IO#gets" => ->(_) { ReplacedMethods.with_text { |io| [io.gets, io.gets(chomp: true), io.gets] } },
+    "IO#readline" => ->(_) { ReplacedMethods.with_text { |io| [io.readline, io.readline(chomp: true)] } },
+    "IO#getc" => ->(_) { ReplacedMethods.with_text { |io| [io.getc, io.readchar, io.getc] } },
+    "IO#getbyte" => ->(_) { ReplacedMethods.with_text { |io| [io.getbyte, io.readbyte, io.getbyte] } },
     "IO#pwrite" => ->(dir) { File.open("#{dir}/a", "r+") { |file| file.pwrite("x", 1) } },
     "IO#flush" => ->(dir) { File.open("#{dir}/flushed", "w") { |file| file.write("x") && file.flush.equal?(file) } },
     "IO#fsync" => ->(dir) { File.open("#{dir}/a", "r+", &:fsync) },
@@ -221,6 +227,15 @@ module ReplacedMethods
     end
 
     # Yields the path of a FIFO into which a thread writes.
+    def with_text
+      from, to = IO.pipe
+      to.write("ab\nc\n")
+      to.close
+      yield from
+    ensure
+      from.close
+    end
+
     def with_fifo(dir)
       fifo = "#{dir}/fifo"
       File.mkfifo(fifo)

@@ -21,7 +21,7 @@ module Upstream
   # The files, each with the names of the tests that are run of it (nil: all).
   SUITES = {
     "test/ruby/test_io_timeout.rb" => nil,
-    "test/ruby/test_io.rb" => "/close|race|nonblock|select|copy_stream/",
+    "test/ruby/test_io.rb" => nil,
     "test/io/wait/test_io_wait.rb" => nil,
     "test/io/wait/test_io_wait_uncommon.rb" => nil,
     "test/io/nonblock/test_flush.rb" => nil,

@@ -7,7 +7,7 @@
 
 #include "core_ext.h"
 #include "init.h"
-#include "hook_io.h"
+#include "transfer.h"
 #include "ruby_internals.h"
 
 typedef struct {

@@ -1,114 +1,16 @@
-/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: the system call first, a wait only when it would
- * block. io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see
- * ruby_internals.h): it halves the hooks of a blocking read and makes sysread and syswrite work. */
+/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: they unpack the arguments; the rest is in transfer.c.
+ * io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see ruby_internals.h): it
+ * halves the hooks of a blocking read and makes sysread and syswrite work. */
 #include <errno.h>
-#include <poll.h>
 
 #include "init.h"
-#include "../os/read_write.h"
-#include "caught.h"
 #include "deadline.h"
-#include "hook_io.h"
 #include "ruby_internals.h"
-#include "park.h"
 #include "shared_io.h"
 #include "strike.h"
-#include "whole_file.h"
-#include "worker_call.h"
-
-typedef struct {
-    hd_scheduler *scheduler;
-    hd_direction direction;
-    VALUE io, buffer;
-    size_t length, offset; /* into the buffer; length 0: one transfer, of any size */
-    off_t from;            /* in the file, or HD_NO_OFFSET */
-    int fd;
-    hd_file_kind kind;
-    bool in_part; /* a piece of a file has been moved: what comes now must not wait */
-    bool flushes; /* it is Ruby's write buffer */
-    bool others_ran; /* since Ruby has looked into its read buffer */
-} io_call;
-
-/* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
-enum { SLICE_NS = HD_NS_PER_MS };
-
-static VALUE eTimeoutError, cBasicSocket;
+#include "transfer.h"
 
 /* -- io_wait ------------------------------------------------------------------------------------------------- */
-
-static int poll_once(int fd, int events, int timeout_ms)
-{
-    struct pollfd poll_fd = {.fd = fd, .events = (short)events};
-    int count = poll(&poll_fd, 1, timeout_ms);
-    if (count < 0) return -errno;
-    return count ? hd_events_ready((short)events, poll_fd.revents) : 0;
-}
-
-typedef struct {
-    int fd, events, timeout_ms, result;
-} foreign_wait;
-
-static void *poll_without_gvl(void *pointer)
-{
-    foreign_wait *wait = pointer;
-    wait->result = poll_once(wait->fd, wait->events, wait->timeout_ms);
-    return NULL;
-}
-
-/* On another thread than the scheduler's (a blocking operation of Ruby's on a worker): wait here, the reactor is not
- * ours. A Stop, which is otherwise put off there, ends it: nothing is being made that could be lost. */
-static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
-{
-    for (;;) {
-        foreign_wait wait = {fd, events, -1, 0};
-        if (deadline_ns != HD_NO_DEADLINE) {
-            int64_t left_ms = (deadline_ns - hd_clock_now() + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
-            wait.timeout_ms = left_ms < 0 ? 0 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
-        }
-        rb_nogvl(poll_without_gvl, &wait, RUBY_UBF_IO, NULL, 0);
-        if (wait.result > 0) return wait.result;
-        if (wait.result < 0 && wait.result != -EINTR) return wait.result;
-        if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
-        rb_funcall(rb_const_get(hd_cScheduler, rb_intern("BlockingJob")), rb_intern("check_stop"), 0);
-    }
-}
-
-/* A file is always ready to be read and written, and has no urgent data: who waits only for that waits for a close. */
-static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
-{
-    if (events & ~POLLPRI) return events & ~POLLPRI;
-    hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
-    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
-                                                        .deadline_ns = deadline_ns, .interests = &interest,
-                                                        .interests_count = 1});
-}
-
-/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
-static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
-{
-    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
-    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
-                          .interests_count = 1};
-    int result = hd_park_until_ready(scheduler, &request);
-    RB_GC_GUARD(io);
-    if (at_once) *at_once = interest.at_once;
-    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
-    return result > 0 ? interest.revents : result;
-}
-
-/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
-static int wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
-{
-    int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
-                    ? wait_in_this_thread(fd, events, deadline_ns)
-                    : park_on(scheduler, io, fd, events, deadline_ns, at_once);
-    if (ready == -EPERM) {
-        if (at_once) *at_once = true;
-        ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
-    }
-    if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
-    return ready;
-}
 
 /* Waits until one of the events is ready.
  *
@@ -127,331 +29,27 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     if (own_timeout) timeout = rb_io_timeout(io);
     int ready;
     if (timeout == INT2FIX(0) && !own_timeout) {
-        ready = poll_once(fd, events, 0);
+        ready = hd_poll_once(fd, events, 0);
         if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
         if (ready < 0) ready = 0;
     }
     else {
         if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
-        ready = wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
+        ready = hd_wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
     }
     if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
-        rb_raise(eTimeoutError, "Blocking operation timed out!");
+        rb_raise(rb_const_get(rb_cIO, rb_intern("TimeoutError")), "Blocking operation timed out!");
     return ready ? INT2FIX(ready) : Qfalse;
 }
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
-/* A transfer that a worker makes. */
-typedef struct {
-    io_call *call;
-    hd_rw_job *job;
-} worker_call;
-
-static VALUE release_job(VALUE job)
-{
-    hd_job_release((hd_job *)job);
-    return Qnil;
-}
-
-static VALUE copy_result(VALUE pointer)
-{
-    io_call *call = ((worker_call *)pointer)->call;
-    hd_rw_job *job = ((worker_call *)pointer)->job;
-    hd_run_on_worker(call->scheduler, &job->job, call->io);
-    call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
-    if (job->result > 0 && call->direction == HD_READ) {
-        void *base;
-        size_t size;
-        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, &size);
-        if (call->offset + job->result > size) return INT2FIX(-EFAULT); /* the buffer was resized meanwhile */
-        memcpy((char *)base + call->offset, job->bytes, job->result);
-    }
-    return LONG2NUM(job->result);
-}
-
-static VALUE await_job(VALUE pointer)
-{
-    const io_call *call = ((worker_call *)pointer)->call;
-    hd_job *job = &((worker_call *)pointer)->job->job;
-    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
-                          .jobs = &job, .jobs_count = 1};
-    hd_park(call->scheduler, &request);
-    return Qnil;
-}
-
-/* What a worker writes of Ruby's write buffer is taken off it, also when the fiber is struck meanwhile: or the close in
- * its ensure block would write it once more. */
-static VALUE flush_result(VALUE pointer)
-{
-    io_call *call = ((worker_call *)pointer)->call;
-    hd_rw_job *job = ((worker_call *)pointer)->job;
-    hd_caught first = {.exception = Qnil}, caught;
-    for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
-        hd_catch(await_job, pointer, &caught);
-        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
-    }
-    if (!first.state) return LONG2NUM(job->result);
-    if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
-    hd_go_on(&first);
-    return Qnil;
-}
-
-/* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
- * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
-static ssize_t move_on_worker(io_call *call, void *bytes, size_t size, off_t from)
-{
-    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
-    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
-    worker_call on_worker = {call, job};
-    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
-    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
-}
-
-static void raise_out_of_bounds(void)
-{
-    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own words */
-}
-
-/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
-static void *bytes_of(io_call *call, size_t *size)
-{
-    void *base;
-    if (call->flushes) return hd_io_write_buffer(call->io, size);
-    if (call->direction == HD_READ)
-        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, size);
-    else
-        rb_io_buffer_get_bytes_for_reading(call->buffer, (const void **)&base, size);
-    if (call->offset > *size) raise_out_of_bounds();
-    *size -= call->offset;
-    return (char *)base + call->offset;
-}
-
-static bool must_not_wait(const io_call *call)
-{
-    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
-}
-
-static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
-
-/* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
- * and response protocol waits at every read, and the writer into a full pipe at every write: once a transfer had to
- * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
- * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more: it is of
- * one IO, for another one with that number may find the end of the file where the kernel has nothing to tell. */
-static bool expects_to_wait(const io_call *call)
-{
-    const hd_scheduler *scheduler = call->scheduler;
-    if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
-    if (call->fd >= scheduler->guesses.count) return false;
-    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
-    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
-}
-
-static void expect_to_wait(const io_call *call, bool wait)
-{
-    hd_scheduler *scheduler = call->scheduler;
-    if (call->fd >= scheduler->guesses.count) {
-        int count = (call->fd + 64) * 2;
-        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
-        if (!guesses) return;
-        memset(guesses + scheduler->guesses.count, 0,
-               (count - scheduler->guesses.count) * sizeof(*guesses));
-        scheduler->guesses.by_descriptor = guesses;
-        scheduler->guesses.count = count;
-    }
-    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
-    if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
-    *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
-}
-
-/* Waits until the IO is ready for this transfer. */
-static void wait_ready(io_call *call, int64_t *deadline_ns)
-{
-    bool at_once = false;
-    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
-    int ready = wait_io(call->scheduler, call->io, call->fd, call->direction == HD_READ ? POLLIN : POLLOUT,
-                        *deadline_ns, &at_once);
-    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
-    call->fd = rb_io_descriptor(call->io);
-    if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
-    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once && call->kind != HD_MAYBE_FILE);
-}
-
-/* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
- * plain Ruby). */
-static bool wait_for_terminal(io_call *call, int64_t *deadline_ns)
-{
-    if (!NIL_P(rb_io_timeout(call->io))) {
-        wait_ready(call, deadline_ns);
-        return true;
-    }
-    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
-    int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
-    int ready = wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
-    call->fd = rb_io_descriptor(call->io);
-    return ready;
-}
-
-static size_t piece_of(const io_call *call, size_t size)
-{
-    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
-    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
-}
-
-/* Lets the others run, also those whose time has come since the last look at the kernel. */
-static void let_others_run(io_call *call)
-{
-    call->others_ran = true;
-    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
-    hd_yield(call->scheduler);
-    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
-}
-
-static void yield_now_and_then(io_call *call)
-{
-    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
-    if (hd_clock_now() - call->scheduler->reactor.polled_ns > SLICE_NS && !must_not_wait(call)) let_others_run(call);
-}
-
-/* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
-static ssize_t move_some(io_call *call)
-{
-    int64_t deadline_ns = 0;
-    bool wait_first = expects_to_wait(call), waited = call->others_ran;
-    for (;; waited = true) {
-        size_t size;
-        void *bytes = bytes_of(call, &size);
-        size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
-        if (there > 0) return (ssize_t)there;
-        /* Else the kernel may have an error to tell, or an empty datagram to send. */
-        if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
-        if (wait_first) {
-            wait_first = false;
-            wait_ready(call, &deadline_ns);
-            continue;
-        }
-        size = piece_of(call, size);
-        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
-        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
-        if (moved == -EINPROGRESS)
-            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
-        if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
-        if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
-        if (moved == -ETIME) continue;
-        if (moved != -EAGAIN || must_not_wait(call)) return moved;
-        wait_ready(call, &deadline_ns);
-    }
-}
-
-/* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
- * write buffer meanwhile, in the midst of this string. So the rest is written now. (IO#syswrite and
- * IO::Buffer#write return the part. It is rare enough that the caller's name may be looked at.) */
-static bool writes_whole_strings(const io_call *call)
-{
-    return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
-           !HD_OFFSET_BEFORE_LENGTH && hd_called_by_io_write();
-}
-
-/* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
- * for that, which may never be ready. */
-static ssize_t part_or_error(const io_call *call, size_t total, size_t least, ssize_t error)
-{
-    bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
-    if (!hd_scheduler_foreign(call->scheduler) && expects_to_wait(call)) expect_to_wait(call, false);
-    return told_later ? (ssize_t)total : error;
-}
-
-/* How many bytes are wanted at least, once a part of them has been moved. */
-static size_t least_after(const io_call *call, size_t moved)
-{
-    size_t size;
-    bytes_of((io_call *)call, &size);
-    return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
-}
-
-/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
- * end of the file). From 4.1 on: one transfer of at most length bytes. */
-static VALUE move_all(io_call *call)
-{
-    size_t total = 0, least = call->length;
-    do {
-        ssize_t moved = move_some(call);
-        if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
-        if (moved == 0) break;
-        call->offset += moved;
-        if (call->from != HD_NO_OFFSET) call->from += moved;
-        if (total == 0) least = least_after(call, moved);
-        total += moved;
-        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
-        call->in_part = piece && total >= least;
-        if (piece) let_others_run(call);
-    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
-    RB_GC_GUARD(call->buffer);
-    RB_GC_GUARD(call->io);
-    return SIZET2NUM(total);
-}
-
-/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in wait_ready. */
-static hd_file_kind kind_of(VALUE io)
-{
-    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
-    if (rb_io_mode(io) & FMODE_TTY) return HD_TERMINAL;
-    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
-}
-
-/* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
- * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
-static VALUE flush_all(io_call *call)
-{
-    call->flushes = true;
-    for (;;) {
-        ssize_t moved = move_some(call);
-        size_t size;
-        bytes_of(call, &size);
-        if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
-        hd_io_flushed(call->io, moved);
-    }
-}
-
-int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
-{
-    io_call call = {
-        .scheduler = scheduler,
-        .direction = HD_WRITE,
-        .io = io,
-        .from = HD_NO_OFFSET,
-        .fd = rb_io_descriptor(io),
-        .kind = kind_of(io),
-    };
-    ssize_t moved = NUM2SSIZET(flush_all(&call));
-    if (moved > 0) hd_io_flushed(io, (size_t)moved);
-    return moved < 0 ? (int)moved : 0;
-}
-
-/* Is it Ruby's write buffer that is to be written? */
-static bool is_flush(io_call *call)
-{
-    size_t size;
-    return call->direction == HD_WRITE && call->length == 0 && call->from == HD_NO_OFFSET &&
-           hd_io_flushes(call->io, bytes_of(call, &size));
-}
-
-/* Others may have run when another one was found. */
-static void look_for_reader(io_call *call)
-{
-    unsigned parks = call->scheduler->running.parks;
-    call->fd = hd_before_read(call->scheduler, call->io, call->fd);
-    call->others_ran |= parks != call->scheduler->running.parks;
-}
-
 /* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
-static int error_in_arguments(io_call *call, bool positioned)
+static int error_in_arguments(hd_transfer *call, bool positioned)
 {
     size_t size;
-    bytes_of(call, &size);
-    if (call->length > size) raise_out_of_bounds();
+    hd_transfer_bytes(call, &size);
+    if (call->length > size) hd_raise_out_of_bounds();
     if (positioned && call->from < 0) return -EINVAL;
     return size > SSIZE_MAX ? -EFAULT : 0; /* a negative length, which IO#pread takes for a huge one */
 }
@@ -464,7 +62,7 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         length = offset;
         offset = swapped;
     }
-    io_call call = {
+    hd_transfer call = {
         .scheduler = hd_scheduler_ready(self),
         .direction = direction,
         .io = io,
@@ -473,17 +71,17 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
         .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
         .fd = rb_io_descriptor(io),
-        .kind = NIL_P(from) ? kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
+        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
     };
     if (call.length || call.offset || !NIL_P(from)) {
         int error = error_in_arguments(&call, !NIL_P(from));
         if (error) return INT2FIX(error);
     }
-    if (is_flush(&call)) return flush_all(&call);
-    if (direction == HD_READ && call.kind != HD_MAYBE_FILE) look_for_reader(&call);
+    if (hd_is_flush(&call)) return hd_flush_all(&call);
+    if (direction == HD_READ && call.kind != HD_MAYBE_FILE) hd_transfer_meets_reader(&call);
     hd_strikes_raise_overdue(call.scheduler);
-    yield_now_and_then(&call);
-    return move_all(&call);
+    hd_yield_now_and_then(&call);
+    return hd_move_all(&call);
 }
 
 /* Reads into a buffer.
@@ -547,11 +145,6 @@ static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
 
 void hd_init_hooks_io(void)
 {
-    rb_require("socket");
-    cBasicSocket = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
-    eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
-    rb_gc_register_mark_object(cBasicSocket);
-    rb_gc_register_mark_object(eTimeoutError);
     rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
     rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
     rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);

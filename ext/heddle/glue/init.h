@@ -5,6 +5,7 @@
 #define HD_INITS(init) \
     init(scheduler) \
     init(scheduler_class) \
+    init(ruby_clock) \
     init(frame) \
     init(strike) \
     init(timeout) \
@@ -12,6 +13,7 @@
     init(fiber_stacks) \
     init(hooks_fiber) \
     init(hooks_block) \
+    init(transfer) \
     init(hooks_io) \
     init(hooks_select) \
     init(shared_io) \
@@ -37,6 +39,7 @@
     init(deadlock) \
     init(file_open) \
     init(flush) \
+    init(direct_io) \
     init(joined_write) \
     init(send_file) \
     init(tcp_connect) \

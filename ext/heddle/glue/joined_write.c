@@ -7,6 +7,7 @@
  * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
  * another fiber's line would come between the text and its newline. */
 #include "core_ext.h"
+#include "direct_io.h"
 #include "init.h"
 #include "scheduler.h"
 
@@ -56,9 +57,17 @@ static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
     return rb_funcallv(io, HD_KEPT("write"), argc, argv);
 }
 
+static VALUE write_one(VALUE io, VALUE string)
+{
+    VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
+    VALUE written = RB_TYPE_P(string, T_STRING) ? hd_write_directly(write_io, string) : Qundef;
+    return written == Qundef ? write_by_ruby(io, 1, &string) : written;
+}
+
 /* In place of IO#write. */
 static VALUE io_write(int argc, VALUE *argv, VALUE io)
 {
+    if (argc == 1) return write_one(io, argv[0]);
     if (argc < 2 || NIL_P(rb_fiber_scheduler_current()) || !hd_scheduler_of_thread())
         return write_by_ruby(io, argc, argv);
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
@@ -66,7 +75,7 @@ static VALUE io_write(int argc, VALUE *argv, VALUE io)
     VALUE buffer, *strings = ALLOCV_N(VALUE, buffer, argc);
     for (int i = 0; i < argc; i++) strings[i] = rb_obj_as_string(argv[i]);
     VALUE joined = needs_no_join(write_io, total_size(argc, strings)) ? Qnil : join(write_io, argc, strings);
-    VALUE written = NIL_P(joined) ? write_by_ruby(io, argc, strings) : write_by_ruby(io, 1, &joined);
+    VALUE written = NIL_P(joined) ? write_by_ruby(io, argc, strings) : write_one(io, joined);
     ALLOCV_END(buffer);
     return written;
 }

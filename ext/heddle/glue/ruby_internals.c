@@ -2,6 +2,7 @@
 #include "ruby_internals.h"
 
 #include <ruby/debug.h>
+#include <ruby/encoding.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,13 +67,38 @@ bool hd_io_has_room(VALUE io, size_t size)
 bool hd_io_writes_bytes(VALUE io)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
-    return fptr && !fptr->encs.enc && !fptr->encs.enc2 && !fptr->encs.ecflags;
+    if (!fptr || fptr->encs.enc2 || fptr->encs.ecflags) return false;
+    return !fptr->encs.enc || fptr->encs.enc == rb_ascii8bit_encoding();
 }
 
 bool hd_io_converts(VALUE io)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
     return !fptr || fptr->encs.enc2 || fptr->encs.ecflags;
+}
+
+bool hd_io_is_plain(VALUE io, bool reads)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->fd < 0 || !NIL_P(fptr->pathv) || fptr->wbuf.len) return false;
+    if (reads) return !fptr->rbuf.len && !fptr->cbuf.len && !fptr->tied_io_for_writing;
+    return fptr->mode & FMODE_SYNC && (!fptr->rbuf.len || fptr->mode & FMODE_DUPLEX) && hd_io_writes_bytes(io);
+}
+
+bool hd_io_read_buffer(VALUE io, size_t *size)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || !fptr->rbuf.ptr || fptr->rbuf.len) return false;
+    *size = (size_t)fptr->rbuf.capa;
+    return true;
+}
+
+void hd_io_fill(VALUE io, const char *bytes, size_t size)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    memcpy(fptr->rbuf.ptr, bytes, size);
+    fptr->rbuf.off = 0;
+    fptr->rbuf.len = (int)size;
 }
 
 int hd_io_descriptor(VALUE io)
@@ -154,6 +180,18 @@ bool hd_io_converts(VALUE io)
 {
     return true;
 }
+
+bool hd_io_is_plain(VALUE io, bool reads)
+{
+    return false;
+}
+
+bool hd_io_read_buffer(VALUE io, size_t *size)
+{
+    return false;
+}
+
+void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
 
 int hd_io_descriptor(VALUE io)
 {

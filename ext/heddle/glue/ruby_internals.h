@@ -41,6 +41,14 @@ bool hd_io_writes_bytes(VALUE io);
 /* Is what `read` gives of it no plain copy of the bytes: of another encoding, or with other line ends? */
 bool hd_io_converts(VALUE io);
 
+/* Can bytes be read from this IO, or else written to it, without Ruby? It is open and has no path, nothing is in its
+ * buffers, and what is written to it is neither buffered nor converted. */
+bool hd_io_is_plain(VALUE io, bool reads);
+
+/* Has it an empty buffer for what is read? Then its size is told, and hd_io_fill puts so many bytes into it. */
+bool hd_io_read_buffer(VALUE io, size_t *size);
+void hd_io_fill(VALUE io, const char *bytes, size_t size);
+
 /* The number of an open IO, or -1. (One that is hidden is not open.) */
 int hd_io_descriptor(VALUE io);
 

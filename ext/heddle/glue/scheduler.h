@@ -79,7 +79,7 @@ typedef struct hd_scheduler {
         size_t kept_by_fibers; /* how many fibers have their frames themselves */
     } frames;
 
-    struct { /* by descriptor, the IO and a bit a direction: the last transfer waited; see hook_io.c */
+    struct { /* by descriptor, the IO and a bit a direction: the last transfer waited; see transfer.c */
         uintptr_t *by_descriptor;
         int count;
     } guesses;

@@ -14,18 +14,28 @@ module Heddle
         "sequel" => "Sequel.extension(:fiber_concurrency), before Sequel.connect",
         "excon" => "an Excon connection must not be shared: #{POOL}".strip,
         "redis-client" => "RedisClient.config(...).new_pool, for a RedisClient must not be shared",
-        "pg" => "a PG::Connection must not be shared: #{POOL}".strip
+        "pg" => "a PG::Connection must not be shared: #{POOL}".strip,
+        "httpx" => "a session with the plugin :persistent must not be shared. One without it may be; or #{POOL}".strip,
+        "http" => "a persistent client of HTTP.rb must not be shared: #{POOL}".strip,
+        "net-http" => "a Net::HTTP that was started must not be shared: #{POOL}".strip
       }.freeze
-      private_constant :POOL, :ANY, :LIBRARIES
+      # Where those are that come with Ruby.
+      OWN = RbConfig::CONFIG["rubylibdir"]
+      private_constant :POOL, :ANY, :LIBRARIES, :OWN
 
       # @param frames [Array<String>]
       # @return [String]
       def self.of(frames)
         LIBRARIES.each do |name, remedy|
-          return "#{name}: #{remedy}" if frames.any? { |frame| frame.match?(%r{/#{name}(-[\d.]+[^/]*)?/lib/}) }
+          return "#{name}: #{remedy}" if frames.any? { |frame| of_library?(frame, name) }
         end
         ANY
       end
+
+      def self.of_library?(frame, name)
+        frame.match?(%r{/#{name}(-[\d.]+[^/]*)?/lib/}) || frame.start_with?("#{OWN}/#{name.tr("-", "/")}.rb:")
+      end
+      private_class_method :of_library?
     end
   end
 end

@@ -27,6 +27,9 @@ module TestSupport
 
       private
 
+      # Another user may not be allowed to read this Ruby's files.
+      def other_user = nil
+
       def command = [self.class.program, "--disable-gems", SCRIPT, port.to_s, @target.to_s]
     end
   end

@@ -10,6 +10,9 @@ module TestSupport
       PACKAGE = "postgresql"
       FOLDERS = Dir.glob("/usr/lib/postgresql/*/bin").reverse.freeze
 
+      # @return [String]
+      def version = `#{self.class.program} --version`[/[\d.]+/]
+
       private
 
       def prepare

@@ -122,9 +122,10 @@ module TestSupport
       # Servers refuse to run as root. This one also ends when this process is killed.
       def unprivileged(command)
         setpriv = self.class.program("setpriv") or return command
-        user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if Process.euid.zero?
-        [setpriv, *user, "--pdeathsig", "KILL", "--", *command]
+        [setpriv, *(other_user if Process.euid.zero?), "--pdeathsig", "KILL", "--", *command]
       end
+
+      def other_user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
 
       def hand_over(path)
         FileUtils.chown("nobody", "nogroup", path) if Process.euid.zero?

@@ -1,0 +1,263 @@
+/* The methods of IO that programs call most, for sockets and pipes in a task: they go to the system call at once. Ruby
+ * would make an IO::Buffer of the string and call a hook with it, which takes as long as the system call.
+ *
+ * Whatever is unusual is left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert
+ * from or to, a closed IO, an odd argument. So is the wait of a writer: it needs the lock of the IO. */
+#include "direct_io.h"
+
+#include <errno.h>
+
+#include "core_ext.h"
+#include "init.h"
+#include "ruby_internals.h"
+#include "strike.h"
+#include "transfer.h"
+
+enum { SCRATCH_SIZE = 16 * 1024 };
+
+/* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
+ * empty whenever another fiber or thread may run. */
+static RB_THREAD_LOCAL_SPECIFIER char scratch[SCRATCH_SIZE];
+
+/* Fills it in; false: Ruby is to do it. */
+static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
+{
+    if (NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return false;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler || !hd_io_is_plain(io, direction == HD_READ)) return false;
+    if (!(hd_io_mode(io) & (direction == HD_READ ? FMODE_READABLE : FMODE_WRITABLE))) return false;
+    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
+                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = hd_kind_of(io)};
+    return call->kind == HD_SOCKET || call->kind == HD_STREAM;
+}
+
+/* One transfer that does not wait. Bytes or -errno; -EAGAIN also when it is not tried. */
+static ssize_t try(hd_transfer *call, void *bytes, size_t size)
+{
+    return hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
+}
+
+/* May what was said by hd_rw_try be left to Ruby? It has told of no error that would not come again. */
+static bool is_for_ruby(ssize_t moved)
+{
+    return moved == -EINPROGRESS || moved == -ETIME;
+}
+
+NORETURN(static void raise_error(ssize_t error));
+
+static void raise_error(ssize_t error)
+{
+    rb_syserr_fail((int)-error, NULL);
+}
+
+/* -- reads --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    hd_transfer *call;
+    char *memory;  /* where to; NULL: into the string */
+    size_t size;
+    VALUE string;
+    bool fills;    /* Ruby's read buffer, in the end */
+    ssize_t moved; /* 0: the end */
+} direct_read;
+
+/* Is there an empty buffer of Ruby's? */
+static bool find_room(direct_read *reading)
+{
+    if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
+    if (reading->size > SCRATCH_SIZE) reading->size = SCRATCH_SIZE;
+    return true;
+}
+
+/* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
+static VALUE read_once(VALUE pointer)
+{
+    direct_read *reading = (void *)pointer;
+    hd_transfer *call = reading->call;
+    int64_t deadline_ns = 0;
+    bool wait = hd_transfer_expects_to_wait(call);
+    for (;; wait = true) {
+        if (wait) hd_transfer_wait(call, &deadline_ns);
+        /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
+        if ((wait || call->others_ran) && !hd_io_is_plain(call->io, true)) return Qfalse;
+        if (reading->fills && !find_room(reading)) return Qfalse;
+        char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
+        reading->moved = try(call, bytes, reading->size);
+        if (reading->moved >= 0) return Qtrue;
+        if (is_for_ruby(reading->moved)) return Qfalse;
+        if (reading->moved != -EAGAIN) raise_error(reading->moved);
+    }
+}
+
+static void begin_read(hd_transfer *call)
+{
+    hd_transfer_meets_reader(call);
+    hd_strikes_raise_overdue(call->scheduler);
+}
+
+/* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
+static VALUE read_new(hd_transfer *call, long size)
+{
+    direct_read reading = {.call = call, .memory = scratch, .size = (size_t)size, .string = Qnil};
+    if (size > SCRATCH_SIZE) {
+        reading.memory = NULL;
+        reading.string = rb_str_new(NULL, size);
+    }
+    if (!RTEST(read_once((VALUE)&reading))) return Qundef;
+    if (reading.moved == 0) return Qnil;
+    if (reading.memory) return rb_str_new(scratch, reading.moved);
+    rb_str_resize(reading.string, reading.moved);
+    return reading.string;
+}
+
+static VALUE unlock(VALUE string)
+{
+    return rb_str_unlocktmp(string);
+}
+
+/* As above, into the string of the caller, which nobody is to change meanwhile. */
+static VALUE read_into(hd_transfer *call, long size, VALUE string)
+{
+    rb_str_modify(string);
+    if (RSTRING_LEN(string) < size) rb_str_modify_expand(string, size - RSTRING_LEN(string));
+    direct_read reading = {.call = call, .size = (size_t)size, .string = string};
+    rb_str_locktmp(string);
+    if (!RTEST(rb_ensure(read_once, (VALUE)&reading, unlock, string))) return Qundef;
+    rb_str_modify(string);
+    rb_str_set_len(string, reading.moved);
+    return reading.moved == 0 ? Qnil : string;
+}
+
+/* What readpartial and sysread do; Qundef: Ruby is to do it. */
+static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
+{
+    hd_transfer call;
+    bool into = argc == 2 && !NIL_P(argv[1]);
+    if (argc < 1 || argc > 2 || !FIXNUM_P(argv[0]) || FIX2LONG(argv[0]) <= 0) return Qundef;
+    if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
+    if (!begin(&call, HD_READ, io)) return Qundef;
+    begin_read(&call);
+    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
+    if (NIL_P(string)) rb_eof_error();
+    return string;
+}
+
+static VALUE io_readpartial(int argc, VALUE *argv, VALUE io)
+{
+    VALUE string = read_directly(argc, argv, io);
+    return string == Qundef ? rb_funcallv(io, HD_KEPT("readpartial"), argc, argv) : string;
+}
+
+static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
+{
+    VALUE string = read_directly(argc, argv, io);
+    return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
+}
+
+/* Fills Ruby's empty read buffer, for a method that is about to look there. At the end of the stream Ruby looks for
+ * itself once more. */
+static void fill(VALUE io)
+{
+    hd_transfer call;
+    direct_read reading = {.call = &call, .memory = scratch, .fills = true};
+    if (!begin(&call, HD_READ, io) || !find_room(&reading)) return;
+    begin_read(&call);
+    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, scratch, (size_t)reading.moved);
+}
+
+static VALUE io_gets(int argc, VALUE *argv, VALUE io)
+{
+    fill(io);
+    return rb_funcallv_kw(io, HD_KEPT("gets"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+static VALUE io_readline(int argc, VALUE *argv, VALUE io)
+{
+    fill(io);
+    return rb_funcallv_kw(io, HD_KEPT("readline"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+static VALUE io_getc(VALUE io)
+{
+    fill(io);
+    return rb_funcallv(io, HD_KEPT("getc"), 0, NULL);
+}
+
+static VALUE io_getbyte(VALUE io)
+{
+    fill(io);
+    return rb_funcallv(io, HD_KEPT("getbyte"), 0, NULL);
+}
+
+/* -- writes -------------------------------------------------------------------------------------------------- */
+
+static bool in_place; /* the patch is not switched off */
+
+typedef struct {
+    hd_transfer *call;
+    VALUE string, lock;
+    long done;
+} direct_write;
+
+/* The rest of a string, of which a part is written, or as much of it as is not for Ruby to write. */
+static VALUE write_rest(VALUE pointer)
+{
+    direct_write *writing = (void *)pointer;
+    hd_transfer *call = writing->call;
+    int64_t deadline_ns = 0;
+    while (writing->done < RSTRING_LEN(writing->string)) {
+        hd_transfer_wait(call, &deadline_ns);
+        ssize_t moved = try(call, RSTRING_PTR(writing->string) + writing->done,
+                            (size_t)(RSTRING_LEN(writing->string) - writing->done));
+        if (is_for_ruby(moved)) break;
+        if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+        if (moved > 0) writing->done += moved;
+    }
+    return Qnil;
+}
+
+static VALUE release(VALUE lock)
+{
+    return rb_mutex_unlock(lock);
+}
+
+VALUE hd_write_directly(VALUE write_io, VALUE string)
+{
+    hd_transfer call;
+    if (!in_place || !begin(&call, HD_WRITE, write_io) || hd_transfer_expects_to_wait(&call)) return Qundef;
+    VALUE lock = hd_io_write_lock(write_io);
+    long size = RSTRING_LEN(string);
+    /* (Ruby makes the lock with the first write.) */
+    if (size == 0 || NIL_P(lock) || RTEST(rb_mutex_locked_p(lock))) return Qundef;
+    hd_strikes_raise_overdue(call.scheduler);
+    ssize_t moved = try(&call, RSTRING_PTR(string), (size_t)size);
+    if (moved == size) return LONG2FIX(size);
+    if (moved == -EAGAIN || moved == 0 || is_for_ruby(moved)) return Qundef;
+    if (moved < 0) raise_error(moved);
+    direct_write writing = {&call, rb_str_new_frozen(string), lock, moved};
+    rb_mutex_lock(lock); /* it is free: nobody else has run */
+    rb_ensure(write_rest, (VALUE)&writing, release, lock);
+    if (writing.done < size) {
+        VALUE rest = rb_str_subseq(writing.string, writing.done, size - writing.done);
+        rb_funcallv(write_io, HD_KEPT("write"), 1, &rest);
+    }
+    return LONG2FIX(size);
+}
+
+static VALUE put_in_place(VALUE self)
+{
+    in_place = true;
+    return self;
+}
+
+void hd_init_direct_io(void)
+{
+    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "DirectIO");
+    rb_define_singleton_method(extension, "put_in_place", put_in_place, 0);
+    rb_define_method(extension, "readpartial", io_readpartial, -1);
+    rb_define_method(extension, "sysread", io_sysread, -1);
+    rb_define_method(extension, "gets", io_gets, -1);
+    rb_define_method(extension, "readline", io_readline, -1);
+    rb_define_method(extension, "getc", io_getc, 0);
+    rb_define_method(extension, "getbyte", io_getbyte, 0);
+}

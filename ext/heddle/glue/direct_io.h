@@ -1,0 +1,10 @@
+/* Strings that go to a socket or a pipe, and come from it, without a hook of Ruby's in between. */
+#ifndef HEDDLE_DIRECT_IO_H
+#define HEDDLE_DIRECT_IO_H
+
+#include <ruby.h>
+
+/* Writes the whole string. How many bytes, an Integer; or Qundef: nothing has been written, Ruby has to do it. */
+VALUE hd_write_directly(VALUE write_io, VALUE string);
+
+#endif

@@ -1,0 +1,411 @@
+/* See transfer.h. */
+#include <errno.h>
+#include <poll.h>
+
+#include "transfer.h"
+
+#include "../os/read_write.h"
+#include "caught.h"
+#include "deadline.h"
+#include "init.h"
+#include "park.h"
+#include "ruby_internals.h"
+#include "shared_io.h"
+#include "whole_file.h"
+#include "worker_call.h"
+
+/* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
+enum { SLICE_NS = HD_NS_PER_MS };
+
+static VALUE eTimeoutError, cBasicSocket;
+
+/* -- waits --------------------------------------------------------------------------------------------------- */
+
+int hd_poll_once(int fd, int events, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = (short)events};
+    int count = poll(&poll_fd, 1, timeout_ms);
+    if (count < 0) return -errno;
+    return count ? hd_events_ready((short)events, poll_fd.revents) : 0;
+}
+
+typedef struct {
+    int fd, events, timeout_ms, result;
+} foreign_wait;
+
+static void *poll_without_gvl(void *pointer)
+{
+    foreign_wait *wait = pointer;
+    wait->result = hd_poll_once(wait->fd, wait->events, wait->timeout_ms);
+    return NULL;
+}
+
+/* On another thread than the scheduler's (a blocking operation of Ruby's on a worker): wait here, the reactor is not
+ * ours. A Stop, which is otherwise put off there, ends it: nothing is being made that could be lost. */
+static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
+{
+    for (;;) {
+        foreign_wait wait = {fd, events, -1, 0};
+        if (deadline_ns != HD_NO_DEADLINE) {
+            int64_t left_ms = (deadline_ns - hd_clock_now() + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
+            wait.timeout_ms = left_ms < 0 ? 0 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+        }
+        rb_nogvl(poll_without_gvl, &wait, RUBY_UBF_IO, NULL, 0);
+        if (wait.result > 0) return wait.result;
+        if (wait.result < 0 && wait.result != -EINTR) return wait.result;
+        if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
+        rb_funcall(rb_const_get(hd_cScheduler, rb_intern("BlockingJob")), rb_intern("check_stop"), 0);
+    }
+}
+
+/* A file is always ready to be read and written, and has no urgent data: who waits only for that waits for a close. */
+static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    if (events & ~POLLPRI) return events & ~POLLPRI;
+    hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
+    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
+                                                        .deadline_ns = deadline_ns, .interests = &interest,
+                                                        .interests_count = 1});
+}
+
+/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
+static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
+                          .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    RB_GC_GUARD(io);
+    if (at_once) *at_once = interest.at_once;
+    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
+    return result > 0 ? interest.revents : result;
+}
+
+/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
+int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+{
+    int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
+                    ? wait_in_this_thread(fd, events, deadline_ns)
+                    : park_on(scheduler, io, fd, events, deadline_ns, at_once);
+    if (ready == -EPERM) {
+        if (at_once) *at_once = true;
+        ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
+    }
+    if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
+    return ready;
+}
+
+/* -- transfers ----------------------------------------------------------------------------------------------- */
+
+/* A transfer that a worker makes. */
+typedef struct {
+    hd_transfer *call;
+    hd_rw_job *job;
+} worker_call;
+
+static VALUE release_job(VALUE job)
+{
+    hd_job_release((hd_job *)job);
+    return Qnil;
+}
+
+static VALUE copy_result(VALUE pointer)
+{
+    hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
+    hd_run_on_worker(call->scheduler, &job->job, call->io);
+    call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
+    if (job->result > 0 && call->direction == HD_READ) {
+        void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, &size);
+        if (call->offset + job->result > size) return INT2FIX(-EFAULT); /* the buffer was resized meanwhile */
+        memcpy((char *)base + call->offset, job->bytes, job->result);
+    }
+    return LONG2NUM(job->result);
+}
+
+static VALUE await_job(VALUE pointer)
+{
+    const hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_job *job = &((worker_call *)pointer)->job->job;
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
+                          .jobs = &job, .jobs_count = 1};
+    hd_park(call->scheduler, &request);
+    return Qnil;
+}
+
+/* What a worker writes of Ruby's write buffer is taken off it, also when the fiber is struck meanwhile: or the close in
+ * its ensure block would write it once more. */
+static VALUE flush_result(VALUE pointer)
+{
+    hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
+    hd_caught first = {.exception = Qnil}, caught;
+    for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
+        hd_catch(await_job, pointer, &caught);
+        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
+    }
+    if (!first.state) return LONG2NUM(job->result);
+    if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
+    hd_go_on(&first);
+    return Qnil;
+}
+
+/* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
+ * for that, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
+static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t from)
+{
+    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
+    worker_call on_worker = {call, job};
+    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
+    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
+}
+
+void hd_raise_out_of_bounds(void)
+{
+    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own words */
+}
+
+/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
+void *hd_transfer_bytes(hd_transfer *call, size_t *size)
+{
+    void *base;
+    if (call->flushes) return hd_io_write_buffer(call->io, size);
+    if (call->direction == HD_READ)
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, size);
+    else
+        rb_io_buffer_get_bytes_for_reading(call->buffer, (const void **)&base, size);
+    if (call->offset > *size) hd_raise_out_of_bounds();
+    *size -= call->offset;
+    return (char *)base + call->offset;
+}
+
+static bool must_not_wait(const hd_transfer *call)
+{
+    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
+}
+
+static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
+
+/* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
+ * and response protocol waits at every read, and the writer into a full pipe at every write: once a transfer had to
+ * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
+ * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more: it is of
+ * one IO, for another one with that number may find the end of the file where the kernel has nothing to tell. */
+bool hd_transfer_expects_to_wait(const hd_transfer *call)
+{
+    const hd_scheduler *scheduler = call->scheduler;
+    if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
+    if (call->fd >= scheduler->guesses.count) return false;
+    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
+    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
+}
+
+static void expect_to_wait(const hd_transfer *call, bool wait)
+{
+    hd_scheduler *scheduler = call->scheduler;
+    if (call->fd >= scheduler->guesses.count) {
+        int count = (call->fd + 64) * 2;
+        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
+        if (!guesses) return;
+        memset(guesses + scheduler->guesses.count, 0,
+               (count - scheduler->guesses.count) * sizeof(*guesses));
+        scheduler->guesses.by_descriptor = guesses;
+        scheduler->guesses.count = count;
+    }
+    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
+    if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
+    *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
+}
+
+/* Waits until the IO is ready for this transfer. */
+void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
+{
+    bool at_once = false;
+    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
+    int ready = hd_wait_io(call->scheduler, call->io, call->fd, call->direction == HD_READ ? POLLIN : POLLOUT,
+                        *deadline_ns, &at_once);
+    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
+    call->fd = rb_io_descriptor(call->io);
+    if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
+    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once && call->kind != HD_MAYBE_FILE);
+}
+
+/* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
+ * plain Ruby). */
+static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
+{
+    if (!NIL_P(rb_io_timeout(call->io))) {
+        hd_transfer_wait(call, deadline_ns);
+        return true;
+    }
+    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
+    int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
+    int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
+    call->fd = rb_io_descriptor(call->io);
+    return ready;
+}
+
+static size_t piece_of(const hd_transfer *call, size_t size)
+{
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
+}
+
+/* Lets the others run, also those whose time has come since the last look at the kernel. */
+static void let_others_run(hd_transfer *call)
+{
+    call->others_ran = true;
+    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
+    hd_yield(call->scheduler);
+    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
+}
+
+void hd_yield_now_and_then(hd_transfer *call)
+{
+    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
+    if (hd_clock_now() - call->scheduler->reactor.polled_ns > SLICE_NS && !must_not_wait(call)) let_others_run(call);
+}
+
+/* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
+static ssize_t move_some(hd_transfer *call)
+{
+    int64_t deadline_ns = 0;
+    bool wait_first = hd_transfer_expects_to_wait(call), waited = call->others_ran;
+    for (;; waited = true) {
+        size_t size;
+        void *bytes = hd_transfer_bytes(call, &size);
+        size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
+        if (there > 0) return (ssize_t)there;
+        /* Else the kernel may have an error to tell, or an empty datagram to send. */
+        if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
+        if (wait_first) {
+            wait_first = false;
+            hd_transfer_wait(call, &deadline_ns);
+            continue;
+        }
+        size = piece_of(call, size);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
+        if (moved == -EINPROGRESS)
+            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
+        if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
+        if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
+        if (moved == -ETIME) continue;
+        if (moved != -EAGAIN || must_not_wait(call)) return moved;
+        hd_transfer_wait(call, &deadline_ns);
+    }
+}
+
+/* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
+ * write buffer meanwhile, in the midst of this string. So the rest is written now. (IO#syswrite and
+ * IO::Buffer#write return the part. It is rare enough that the caller's name may be looked at.) */
+static bool writes_whole_strings(const hd_transfer *call)
+{
+    return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
+           !HD_OFFSET_BEFORE_LENGTH && hd_called_by_io_write();
+}
+
+/* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
+ * for that, which may never be ready. */
+static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least, ssize_t error)
+{
+    bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
+    if (!hd_scheduler_foreign(call->scheduler) && hd_transfer_expects_to_wait(call)) expect_to_wait(call, false);
+    return told_later ? (ssize_t)total : error;
+}
+
+/* How many bytes are wanted at least, once a part of them has been moved. */
+static size_t least_after(const hd_transfer *call, size_t moved)
+{
+    size_t size;
+    hd_transfer_bytes((hd_transfer *)call, &size);
+    return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
+}
+
+/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
+ * end of the file). From 4.1 on: one transfer of at most length bytes. */
+VALUE hd_move_all(hd_transfer *call)
+{
+    size_t total = 0, least = call->length;
+    do {
+        ssize_t moved = move_some(call);
+        if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
+        if (moved == 0) break;
+        call->offset += moved;
+        if (call->from != HD_NO_OFFSET) call->from += moved;
+        if (total == 0) least = least_after(call, moved);
+        total += moved;
+        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
+        call->in_part = piece && total >= least;
+        if (piece) let_others_run(call);
+    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
+    RB_GC_GUARD(call->buffer);
+    RB_GC_GUARD(call->io);
+    return SIZET2NUM(total);
+}
+
+/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
+hd_file_kind hd_kind_of(VALUE io)
+{
+    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
+    if (rb_io_mode(io) & FMODE_TTY) return HD_TERMINAL;
+    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
+}
+
+/* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
+ * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
+VALUE hd_flush_all(hd_transfer *call)
+{
+    call->flushes = true;
+    for (;;) {
+        ssize_t moved = move_some(call);
+        size_t size;
+        hd_transfer_bytes(call, &size);
+        if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
+        hd_io_flushed(call->io, moved);
+    }
+}
+
+int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
+{
+    hd_transfer call = {
+        .scheduler = scheduler,
+        .direction = HD_WRITE,
+        .io = io,
+        .from = HD_NO_OFFSET,
+        .fd = rb_io_descriptor(io),
+        .kind = hd_kind_of(io),
+    };
+    ssize_t moved = NUM2SSIZET(hd_flush_all(&call));
+    if (moved > 0) hd_io_flushed(io, (size_t)moved);
+    return moved < 0 ? (int)moved : 0;
+}
+
+/* Is it Ruby's write buffer that is to be written? */
+bool hd_is_flush(hd_transfer *call)
+{
+    size_t size;
+    return call->direction == HD_WRITE && call->length == 0 && call->from == HD_NO_OFFSET &&
+           hd_io_flushes(call->io, hd_transfer_bytes(call, &size));
+}
+
+/* Others may have run when another one was found. */
+void hd_transfer_meets_reader(hd_transfer *call)
+{
+    unsigned parks = call->scheduler->running.parks;
+    call->fd = hd_before_read(call->scheduler, call->io, call->fd);
+    call->others_ran |= parks != call->scheduler->running.parks;
+}
+
+void hd_init_transfer(void)
+{
+    rb_require("socket");
+    cBasicSocket = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
+    eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
+    rb_gc_register_mark_object(cBasicSocket);
+    rb_gc_register_mark_object(eTimeoutError);
+}

@@ -1,0 +1,60 @@
+/* Reads and writes of an IO: the system call first, a wait only when it would block. */
+#ifndef HEDDLE_TRANSFER_H
+#define HEDDLE_TRANSFER_H
+
+#include "../os/read_write.h"
+#include "scheduler.h"
+
+typedef struct {
+    hd_scheduler *scheduler;
+    hd_direction direction;
+    VALUE io, buffer;
+    size_t length, offset; /* into the buffer; length 0: one transfer, of any size */
+    off_t from;            /* in the file, or HD_NO_OFFSET */
+    int fd;
+    hd_file_kind kind;
+    bool in_part; /* a piece of a file has been moved: what comes now must not wait */
+    bool flushes; /* it is Ruby's write buffer */
+    bool others_ran; /* since Ruby has looked into its read buffer */
+} hd_transfer;
+
+/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
+hd_file_kind hd_kind_of(VALUE io);
+
+/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
+ * end of the file). From 4.1 on: one transfer of at most length bytes. An Integer: how many, or -errno. */
+VALUE hd_move_all(hd_transfer *call);
+
+/* Is it Ruby's write buffer that is to be written? */
+bool hd_is_flush(hd_transfer *call);
+
+/* Writes the whole buffer of the IO, also what others append to it meanwhile. An Integer: what is still to be taken off
+ * the buffer, or -errno. */
+VALUE hd_flush_all(hd_transfer *call);
+
+/* Writes the whole buffer, for a fiber of this scheduler that holds the IO's write lock. 0 or -errno. */
+int hd_flush_locked(hd_scheduler *scheduler, VALUE io);
+
+/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
+void *hd_transfer_bytes(hd_transfer *call, size_t *size);
+NORETURN(void hd_raise_out_of_bounds(void));
+
+/* It is about to read: another task may wait for the answer on the same connection (shared_io.h). */
+void hd_transfer_meets_reader(hd_transfer *call);
+
+/* Is it so likely that it will have to wait that it should not try first? */
+bool hd_transfer_expects_to_wait(const hd_transfer *call);
+
+/* Waits until the IO is ready for this transfer. *deadline_ns: 0 before the first wait. */
+void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
+
+/* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
+void hd_yield_now_and_then(hd_transfer *call);
+
+/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. *at_once: it did not have to wait. */
+int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once);
+
+/* Looks for events, for so many ms at most (-1: for ever). The ready ones, 0 or -errno. */
+int hd_poll_once(int fd, int events, int timeout_ms);
+
+#endif

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# bin/test: takes 8 s, 0.5 of a core
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/servers/mariadb"
+require "support/servers/postgres"
+
+# What a cancel does to the pool of Sequel, with the extension for fibers.
+contract "SequelCancel" do
+  extend TestSupport::Clients
+
+  client "pg"
+  client "trilogy", server: TestSupport::Servers::Mariadb
+  client "sequel", server: TestSupport::Servers::Postgres
+
+  def setup
+    super
+    heddle_only("they are not cancelled")
+    Sequel.extension(:fiber_concurrency)
+  end
+
+  def teardown
+    @database&.disconnect
+    super
+  end
+
+  def database(adapter, port, **options)
+    @database = Sequel.connect(adapter: adapter, host: "127.0.0.1", port: port, user: "heddle", max_connections: 3,
+                               **options)
+  end
+
+  # 30 questions, of which some are cancelled; the others are answered right. Then all of them are.
+  def assert_right_after_cancels(database, pause)
+    Heddle.run(backend: backend) do
+      ask = ->(number) { database.fetch("SELECT #{number} AS number FROM #{pause}").first[:number] }
+      tasks = Array.new(30) { |number| Heddle.spawn { ask.call(number) } }
+      tasks.each_slice(3) do |task, *|
+        sleep(0.01)
+        task.cancel.wait(20)
+      end
+      kept = tasks.each_index.reject { |number| tasks[number].cancelled? }
+
+      assert_equal(kept, kept.map { |number| tasks[number].value })
+      assert_equal([*0...30], Heddle.map(0...30, &ask))
+    end
+  end
+
+  # preconnect: Sequel makes a DatabaseConnectionError of a cancel while it connects, which would end the run.
+  def test_pg
+    one = database("postgres", TestSupport::Servers::Postgres.start.port, database: "postgres", preconnect: true)
+
+    assert_right_after_cancels(one, "pg_sleep(0.02)")
+  end
+
+  # The connection that trilogy has closed stays in the pool. The validator replaces it.
+  def test_trilogy_with_a_validator
+    one = database("trilogy", TestSupport::Servers::Mariadb.start.port, database: "heddle", preconnect: true)
+    one.extension(:connection_validator)
+    one.pool.connection_validation_timeout = -1
+
+    assert_right_after_cancels(one, "(SELECT SLEEP(0.02)) AS pause")
+  end
+
+  def test_a_cancel_while_it_connects_is_an_error_of_sequel
+    port = mute_port
+    database = database("postgres", port, database: "postgres", test: false)
+    Heddle.run(backend: backend) do
+      task = Heddle.spawn(isolated: true) { database.test_connection }
+      task.wait(0.1)
+      task.cancel.wait(20)
+
+      assert_kind_of(Sequel::DatabaseConnectionError, task.error)
+    end
+  end
+end
