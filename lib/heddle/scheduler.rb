@@ -222,9 +222,9 @@ module Heddle
     end
 
     # See Heddle.offload.
-    def offload_block(block, stop)
+    def offload_block(block, **)
       storage = Fiber.current.storage
-      outcome = offload(-> { Offload.outcome(storage, block) }, stop:, name: ["the block of Heddle.offload"])
+      outcome = offload(-> { Offload.outcome(storage, block) }, name: ["the block of Heddle.offload"], **)
       return outcome.value unless outcome.error
 
       TaskFailure.end_scope(outcome.error, caller)

@@ -32,6 +32,9 @@ contract "TyphoeusAdapter" do
     super
   end
 
+  # 50 of them also compute: each makes a connection.
+  def longest_hold = 0.4
+
   def title = "typhoeus, with its adapter"
   def open_client(timeout:) = { timeout: timeout }
   def close_client(_) = nil
@@ -162,6 +165,14 @@ contract "TyphoeusAdapter" do
 
       assert_equal([1, 0, 0], counts)
     end
+  end
+
+  # libcurl cannot tell of a descriptor above 1,023.
+  def test_many_descriptors
+    skip("too few descriptors") if Process.getrlimit(:NOFILE).first < 2000
+    1100.times { keep(File.open(File::NULL)) }
+
+    reactor { assert_others_run { assert_equal("4", Typhoeus.get(url_of(4, 0.2)).body) } }
   end
 
   def test_without_a_task

@@ -35,13 +35,14 @@ module Heddle
 
         # Runs the block on another thread, where a cancel makes it end.
         #
-        # @param rows [Thread::SizedQueue, nil] what it may also wait for
+        # @param rows [Thread::SizedQueue, nil] where it may also wait
         def offload(rows = nil, &)
           socket # of now
-          Heddle.offload(stop: lambda {
+          stop = lambda do
             rows&.close
             shutdown
-          }, &)
+          end
+          Heddle.offload(stop:, lasting: !rows.nil?, &)
         end
 
         # Makes the call end, and the connection useless.

@@ -129,6 +129,19 @@ contract "BlockingAndOffload" do
     end
   end
 
+  # More than there are threads for those that do not last; and one of these has its turn all the same.
+  def test_blocks_that_last
+    run do
+      gate = Thread::Queue.new
+      lasting = Array.new(70) { |i| Heddle.spawn { Heddle.offload(lasting: true) { gate.pop || i } } }
+
+      assert_equal(:value, Heddle.offload { :value })
+      gate.close
+
+      assert_equal([*0...70], lasting.map(&:value))
+    end
+  end
+
   def test_stop_must_be_callable
     error = assert_raises(ArgumentError) { Heddle.offload(stop: 1) { 2 } }
 
