@@ -15,6 +15,8 @@ require "heddle/rails"
 ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
 BACKEND = backend
 CONFIG = JSON.parse(config, symbolize_names: true)
+# Before ActiveRecord 8 SQLite itself sleeps until a lock is free: no other task can free it.
+require "heddle/adapters/sqlite3" if CONFIG.fetch(:adapter) == "sqlite3" && ActiveRecord.version < Gem::Version.new("8")
 ANSWER = { "postgresql" => "SELECT %d FROM pg_sleep(%f)", "trilogy" => "SELECT %d + SLEEP(%f)",
            "mysql2" => "SELECT %d + SLEEP(%f)", "sqlite3" => "SELECT %d + 0 * %f" }.fetch(CONFIG.fetch(:adapter))
 
@@ -23,6 +25,7 @@ class Entry < ActiveRecord::Base; end
 # What each of these does is told by the test of the same name (ActiveRecordCase).
 module Program
   COUNT = 200
+  SCENARIOS = %i[many_tasks transactions cancels checkout_timeouts leases endings interrupted_begin busy_writer].freeze
 
   module_function
 
@@ -31,7 +34,7 @@ module Program
     Entry.with_connection { |connection| connection.create_table(:entries, force: true) { |t| t.integer :number } }
     Entry.reset_column_information
     Entry.count # learns the columns
-    outcomes = %i[many_tasks transactions cancels checkout_timeouts leases endings interrupted_begin].to_h do |name|
+    outcomes = SCENARIOS.to_h do |name|
       Entry.delete_all
       [name, send(name)]
     end
@@ -170,6 +173,19 @@ module Program
   ensure
     establish
     line&.close
+  end
+
+  # SQLite lets one connection write at a time.
+  def busy_writer
+    return if CONFIG[:port]
+
+    ticks = 0
+    heddle do
+      Heddle.spawn(background: true) { loop { sleep(0.01) && ticks += 1 } }
+      holder = Heddle.spawn { Entry.transaction { Entry.create!(number: 1) && sleep(0.3) } }
+      Entry.create!(number: 2)
+      { waited: holder.finished?, numbers: numbers, ticks: ticks, **stat }
+    end
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
