@@ -82,7 +82,6 @@ module TestSupport
         timeouts = outcome.fetch(:checkout_timeouts)
 
         assert_equal(["ActiveRecord::ConnectionTimeoutError"], timeouts[:early])
-        assert(timeouts[:others_held])
         assert_equal([*0...10], timeouts[:late])
         assert_nothing_left(timeouts)
       end
@@ -94,7 +93,7 @@ module TestSupport
       def check_what_ends_a_transaction_rolls_it_back(outcome)
         endings = outcome.fetch(:endings)
 
-        assert_empty(endings.reject { |_, left| left == { numbers: [], **NOTHING_LEFT } })
+        assert_empty(endings.reject { |_, left| left == { rows: 0, **NOTHING_LEFT } })
         assert_equal(server ? 10 : 5, endings.size)
       end
 
@@ -112,7 +111,6 @@ module TestSupport
 
         assert(writer[:waited])
         assert_equal([1, 2], writer[:numbers])
-        assert_operator(writer[:ticks], :>=, 5)
         assert_nothing_left(writer)
       end
 

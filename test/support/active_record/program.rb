@@ -42,7 +42,7 @@ module Program
   end
 
   def establish(**options)
-    ActiveRecord::Base.establish_connection(pool: 10, reaping_frequency: nil, **CONFIG, **options)
+    ActiveRecord::Base.establish_connection(pool: 10, checkout_timeout: 60, reaping_frequency: nil, **CONFIG, **options)
   end
 
   def pool = ActiveRecord::Base.connection_pool
@@ -116,13 +116,13 @@ module Program
   def checkout_timeouts
     establish(pool: 2, checkout_timeout: 0.2)
     heddle do
-      holders = Array.new(2) { Heddle.spawn { pool.with_connection { sleep(0.6) } } }
-      sleep(0.05) # they have begun
+      release = Thread::Queue.new
+      holders = Array.new(2) { Heddle.spawn { pool.with_connection { release.pop } } }
       early = Heddle.settle(0...10) { |number| ask(number, 0) }.map { |task| task.error.class }
-      others_held = holders.none?(&:finished?)
+      release.close
       holders.each(&:wait)
-      late = Heddle.map(0...10) { |number| ask(number, 0) }
-      { early: early.uniq, others_held: others_held, late: late, **stat }
+      late = Heddle.map(0...10, limit: 2) { |number| ask(number, 0) }
+      { early: early.uniq, late: late, **stat }
     end
   ensure
     establish
@@ -135,20 +135,21 @@ module Program
 
   # A transaction that something ends while one of its steps waits.
   def endings
-    waits = { sleep: -> { sleep(5) }, query: -> { ask(1, 0.3) } }
+    number = 0
+    waits = { sleep: -> { sleep(5) }, query: -> { ask(1, 2) } }
     waits.delete(:query) if CONFIG[:adapter] == "sqlite3" # does not wait
     Endings.singleton_methods.product(waits.keys).to_h do |ending, wait|
-      Entry.delete_all
-      Endings.public_send(ending) { half_done(&waits.fetch(wait)) }
-      ["#{ending} in a #{wait}", { numbers: numbers, **stat }]
+      number += 10 # MariaDB keeps the locks of the one before for a while
+      Endings.public_send(ending) { half_done(number, &waits.fetch(wait)) }
+      ["#{ending} in a #{wait}", { rows: Entry.where(number: [number, number + 1]).count, **stat }]
     end
   end
 
-  def half_done
+  def half_done(number)
     Entry.transaction do
-      Entry.create!(number: 1)
+      Entry.create!(number: number)
       yield
-      Entry.create!(number: 2)
+      Entry.create!(number: number + 1)
     end
   end
 
@@ -182,9 +183,14 @@ module Program
     ticks = 0
     heddle do
       Heddle.spawn(background: true) { loop { sleep(0.01) && ticks += 1 } }
-      holder = Heddle.spawn { Entry.transaction { Entry.create!(number: 1) && sleep(0.3) } }
+      holder = Heddle.spawn do
+        Entry.transaction do
+          Entry.create!(number: 1)
+          sleep(0.01) until ticks > 5
+        end
+      end
       Entry.create!(number: 2)
-      { waited: holder.finished?, numbers: numbers, ticks: ticks, **stat }
+      { waited: holder.finished?, numbers: numbers, **stat }
     end
   end
 
