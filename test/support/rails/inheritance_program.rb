@@ -94,8 +94,11 @@ module Program
 
   def role
     ActiveRecord::Base.connected_to(role: :reading) do
-      inside = Heddle.spawn { ActiveRecord::Base.connected_to(role: :writing) { sleep(0.01) } && ActiveRecord::Base.current_role }
-      [inside.value, ActiveRecord::Base.current_role]
+      task = Heddle.spawn do
+        ActiveRecord::Base.connected_to(role: :writing) { sleep(0.01) } # changes only its own
+        ActiveRecord::Base.current_role
+      end
+      [task.value, ActiveRecord::Base.current_role]
     end
   end
 

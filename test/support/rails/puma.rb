@@ -14,7 +14,6 @@ module TestSupport
     # @param environment [Hash{String => String}]
     def initialize(command, folder, threads:, environment:)
       reader, writer = IO.pipe
-      # (Under Bundler's name for it, Puma would look for a Gemfile.)
       start = "gem 'puma'; load Gem.bin_path('puma', 'puma')"
       arguments = ["-C", "-", "-b", "tcp://127.0.0.1:0", "-t", "#{threads}:#{threads}", "config.ru"]
       @pid = spawn({ "RAILS_ENV" => "production", **environment }, *command, "-W1", "-e", start, "--", *arguments,
@@ -47,12 +46,15 @@ module TestSupport
     def listen(reader)
       begun = Thread::Queue.new
       @reading = Thread.new do
-        reader.each_line { |line| (@said << line) && line[%r{Listening on http://127.0.0.1:(\d+)}, 1]&.then { begun << _1 } }
+        reader.each_line do |line|
+          @said << line
+          begun << Integer($1) if line =~ %r{Listening on http://127\.0\.0\.1:(\d+)}
+        end
       ensure
         begun.close
         reader.close
       end
-      @port = Integer(begun.pop(timeout: START) || raise("Puma does not start:\n#{@said}"))
+      @port = begun.pop(timeout: START) || raise("Puma does not start:\n#{@said}")
     end
   end
 end
