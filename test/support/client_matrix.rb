@@ -43,7 +43,8 @@ module TestSupport
 
     def test_matrix_timeout
       heddle_only("it is about tasks")
-      note(timeout: nil) || skip("it has no limit of its own") if timeout_errors.empty?
+      note(timeout: nil) if timeout_errors.empty?
+      skip("it has no limit of its own") if timeout_errors.empty?
       Heddle.run(backend: backend) do
         client = open_client(timeout: shortest_timeout)
         error = assert_times_out(shortest_timeout, *timeout_errors) { ask(client, 1, 20) }
