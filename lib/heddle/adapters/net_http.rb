@@ -27,7 +27,7 @@ module Heddle
         end
       end
 
-      Adapters.prepend("net_http", ::Net::HTTP, Request)
+      Adapters.prepend_to("net_http", ::Net::HTTP, Request)
     end
   end
 end
