@@ -10,9 +10,8 @@ module Tools
     HEADER = ["Client", "Version", "Cooperates", "50 answers at once", "Others wait", "Its own limit raises",
               "After a cancel", "Closed while it waits"].freeze
 
-    # Who keeps the others from running for longer than this, in seconds, cooperates in part only. (50 clients of
-    # which each computes for one millisecond may keep them for 0.05 s.)
-    HOLD = 0.1
+    # Who blocks for longer than this, in seconds, cooperates in part only: the others do not run, and nobody computes.
+    BLOCKED = 0.1
 
     # Who takes longer for what takes 0.2 s has not done all of it at the same time.
     TOOK = 1.0
@@ -40,21 +39,21 @@ module Tools
     private
 
     def row(title, figures)
-      took, hold = %i[took hold].map { |key| median(figures.filter_map { |one| one[key] }) }
+      took, hold, blocked = %i[took hold blocked].map { |key| median(figures.filter_map { |one| one[key] }) }
       holds = figures.filter_map { |one| one[:holds] }.uniq.sort
-      [title, figures.filter_map { |one| one[:version] }.uniq.sort.join(", "), verdict(took, hold, holds),
+      [title, figures.filter_map { |one| one[:version] }.uniq.sort.join(", "), verdict(took, blocked, holds),
        seconds(took), seconds(hold), *%i[timeout cancel close].map { |key| words(figures, key) }]
     end
 
     def median(numbers) = numbers.sort[numbers.size / 2]
 
     # @param holds [Array<String>] calls that were measured by themselves, and keep the others from running
-    def verdict(took, hold, holds)
+    def verdict(took, blocked, holds)
       return "partly, not while #{holds.join(", ")}" unless holds.empty?
       return "" unless took
-      return "no" if took > TOOK && hold > TOOK
+      return "no" if took > TOOK && blocked > BLOCKED
 
-      took > TOOK || hold > HOLD ? "partly" : "fully"
+      took > TOOK || blocked > BLOCKED ? "partly" : "fully"
     end
 
     def seconds(number) = number ? format("%.2f s", number) : ""

@@ -40,7 +40,7 @@ module Tools
     # @return [Array<String>] one line for each that was missing: what happened
     def install_for_tests
       names = File.readlines(TEST_GEMS, chomp: true).grep_v(/\A(#|\s*\z)/)
-      names.reject { |name| here?(name[/[^:]+/]) }.map { |name| try(name) }
+      names.reject { |name| here?(*name.split(":")) }.map { |name| try(name) }
     end
 
     def remedies
@@ -52,8 +52,11 @@ module Tools
 
     private
 
-    def here?(name)
-      Dir.glob(File.join(path, "specifications", "#{name}-[0-9]*.gemspec")).any?
+    def here?(name, requirement = nil)
+      require "rubygems" # the tools are started without it
+      wanted = Gem::Requirement.create(requirement)
+      files = Dir.glob("#{name}-[0-9]*.gemspec", base: File.join(path, "specifications"))
+      files.any? { |file| wanted.satisfied_by?(Gem::Version.new(file[/\A#{name}-(\d[^-]*?)(-|\.gemspec)/, 1])) }
     end
 
     # @return [String] what happened

@@ -33,7 +33,7 @@ module Heddle
       # @param owner [Module]
       # @param methods [Module]
       # @raise [LoadError] if the library has no such methods
-      def prepend(gem, owner, methods)
+      def prepend_to(gem, owner, methods)
         names = methods.instance_methods(false) + methods.private_instance_methods(false)
         missing = names.reject do |name|
           name.start_with?("heddle_") || owner.method_defined?(name) || owner.private_method_defined?(name)

@@ -31,17 +31,20 @@ module Heddle
     #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
     #
     # @param stop [#call, nil] what makes the block end, in place of an interrupt: called once, in the thread of the
-    #   task, if a cancel or a timeout comes while the block runs. It must not wait.
+    #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is
+    #   lost then.
+    # @param lasting [Boolean] the block may wait for long, as for a subscription: it gets a thread beside the 64 that
+    #   the others share
     # @yield on another thread
     # @return [Object] the value of the block
     # @raise [Exception] what the block has raised
     # @raise [ArgumentError] without a block, or if stop has no method call
-    def offload(stop: nil, &block)
+    def offload(stop: nil, lasting: false, &block)
       raise ArgumentError, "Heddle.offload needs a block" unless block
 
       Check.callable("stop", stop) unless stop.nil?
       scheduler = Scheduler.current
-      scheduler ? scheduler.offload_block(block, stop) : yield
+      scheduler ? scheduler.offload_block(block, stop:, lasting:) : yield
     end
   end
 end

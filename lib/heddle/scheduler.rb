@@ -112,8 +112,8 @@ module Heddle
     # @private
     # @raise [Heddle::Error]
     def add_child(*)
-      raise Error, "Async { } and Sync { } cannot run on the thread of a Heddle.run, for async has a scheduler of its " \
-                   "own. Let them run on other threads: require \"heddle/adapters/async\""
+      raise Error, "Async { } and Sync { } cannot run on the thread of Heddle.run, for async has a scheduler of its " \
+                   "own: require \"heddle/adapters/async\", and they run on other threads"
     end
 
     # @return [String]
@@ -222,9 +222,9 @@ module Heddle
     end
 
     # See Heddle.offload.
-    def offload_block(block, stop)
+    def offload_block(block, **)
       storage = Fiber.current.storage
-      outcome = offload(-> { Offload.outcome(storage, block) }, stop:, name: ["the block of Heddle.offload"])
+      outcome = offload(-> { Offload.outcome(storage, block) }, name: ["the block of Heddle.offload"], **)
       return outcome.value unless outcome.error
 
       TaskFailure.end_scope(outcome.error, caller)

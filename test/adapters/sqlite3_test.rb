@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 6 s, 0.5 of a core
+# bin/test: takes 8 s, 0.3 of a core
 
 require_relative "../test_helper"
 require "support/clients"
@@ -152,6 +152,7 @@ contract "SQLite3Adapter" do
     holder = open_database
     database = open_database
     database.busy_timeout = 50
+
     holder.transaction(:immediate) do
       assert_raises(SQLite3::BusyException) { insert(database, 2) }
     end

@@ -14,9 +14,6 @@ contract "TyphoeusAdapter" do
 
   client "typhoeus", server: TestSupport::Servers::Nginx
 
-  # What a Response says of its time.
-  class Late < StandardError; end
-
   # (FFI keeps a thread from its first callback on.)
   def before_setup
     Ethon::Easy.new.cleanup if defined?(Ethon)
@@ -35,10 +32,13 @@ contract "TyphoeusAdapter" do
     super
   end
 
+  # 50 of them also compute: each makes a connection.
+  def longest_hold = 0.4
+
   def title = "typhoeus, with its adapter"
   def open_client(timeout:) = { timeout: timeout }
   def close_client(_) = nil
-  def timeout_errors = [Late]
+  def timeout_errors = [IOError]
   def after_a_cancel = :usable
   def url(path, port = server.port) = "http://127.0.0.1:#{port}/#{path}"
   def url_of(number, seconds) = url("answer?number=#{number}&seconds=#{seconds}")
@@ -46,7 +46,7 @@ contract "TyphoeusAdapter" do
   def ask(options, number, seconds)
     # (libcurl has whole seconds, or milliseconds.)
     response = Typhoeus.get(url_of(number, seconds), timeout_ms: (options[:timeout] * 1000).to_i)
-    raise Late, response.return_message if response.timed_out?
+    raise IOError, response.return_message if response.timed_out?
 
     Integer(response.body)
   end
@@ -74,7 +74,8 @@ contract "TyphoeusAdapter" do
       assert_overlaps(0.3, 2 * 5 * 0.3) do
         answers = all_at_once(2) do |turn|
           hydra = Typhoeus::Hydra.new
-          requests = Array.new(5) { |i| Typhoeus::Request.new(url_of((turn * 5) + i, 0.3)).tap { |one| hydra.queue(one) } }
+          requests = Array.new(5) { |i| Typhoeus::Request.new(url_of((turn * 5) + i, 0.3)) }
+          requests.each { |request| hydra.queue(request) }
           hydra.run
           requests.map { |request| request.response.body }
         end.first.flatten
@@ -136,7 +137,7 @@ contract "TyphoeusAdapter" do
       parts = []
       request = Typhoeus::Request.new(url("parts?seconds=0.1"))
       request.on_body { |chunk| parts << [chunk, sleep(0.001)].first }
-      request.on_complete { |response| sleep(0.01) && parts << response.code }
+      request.on_complete { |response| sleep(0.01) && (parts << response.code) }
       assert_others_run { request.run }
 
       assert_equal(["one\ntwo\nthree\n", 200], [parts[..-2].join, parts.last])
@@ -164,6 +165,14 @@ contract "TyphoeusAdapter" do
 
       assert_equal([1, 0, 0], counts)
     end
+  end
+
+  # libcurl cannot tell of a descriptor above 1,023.
+  def test_many_descriptors
+    skip("too few descriptors") if Process.getrlimit(:NOFILE).first < 2000
+    1100.times { keep(File.open(File::NULL)) }
+
+    reactor { assert_others_run { assert_equal("4", Typhoeus.get(url_of(4, 0.2)).body) } }
   end
 
   def test_without_a_task

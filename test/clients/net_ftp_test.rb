@@ -14,17 +14,6 @@ contract "NetFtp" do
 
   client "net-ftp", file: "net/ftp", server: TestSupport::Servers::Vsftpd
 
-  # Its close waits for the server's goodbye, also while another task waits for an answer.
-  def setup
-    super
-    Heddle.shared_io = :ignore unless reference?
-  end
-
-  def teardown
-    Heddle.shared_io = :warn unless reference?
-    super
-  end
-
   def title = "net-ftp"
   def close_client(client) = client.close
   def timeout_errors = [Net::ReadTimeout]

@@ -117,11 +117,11 @@ end
 
 # A connection that is kept, which takes no notice of a Timeout or a cancel: the remedy is #finish.
 http_contracts "NetHttp", "net-http", file: "net/http", own: true do
+  include TestSupport::ClientMatrix::WrongAfterACancel
   include TestSupport::SharedIO
 
   def name_in_table = "Net::HTTP"
   def timeout_errors = [Net::ReadTimeout]
-  def after_a_cancel = :wrong
   def mend(client) = client.finish.then { client.start }
   def ask(client, number, seconds) = Integer(client.get(path(number, seconds)).body)
   def close_client(client) = client.finish

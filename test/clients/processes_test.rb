@@ -10,12 +10,12 @@ contract "Popen" do
   extend TestSupport::Clients
 
   include TestSupport::ClientMatrix
+  include TestSupport::ClientMatrix::WrongAfterACancel
 
   client "open3"
 
   def title = "IO.popen"
   def timeout_errors = [IO::TimeoutError]
-  def after_a_cancel = :wrong
 
   # What was asked is answered, so all of it has to be read.
   def mend(child) = (child.gets.to_i == 1) || flunk("not the answer of the one that was cancelled")

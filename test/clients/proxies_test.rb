@@ -8,25 +8,26 @@ require "support/certificate"
 require "support/servers/nginx"
 require "support/servers/tinyproxy"
 
-# Through a real proxy: HTTP as it is, HTTPS with CONNECT. Each takes an URI, the proxy's port and a file to trust.
+# Through a real proxy: HTTP as it is, HTTPS with CONNECT. Each takes an URI, the proxy's port and a file to trust; and
+# a store that does: to read the system's certificates for each connection takes long.
 {
-  "net-http" => lambda do |uri, proxy, ca_file|
+  "net-http" => lambda do |uri, proxy, _, store|
     client = Net::HTTP.new(uri.host, uri.port, "127.0.0.1", proxy)
     client.use_ssl = uri.scheme == "https"
-    client.ca_file = ca_file
+    client.cert_store = store
     client.get(uri.request_uri).body
   end,
-  "faraday" => lambda do |uri, proxy, ca_file|
-    Faraday.new(uri, proxy: "http://127.0.0.1:#{proxy}", ssl: { ca_file: ca_file }).get.body
+  "faraday" => lambda do |uri, proxy, _, store|
+    Faraday.new(uri, proxy: "http://127.0.0.1:#{proxy}", ssl: { cert_store: store }).get.body
   end,
-  "excon" => lambda do |uri, proxy, ca_file|
-    Excon.get(uri.to_s, proxy: "http://127.0.0.1:#{proxy}", ssl_ca_file: ca_file).body
+  "excon" => lambda do |uri, proxy, ca_file, store|
+    Excon.get(uri.to_s, proxy: "http://127.0.0.1:#{proxy}", ssl_ca_file: ca_file, ssl_cert_store: store).body
   end,
-  "httpx" => lambda do |uri, proxy, ca_file|
+  "httpx" => lambda do |uri, proxy, ca_file, _|
     session = HTTPX.plugin(:proxy).with_proxy(uri: "http://127.0.0.1:#{proxy}").with(ssl: { ca_file: ca_file })
     session.get(uri.to_s).raise_for_status.body.to_s
   end,
-  "http" => lambda do |uri, proxy, _|
+  "http" => lambda do |uri, proxy, *|
     HTTP.via("127.0.0.1", proxy).get(uri, ssl_context: TestSupport::Certificate.client_context).to_s
   end
 }.each do |gem, get|
@@ -49,7 +50,8 @@ require "support/servers/tinyproxy"
       define_method("test_#{scheme}") do
         reactor do
           url = "#{scheme}://localhost:#{server.public_send(port)}/answer?seconds=0.3&number="
-          answer = ->(number) { get.call(URI("#{url}#{number}"), @proxy.port, server.certificate_file) }
+          store = TestSupport::Certificate.client_context.cert_store
+          answer = ->(number) { get.call(URI("#{url}#{number}"), @proxy.port, server.certificate_file, store) }
           answer.call(0) # what is made once does not count
           assert_overlaps(0.3, 20 * 0.3) do
             values, = all_at_once(20, &answer)

@@ -16,7 +16,7 @@ class SignaturesTest < HeddleTest
     .grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
-  UNCALLED = /\AHeddle(::(Scheduler|Patch|TaskFailure|Pool#timeout\z)|\.(dump|backends|patches|would_block))/
+  UNCALLED = /\AHeddle(::(Scheduler|Patch|Rails|TaskFailure|Pool#timeout\z)|\.(dump|backends|patches|would_block))/
 
   def test_are_valid
     outcome = run_command(*ruby_command, "-e", 'load Gem.bin_path("rbs", "rbs")', "--",

@@ -6,8 +6,8 @@ module TestSupport
   # What the tests of clients have measured. With HEDDLE_CLIENT_FIGURES=FILE they are added to that file, one line of
   # JSON for each; `bin/rake clients` makes the table of guides/clients.md of them.
   module ClientFigures
-    # @param figures [Hash] :title and :version of the client; :took and :hold in seconds; :timeout, :cancel and :close
-    #   in words; :holds, a call that keeps the others from running, and for how many :seconds
+    # @param figures [Hash] :title and :version of the client; :took, :hold and :blocked in seconds; :holds, :timeout,
+    #   :cancel and :close in words
     def self.note(**figures)
       path = ENV.fetch("HEDDLE_CLIENT_FIGURES", "")
       Fiber.blocking { File.write(path, "#{JSON.generate(figures)}\n", mode: "a") } unless path.empty?

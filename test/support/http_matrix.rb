@@ -14,6 +14,12 @@ module TestSupport
   module HttpMatrix
     include ClientMatrix
 
+    # Handshakes compute.
+    def longest_hold = 0.5
+
+    # In seconds. The first request, to connect, has the same limit.
+    def shortest_timeout = 1
+
     def title = "#{name_in_table}#{", HTTPS" if tls?}"
 
     # @return [Integer]

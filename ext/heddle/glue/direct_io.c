@@ -57,8 +57,17 @@ typedef struct {
     char *memory;  /* where to; NULL: into the string */
     size_t size;
     VALUE string;
+    bool fills;    /* Ruby's read buffer, in the end */
     ssize_t moved; /* 0: the end */
 } direct_read;
+
+/* Is there an empty buffer of Ruby's? */
+static bool find_room(direct_read *reading)
+{
+    if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
+    if (reading->size > SCRATCH_SIZE) reading->size = SCRATCH_SIZE;
+    return true;
+}
 
 /* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
 static VALUE read_once(VALUE pointer)
@@ -71,6 +80,7 @@ static VALUE read_once(VALUE pointer)
         if (wait) hd_transfer_wait(call, &deadline_ns);
         /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
         if ((wait || call->others_ran) && !hd_io_is_plain(call->io, true)) return Qfalse;
+        if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
         reading->moved = try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
@@ -149,10 +159,9 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 static void fill(VALUE io)
 {
     hd_transfer call;
-    size_t size;
-    if (!begin(&call, HD_READ, io) || !hd_io_read_buffer(io, &size)) return;
+    direct_read reading = {.call = &call, .memory = scratch, .fills = true};
+    if (!begin(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
-    direct_read reading = {.call = &call, .memory = scratch, .size = size < SCRATCH_SIZE ? size : SCRATCH_SIZE};
     if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, scratch, (size_t)reading.moved);
 }
 

@@ -11,19 +11,21 @@ module Heddle
     # outside of a reactor, Async { } returns the task when all that was started in the block has ended.
     #
     # The block is no task of Heddle's. What it opens (Async::HTTP::Internet) belongs to its reactor: make it, and close
-    # it, in the block. At most 64 such blocks run at the same time. A cancel or a timeout raises an exception in its
-    # thread, which ends the reactor with all its tasks.
+    # it, in the block. A cancel or a timeout raises an exception in its thread, which ends the reactor with all its
+    # tasks.
     #
     # @private
     module Async
       # Takes the place of Kernel#Async and Kernel#Sync.
       module Blocks
-        def Async(...) = Adapters.task? ? Heddle.offload { super } : super # rubocop:disable Naming/MethodName
+        # rubocop:disable Naming/MethodName -- they are async's
+        def Async(...) = Adapters.task? ? Heddle.offload(lasting: true) { super } : super
 
-        def Sync(...) = Adapters.task? ? Heddle.offload { super } : super # rubocop:disable Naming/MethodName
+        def Sync(...) = Adapters.task? ? Heddle.offload(lasting: true) { super } : super
+        # rubocop:enable Naming/MethodName
       end
 
-      Adapters.prepend("async", ::Kernel, Blocks)
+      Adapters.prepend_to("async", ::Kernel, Blocks)
     end
   end
 end

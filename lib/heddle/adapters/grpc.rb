@@ -7,8 +7,7 @@ module Heddle
 
   module Adapters
     # The core of grpc waits in C, without Ruby's lock. In tasks each step of a call (a unary call is one; a stream has
-    # one for each message) waits on another thread, at most 64 at the same time. A stream in both directions has
-    # threads of its own already.
+    # one for each message) waits on another thread. A stream in both directions has threads of its own already.
     #
     # A cancel or a timeout of the task cancels the call, as GRPC::Core::Call#cancel does: the server sees it, and the
     # channel can be used afterwards.
@@ -20,15 +19,11 @@ module Heddle
         def run_batch(*)
           return super unless Adapters.task?
 
-          cancelled = false
-          stop = -> { (cancelled = true) && cancel }
-          result = Heddle.offload(stop:) { super }
-          sleep(0) if cancelled # what has cancelled it is raised here
-          result
+          Heddle.offload(stop: -> { cancel }, lasting: true) { super }
         end
       end
 
-      Adapters.prepend("grpc", ::GRPC::Core::Call, Call)
+      Adapters.prepend_to("grpc", ::GRPC::Core::Call, Call)
     end
   end
 end

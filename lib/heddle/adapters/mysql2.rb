@@ -12,7 +12,7 @@ module Heddle
     #
     # A cancel shuts the connection down, so that the call ends at once: whoever uses the client next gets a
     # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only connecting goes on to its end, for at
-    # most +connect_timeout+. A Timeout.timeout around a query strikes at its end, as mysql2 has it; use +read_timeout+.
+    # most +connect_timeout+. A timeout around +query+ strikes at its end, as mysql2 has it: use +read_timeout+.
     #
     # @private
     module Mysql2
@@ -35,13 +35,14 @@ module Heddle
 
         # Runs the block on another thread, where a cancel makes it end.
         #
-        # @param rows [Thread::SizedQueue, nil] what it may also wait for
+        # @param rows [Thread::SizedQueue, nil] where it may also wait
         def offload(rows = nil, &)
           socket # of now
-          Heddle.offload(stop: lambda {
+          stop = lambda do
             rows&.close
             shutdown
-          }, &)
+          end
+          Heddle.offload(stop:, lasting: !rows.nil?, &)
         end
 
         # Makes the call end, and the connection useless.
@@ -126,7 +127,12 @@ module Heddle
         private
 
         # No interrupt can end it, but it ends by itself.
-        def connect(*) = Adapters.task? ? Heddle.offload(stop: -> {}) { super } : super
+        def connect(*)
+          return super unless Adapters.task?
+
+          unwanted = false
+          Heddle.offload(stop: -> { unwanted = true }) { super.tap { close if unwanted } }
+        end
 
         def heddle_query(call)
           taken = false
@@ -186,9 +192,9 @@ module Heddle
         end
       end
 
-      Adapters.prepend("mysql2", ::Mysql2::Client, Client)
-      Adapters.prepend("mysql2", ::Mysql2::Statement, Statement)
-      Adapters.prepend("mysql2", ::Mysql2::Result, Result)
+      Adapters.prepend_to("mysql2", ::Mysql2::Client, Client)
+      Adapters.prepend_to("mysql2", ::Mysql2::Statement, Statement)
+      Adapters.prepend_to("mysql2", ::Mysql2::Result, Result)
     end
   end
 end

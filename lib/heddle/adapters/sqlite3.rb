@@ -45,7 +45,8 @@ module Heddle
         def heddle_check
           return if @heddle_waiting.nil? || @heddle_waiting.equal?(Fiber.current)
 
-          raise ::SQLite3::MisuseException, "another task waits for a lock with this SQLite3::Database: each needs its own"
+          raise ::SQLite3::MisuseException,
+                "another task waits for a lock with this SQLite3::Database: each needs its own"
         end
       end
 
@@ -57,8 +58,8 @@ module Heddle
         end
       end
 
-      Adapters.prepend("sqlite3", ::SQLite3::Database, Database)
-      Adapters.prepend("sqlite3", ::SQLite3::Statement, Statement)
+      Adapters.prepend_to("sqlite3", ::SQLite3::Database, Database)
+      Adapters.prepend_to("sqlite3", ::SQLite3::Statement, Statement)
     end
   end
 end

@@ -34,6 +34,8 @@ module Heddle
         def trigger(*) = Adapters.task? ? Heddle.blocking { super } : super
 
         def heddle_wait(milliseconds)
+          return 0 unless ongoing? # (Ethon waits once more when all has ended.)
+
           seconds = heddle_time(milliseconds) / 1000.0
           reading, writing = heddle_descriptors
           if (reading + writing).empty?
@@ -81,10 +83,10 @@ module Heddle
             @heddle_multi = nil
             multi.add(self)
             multi.perform
-            @heddle_multi, multi = multi, nil unless @heddle_cleaned_up
+            @heddle_multi = multi unless @heddle_cleaned_up
             @heddle_return_code
           ensure
-            multi&.cleanup
+            multi&.cleanup unless @heddle_multi
           end
         end
 
@@ -102,8 +104,8 @@ module Heddle
         end
       end
 
-      Adapters.prepend("typhoeus", ::Ethon::Multi, Multi)
-      Adapters.prepend("typhoeus", ::Ethon::Easy, Easy)
+      Adapters.prepend_to("typhoeus", ::Ethon::Multi, Multi)
+      Adapters.prepend_to("typhoeus", ::Ethon::Easy, Easy)
     end
   end
 end

@@ -100,10 +100,8 @@ module Heddle
         @result
       end
 
-      # (The error of what was made to end by its own +stop+ says nothing.)
-      def without_result?
-        @error || @result.nil? || @result == -Errno::EINTR::Errno || (@stop && @result.is_a?(Offload) && @result.error)
-      end
+      # (What comes of an operation that its own +stop+ has made to end may be anything.)
+      def without_result? = @error || @result.nil? || @result == -Errno::EINTR::Errno || @stop
 
       # With the backtrace of the fiber, for that of the thread says nothing.
       def raise_here(error)

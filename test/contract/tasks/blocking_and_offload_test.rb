@@ -116,19 +116,29 @@ contract "BlockingAndOffload" do
     end
   end
 
-  # What the block has done all the same is not lost.
-  def test_a_timeout_where_the_block_cannot_be_made_to_end
+  # What the block returns then may be anything.
+  def test_a_timeout_where_the_block_ends_well
     run do
       events = []
       task = Heddle.spawn(isolated: true) do
-        Timeout.timeout(0.02) do
-          events << Heddle.offload(stop: -> {}) { sleep(0.1) && :value }
-          sleep
-        end
+        Timeout.timeout(0.02) { events << Heddle.offload(stop: -> {}) { sleep(0.1) && (events << :ended) } }
       end
 
       assert_instance_of(Timeout::Error, task.wait.error)
-      assert_equal([:value], events)
+      assert_equal([:ended], events)
+    end
+  end
+
+  # More than there are threads for those that do not last; and one of these has its turn all the same.
+  def test_blocks_that_last
+    run do
+      gate = Thread::Queue.new
+      lasting = Array.new(70) { |i| Heddle.spawn { Heddle.offload(lasting: true) { gate.pop || i } } }
+
+      assert_equal(:value, Heddle.offload { :value })
+      gate.close
+
+      assert_equal([*0...70], lasting.map(&:value))
     end
   end
 

@@ -43,7 +43,9 @@ contract "RubysClocksStandStill" do
 
   def test_a_scope_ends_what_does_not_end_itself
     Heddle.run(backend: backend) do
-      assert_raises(Heddle::TimeoutError) { Heddle.scope(deadline: 0.01, grace: 0.01) { Heddle.shield { sleep(0.05) } } }
+      assert_raises(Heddle::TimeoutError) do
+        Heddle.scope(deadline: 0.01, grace: 0.01) { Heddle.shield { sleep(0.05) } }
+      end
     end
   end
 end

@@ -4,7 +4,7 @@ require_relative "server"
 
 module TestSupport
   module Servers
-    # FTP for anybody, who may also write into the folder "files". What is read comes no faster than RATE bytes a second.
+    # FTP for anybody, who may also write into the folder "files". A file comes no faster than RATE bytes a second.
     class Vsftpd < Server
       PROGRAM = "vsftpd"
       PACKAGE = "vsftpd"

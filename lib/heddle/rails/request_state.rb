@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rails
+    # A copy of what a request, or a job, keeps in its fiber: it is made where a task is spawned, and put into place in
+    # the task. What either of them changes later, the other one does not see. It has no connections: they belong to one
+    # task.
+    #
+    # @private
+    class RequestState
+      # Of ActiveSupport::IsolatedExecutionState.
+      KEYS = %i[time_zone beginning_of_week
+                active_record_connected_to_stack active_record_prohibit_shard_swapping].freeze
+      TAGS = "activesupport_tagged_logging_tags:"
+      private_constant :KEYS, :TAGS
+
+      def initialize
+        state = ::ActiveSupport::IsolatedExecutionState
+        @values = KEYS.filter_map { |key| [key, state[key].dup] if state.key?(key) }
+        @tags = log_tags
+        @context = ::ActiveSupport::ExecutionContext.to_h
+        @current = current_instances.to_h { |key, instance| [key, copy_of(instance)] }
+        @locale = ::I18n.locale if defined?(::I18n)
+      end
+
+      # In the task.
+      # @return [void]
+      def put_into_place
+        state = ::ActiveSupport::IsolatedExecutionState
+        @values.each { |key, value| state[key] = value }
+        @tags.each { |key, stack| state[key] = stack }
+        ::ActiveSupport::ExecutionContext.set(**@context) unless @context.empty?
+        current_instances.update(@current) unless @current.empty?
+        ::I18n.locale = @locale if @locale && ::I18n.locale != @locale
+      end
+
+      private
+
+      # @return [Hash{Symbol => ActiveSupport::CurrentAttributes}] those of this fiber
+      def current_instances = ::ActiveSupport::CurrentAttributes.send(:current_instances)
+
+      # @return [Hash] the whole state; ActiveSupport 8.1 keeps that of a block of Heddle.run in its own fiber, older
+      #   ones ask for the context, which is the fiber of the caller
+      def all_values
+        [Fiber.current, ::ActiveSupport::IsolatedExecutionState.context]
+          .filter_map(&:active_support_execution_state).first || {}
+      end
+
+      def copy_of(instance)
+        instance.dup.tap { |copy| copy.attributes = instance.attributes.dup }
+      end
+
+      # @return [Hash{String => ActiveSupport::TaggedLogging::TagStack}]
+      def log_tags
+        all_values.select { |key, _| key.to_s.start_with?(TAGS) }.transform_values do |stack|
+          stack.class.new.tap { |copy| copy.push_tags(stack.tags.dup) }
+        end
+      end
+    end
+  end
+end
