@@ -43,7 +43,7 @@ contract "Mysql2Client" do
     heddle_only("it is about tasks")
     Heddle.run(backend: backend) do
       client = mysql2
-      longest_gap { yield(client) }
+      longest_gaps { yield(client) }.first
     end
   end
 
