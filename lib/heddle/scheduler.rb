@@ -248,17 +248,7 @@ module Heddle
       Ractor.count == 1 && handles_signals?(Dump.handler)
     end
 
-    # Does it wait for a lock, a queue or a thread, without a timeout, and has nobody woken it? Of threads that move
-    # between native ones Ruby says so in every wait.
-    def stuck?(thread)
-      state = Thread.instance_method(:inspect).bind_call(thread)
-      pinned? && state.end_with?(" sleep_forever>") && !interrupted?(thread) && !waits_for_ractor?(thread)
-    end
-
-    # Ruby says "sleep_forever" of these, too, but another Ractor may wake them. (Ruby 3.3 tells it by the path.)
-    def waits_for_ractor?(thread)
-      location = thread.backtrace_locations(0, 1)&.first
-      !location || location.path.start_with?("<internal:ractor") || location.label.start_with?("Ractor")
-    end
+    # Can it not go on, and has nobody woken it?
+    def stuck?(thread) = pinned? && !interrupted?(thread) && waits_for_ever?(thread)
   end
 end

@@ -33,7 +33,11 @@ contract "DirectIO" do
     "getbyte" => ->(io) { [io.getbyte, io.readbyte, io.getc, io.gets] },
     "read" => ->(io) { [io.read(4), io.readpartial(2), io.getbyte, io.read] },
     "to_the_end" => ->(io) { [io.read, io.gets, io.getc, io.getbyte, io.readpartial(1)] },
-    "the_end_empties_the_string" => ->(io) { io.read && [io.readpartial(1, s = +"abc"), s] rescue s }, # rubocop:disable Style
+    "the_end_empties_the_string" => lambda do |io|
+      io.read && io.readpartial(1, text = +"abc")
+    rescue EOFError
+      text
+    end,
     "another_encoding" => ->(io) { io.set_encoding("UTF-16LE:UTF-8") && [io.readpartial(4), io.getc, io.gets] },
     "universal_newlines" => ->(io) { io.set_encoding("UTF-8", universal_newline: true) && [io.gets, io.getc] },
     "of_a_closed_io" => ->(io) { io.close || io.readpartial(1) },

@@ -39,7 +39,14 @@ static VALUE handles_signals_p(VALUE self, VALUE ours)
     return HD_BOOL(hd_program_handles_signals(ours));
 }
 
+static VALUE waits_for_ever_p(VALUE self, VALUE thread)
+{
+    (void)self;
+    return HD_BOOL(hd_thread_waits_for_ever(thread));
+}
+
 void hd_init_deadlock(void)
 {
+    rb_define_private_method(hd_cScheduler, "waits_for_ever?", waits_for_ever_p, 1);
     rb_define_private_method(hd_cScheduler, "handles_signals?", handles_signals_p, 1);
 }

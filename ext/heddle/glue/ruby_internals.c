@@ -236,6 +236,34 @@ bool hd_thread_in_system_call(VALUE thread)
     return !RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0;
 }
 
+/* By Thread's own inspect: a program's subclass may have another one. */
+static bool sleeps_for_ever(VALUE thread)
+{
+    VALUE inspect = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("inspect")));
+    VALUE text = rb_funcall(inspect, rb_intern("bind_call"), 1, thread);
+    return RTEST(rb_funcall(text, rb_intern("end_with?"), 1, rb_str_new_cstr(" sleep_forever>")));
+}
+
+static bool begins_with(VALUE object, const char *method, const char *text)
+{
+    VALUE string = rb_funcall(object, rb_intern(method), 0);
+    return RB_TYPE_P(string, T_STRING) && !strncmp(StringValueCStr(string), text, strlen(text));
+}
+
+/* Ruby 3.3 tells it by the path, the others by the label. */
+static bool is_in_ractor(VALUE thread)
+{
+    VALUE locations = rb_funcall(thread, rb_intern("backtrace_locations"), 2, INT2FIX(0), INT2FIX(1));
+    if (!RB_TYPE_P(locations, T_ARRAY) || RARRAY_LEN(locations) == 0) return true;
+    VALUE location = RARRAY_AREF(locations, 0);
+    return begins_with(location, "path", "<internal:ractor") || begins_with(location, "label", "Ractor");
+}
+
+bool hd_thread_waits_for_ever(VALUE thread)
+{
+    return sleeps_for_ever(thread) && !is_in_ractor(thread);
+}
+
 /* -- who has called the hook ----------------------------------------------------------------------------------- */
 
 /* How far a scheduler's class may wrap the hook in methods of its own. */

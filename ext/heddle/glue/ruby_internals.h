@@ -81,6 +81,11 @@ bool hd_fiber_runs(VALUE fiber);
 /* Is the thread in a call of the system? Then it "sleeps". */
 bool hd_thread_in_system_call(VALUE thread);
 
+/* Does the thread wait for a lock, a queue or a thread, without a timeout? Not for a Ractor: of that Ruby says
+ * "sleep_forever", too, but another Ractor may wake it. (Of threads that move between native ones Ruby says so in every
+ * wait.) */
+bool hd_thread_waits_for_ever(VALUE thread);
+
 /* -- who has called the hook ----------------------------------------------------------------------------------- */
 
 /* A read_nonblock of Ruby's own? IO#read_nonblock and ARGF.read_nonblock call the io_read hook exactly as the blocking
