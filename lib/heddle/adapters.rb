@@ -17,7 +17,7 @@ module Heddle
       # @raise [LoadError] if it is not there, or is of another version
       def load_library(gem, *versions, file: gem)
         require file
-        version = Gem.loaded_specs[gem]&.version
+        version = Gem.loaded_specs[gem]&.version unless versions.empty?
         return if version.nil? || Gem::Requirement.new(versions).satisfied_by?(version)
 
         raise LoadError, "heddle/adapters/#{gem} is for #{gem} #{versions.join(", ")}, and this is #{gem} #{version}"

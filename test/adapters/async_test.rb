@@ -88,8 +88,8 @@ contract "AsyncAdapter" do
   def test_a_timeout_around
     ended = []
     reactor do
-      assert_times_out(0.1, Timeout::Error) do
-        Timeout.timeout(0.1) do
+      assert_times_out(0.4, Timeout::Error) do
+        Timeout.timeout(0.4) do
           Sync do |task|
             task.async { endless(ended) }
             endless(ended)

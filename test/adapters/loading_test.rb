@@ -10,7 +10,7 @@ class AdapterLoadingTest < HeddleTest
   NAMES = Dir.glob("lib/heddle/adapters/*.rb", base: ROOT).map { |file| File.basename(file, ".rb") }
 
   def test_a_gem_that_is_missing
-    NAMES.each do |name|
+    (NAMES - ["net_http"]).each do |name| # (Ruby's own)
       outcome = run_command(*ruby_command, "--disable-gems", "-rheddle/adapters/#{name}", "-e", "")
 
       refute_predicate(outcome, :success?)

@@ -120,6 +120,13 @@ contract "Mysql2Adapter" do
     end
   end
 
+  # Or right, if a busy machine had not begun with the call.
+  def assert_broken(client)
+    assert_equal([[1]], client.query("SELECT 1", as: :array).to_a)
+  rescue Mysql2::Error => e
+    refute_match(/in use by/, e.message)
+  end
+
   # Each kind of call that waits in C.
   { rows: ->(client, sql) { client.query(sql) },
     streamed: ->(client, sql) { client.query(sql, stream: true, cache_rows: false).each { nil } },
@@ -128,8 +135,8 @@ contract "Mysql2Adapter" do
       client = nil
       assert_cancels(-> { client = mysql2 }) { call[client, late_row(50)] }
 
-      assert_raises(Mysql2::Error) { client.query("SELECT 1") }
-      assert_raises(Mysql2::Error) { reactor { client.query("SELECT 1") } }
+      assert_broken(client)
+      reactor { assert_broken(client) }
     end
 
     define_method("test_close_during_#{name}") do
@@ -156,8 +163,8 @@ contract "Mysql2Adapter" do
         assert_equal({ "2" => 2 }, client.query("SELECT 2").first)
       end
       statement = client.prepare("SELECT SLEEP(50)")
-      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { statement.execute } }
-      assert_raises(Mysql2::Error) { client.query("SELECT 1") }
+      assert_times_out(0.4, Timeout::Error) { Timeout.timeout(0.4) { statement.execute } }
+      assert_broken(client)
     end
   end
 

@@ -107,7 +107,7 @@ contract "TyphoeusAdapter" do
 
   def test_a_timeout_around
     reactor do
-      assert_times_out(0.1, Timeout::Error) { Timeout.timeout(0.1) { Typhoeus.get(url_of(1, 20)) } }
+      assert_times_out(0.4, Timeout::Error) { Timeout.timeout(0.4) { Typhoeus.get(url_of(1, 20)) } }
       assert_equal("2", Typhoeus.get(url_of(2, 0)).body)
     end
   end

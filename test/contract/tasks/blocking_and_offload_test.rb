@@ -121,7 +121,7 @@ contract "BlockingAndOffload" do
     run do
       events = []
       task = Heddle.spawn(isolated: true) do
-        Timeout.timeout(0.02) { events << Heddle.offload(stop: -> {}) { sleep(0.1) && (events << :ended) } }
+        Timeout.timeout(0.2) { events << Heddle.offload(stop: -> {}) { sleep(0.4) && (events << :ended) } }
       end
 
       assert_instance_of(Timeout::Error, task.wait.error)
