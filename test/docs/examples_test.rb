@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 31 s, 0.3 of a core
+# bin/test: takes 40 s, 0.4 of a core
 
 require_relative "../test_helper"
 require "open3"

@@ -59,6 +59,14 @@ module TestSupport
         assert_nothing_left(many)
       end
 
+      def check_the_block_of_a_run_is_in_the_transaction(outcome)
+        block = outcome.fetch(:block_and_task)
+
+        assert_equal([0, 0, 3], block[:seen])
+        assert_empty(block[:numbers])
+        assert_nothing_left(block)
+      end
+
       def check_transactions_are_isolated(outcome)
         transactions = outcome.fetch(:transactions)
 

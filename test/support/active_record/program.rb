@@ -25,7 +25,9 @@ class Entry < ActiveRecord::Base; end
 # What each of these does is told by the test of the same name (ActiveRecordCase).
 module Program
   COUNT = 200
-  SCENARIOS = %i[many_tasks transactions cancels checkout_timeouts leases endings interrupted_begin busy_writer].freeze
+  BEGUN = Thread::Queue.new # a transaction has, whose end is to come
+  SCENARIOS = %i[many_tasks block_and_task transactions cancels checkout_timeouts leases endings
+                 interrupted_begin busy_writer].freeze
 
   module_function
 
@@ -64,6 +66,18 @@ module Program
     took = now - before
     heddle { Heddle.each(1..COUNT) { |number| Entry.find(Entry.create!(number: 0).id).update!(number: number) } }
     { answers: answers, numbers: numbers, took: took, connections: pool.stat[:connections], **stat }
+  end
+
+  # The block of a run is in the transaction of its caller, a task is not.
+  def block_and_task
+    seen = nil
+    Entry.transaction do
+      Entry.create!(number: 1)
+      seen = heddle { Array.new(2) { |number| Entry.create!(number: number) && Heddle.spawn { Entry.count }.value } }
+      seen << Entry.count
+      raise ActiveRecord::Rollback
+    end
+    { seen: seen, numbers: numbers, **stat }
   end
 
   # Each second one commits, and the others end in two ways.
@@ -140,6 +154,7 @@ module Program
     waits.delete(:query) if CONFIG[:adapter] == "sqlite3" # does not wait
     Endings.singleton_methods.product(waits.keys).to_h do |ending, wait|
       number += 10 # MariaDB keeps the locks of the one before for a while
+      BEGUN.clear
       Endings.public_send(ending) { half_done(number, &waits.fetch(wait)) }
       ["#{ending} in a #{wait}", { rows: Entry.where(number: [number, number + 1]).count, **stat }]
     end
@@ -148,6 +163,7 @@ module Program
   def half_done(number)
     Entry.transaction do
       Entry.create!(number: number)
+      BEGUN << true
       yield
       Entry.create!(number: number + 1)
     end
@@ -254,7 +270,7 @@ module Endings
     def cancel(&work)
       Program.heddle do
         task = Heddle.spawn(&work)
-        sleep(0.1)
+        wait_until_it_waits
         task.cancel
       end
     end
@@ -268,7 +284,7 @@ module Endings
     def sibling_that_fails(&work)
       Program.heddle do
         Heddle.spawn(&work)
-        sleep(0.1)
+        wait_until_it_waits
         raise IOError, "no"
       end
     rescue IOError
@@ -287,12 +303,17 @@ module Endings
 
     private
 
+    def wait_until_it_waits
+      Program::BEGUN.pop
+      sleep(0.1)
+    end
+
     def in_thread(&work)
       thread = Thread.new do
         Thread.current.report_on_exception = false
         Program.heddle(&work)
       end
-      sleep(0.1)
+      wait_until_it_waits
       thread
     end
   end
