@@ -32,9 +32,6 @@ contract "TyphoeusAdapter" do
     super
   end
 
-  # 50 of them also compute: each makes a connection.
-  def longest_hold = 0.4
-
   def title = "typhoeus, with its adapter"
   def open_client(timeout:) = { timeout: timeout }
   def close_client(_) = nil

@@ -14,9 +14,6 @@ module TestSupport
   module HttpMatrix
     include ClientMatrix
 
-    # Handshakes compute.
-    def longest_hold = 0.5
-
     # In seconds. The first request, to connect, has the same limit.
     def shortest_timeout = 1
 
