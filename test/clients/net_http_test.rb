@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 14 s, 0.4 of a core
+
 require_relative "../test_helper"
 require "support/http_matrix"
 require "support/http_server"

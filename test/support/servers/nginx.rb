@@ -45,7 +45,7 @@ module TestSupport
           load_module #{MODULES}/ngx_http_echo_module.so;
           daemon off;
           pid nginx.pid;
-          worker_processes 1;
+          master_process off;
           events { worker_connections 1000; }
           http {
             access_log off;
