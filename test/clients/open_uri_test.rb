@@ -5,7 +5,6 @@
 require_relative "../test_helper"
 require "net/http"
 require "support/http_matrix"
-require "net/http"
 
 # open-uri, which makes a connection for each call. The client is what it is given.
 http_contracts "OpenUri", "open-uri", own: true do
