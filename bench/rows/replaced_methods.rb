@@ -44,6 +44,10 @@ module Bench
       "IO#write, buffered" => "@null.write('text')",
       "IO#write, sync" => "@sync.write('text')",
       "IO#flush" => "@null.write('text'); @null.flush",
+      "IO#readpartial, IO#sysread" => "@ends.last << 'text'; @ends.first.readpartial(2); @ends.first.sysread(2)",
+      "IO#gets" => "@lines.gets || @lines.rewind",
+      "IO#readline" => "@lines.rewind; @lines.readline",
+      "IO#getc, IO#getbyte" => "@lines.rewind; @lines.getc; @lines.getbyte",
       "IO#pwrite" => "@writable.pwrite('x', 0)",
       "IO#fsync, IO#fdatasync" => "@writable.fdatasync; @writable.fsync",
       "Dir.exist?" => "Dir.exist?(@dir)",
@@ -102,6 +106,8 @@ module Bench
         @dir = Dir.mktmpdir("place", ENV.fetch("BENCH_FOLDER"))
         @path, @other = %w[a b].map { |name| File.join(@dir, name).tap { |path| File.write(path, "text") } }
         @file = File.open(@path)
+        @lines = File.open(File.join(@dir, "lines"), "w+") { |file| file.write("text\n" * 100) && File.open(file.path) }
+        @ends = IO.pipe
         @folder = Dir.new(@dir)
         @writable = File.open(@other, "r+")
         @null = File.open(File::NULL, "w")
