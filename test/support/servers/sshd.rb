@@ -10,8 +10,9 @@ module TestSupport
     class Sshd < Server
       PROGRAM = "sshd"
       PACKAGE = "openssh-server"
-      # Where one that runs as root wants an empty folder.
+      # Where one that runs as root wants an empty folder. One that a test has made is known by its mode.
       EMPTY = "/run/sshd"
+      OURS = 0o711
 
       # @return [String, nil]
       def self.missing
@@ -28,9 +29,7 @@ module TestSupport
 
       def stop
         super
-        Dir.rmdir(EMPTY) if @made_empty
-      rescue SystemCallError
-        nil # another one uses it
+        give_back_empty_folder if @empty
       end
 
       private
@@ -39,7 +38,29 @@ module TestSupport
         %w[host user].each do |name|
           run("ssh-keygen", "-q", "-t", "ecdsa", "-m", "PEM", "-N", "", "-f", File.join(folder, name))
         end
-        @made_empty = Process.euid.zero? && !Dir.exist?(EMPTY) && Dir.mkdir(EMPTY, 0o755)
+        hold_empty_folder if Process.euid.zero?
+      end
+
+      # The test processes that run beside this one need it as well: each has a lock on it.
+      def hold_empty_folder
+        loop do
+          FileUtils.mkdir_p(EMPTY, mode: OURS)
+          @empty = File.open(EMPTY)
+          @empty.flock(File::LOCK_SH)
+          return if File.identical?(@empty, EMPTY)
+
+          @empty.close # somebody has removed it meanwhile
+        rescue Errno::ENOENT
+          retry
+        end
+      end
+
+      # The last one removes it.
+      def give_back_empty_folder
+        last = @empty.flock(File::LOCK_EX | File::LOCK_NB)
+        Dir.rmdir(EMPTY) if last && @empty.stat.mode & 0o777 == OURS
+      ensure
+        @empty.close
       end
 
       def command
