@@ -7,6 +7,7 @@ module TestSupport
   # The Rails application of the tests in a Puma of its own, on a free port.
   class Puma
     START = 60 # seconds
+    STOP = 60
 
     # @param command [Array<String>] a Ruby with its load path
     # @param folder [String] of the application
@@ -35,13 +36,27 @@ module TestSupport
       JSON.parse(answer.body, symbolize_names: true)
     end
 
+    # @raise [RuntimeError] if it does not end, with what its threads do
     def stop
       Process.kill(:TERM, @pid)
-      Process.wait(@pid)
+      ended = wait(STOP)
+      %i[ALRM KILL].each { |signal| Process.kill(signal, @pid) && wait(2) } unless ended
       @reading&.join
+      raise "Puma does not end:\n#{@said}" unless ended
     end
 
     private
+
+    # @return [Boolean] whether it has ended within so many seconds
+    def wait(seconds)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      until (ended = Process.wait(@pid, Process::WNOHANG))
+        break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+        sleep(0.02)
+      end
+      !ended.nil?
+    end
 
     def listen(reader)
       begun = Thread::Queue.new
