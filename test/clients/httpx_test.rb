@@ -69,9 +69,10 @@ http_contracts "Httpx", "httpx" do
   def test_upload
     reactor do
       one = session
-      sizes, = all_at_once(10) { |number| one.post("#{base}/echo", body: "x" * (number * 20_000)).body.to_s.size }
+      # (A larger answer comes in a file, which httpx leaves to the garbage collector.)
+      sizes, = all_at_once(10) { |number| one.post("#{base}/echo", body: "x" * (number * 10_000)).body.to_s.size }
 
-      assert_equal(Array.new(10) { |number| number * 20_000 }, sizes)
+      assert_equal(Array.new(10) { |number| number * 10_000 }, sizes)
     end
   end
 
