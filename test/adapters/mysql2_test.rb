@@ -3,14 +3,14 @@
 # bin/test: takes 15 s, 0.3 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/mysql2_matrix"
 require "support/servers/mariadb"
 
 # mysql2 with its adapter, and a MariaDB. (test/clients/mysql2_test.rb shows what holds up the others without it.)
 contract "Mysql2Adapter" do
   extend TestSupport::Clients
 
-  include TestSupport::ClientMatrix
+  include TestSupport::Mysql2Matrix
 
   client "mysql2", server: TestSupport::Servers::Mariadb
 
@@ -21,21 +21,6 @@ contract "Mysql2Adapter" do
   end
 
   def title = "mysql2, with its adapter"
-  def open_client(timeout:) = mysql2(read_timeout: timeout)
-  def close_client(client) = client.close
-  def timeout_errors = [Mysql2::Error::TimeoutError]
-  def after_a_cancel = :broken
-
-  # It knows whole seconds.
-  def shortest_timeout = 1
-
-  def ask(client, number, seconds)
-    client.query("SELECT #{number} AS number FROM (SELECT SLEEP(#{seconds})) AS pause").first["number"]
-  end
-
-  def mysql2(port = server.port, **options)
-    keep(Mysql2::Client.new(host: "127.0.0.1", port: port, username: "heddle", database: "heddle", **options))
-  end
 
   # A row that fills the buffer of the server, which so sends it at once, and then one that comes so much later.
   def late_row(seconds = 0.3) = "SELECT REPEAT('x', 100000) AS text, IF(seq = 2, SLEEP(#{seconds}), 0) FROM seq_1_to_2"

@@ -3,7 +3,7 @@
 # bin/test: takes 15 s, 0.2 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/mysql2_matrix"
 require "support/servers/mariadb"
 
 # mysql2, with a MariaDB. It cooperates in part: it waits for the first bytes of an answer with Ruby, and for all else
@@ -11,29 +11,14 @@ require "support/servers/mariadb"
 contract "Mysql2Client" do
   extend TestSupport::Clients
 
-  include TestSupport::ClientMatrix
+  include TestSupport::Mysql2Matrix
 
   client "mysql2", server: TestSupport::Servers::Mariadb
 
   def title = "mysql2"
-  def open_client(timeout:) = mysql2(read_timeout: timeout)
-  def close_client(client) = client.close
-  def timeout_errors = [Mysql2::Error::TimeoutError]
-  def after_a_cancel = :broken
-
-  # It knows whole seconds.
-  def shortest_timeout = 1
 
   # It closes its socket in C, which epoll does not tell of.
   def timeout_of_one_that_is_closed = 2
-
-  def ask(client, number, seconds)
-    client.query("SELECT #{number} AS number FROM (SELECT SLEEP(#{seconds})) AS pause").first["number"]
-  end
-
-  def mysql2(port = server.port, **options)
-    keep(Mysql2::Client.new(host: "127.0.0.1", port: port, username: "heddle", database: "heddle", **options))
-  end
 
   # A row that fills the buffer of the server, which so sends it at once, and then one that comes 0.3 s later.
   def late_row = "SELECT REPEAT('x', 100000) AS text, IF(seq = 2, SLEEP(0.3), 0) FROM seq_1_to_2"

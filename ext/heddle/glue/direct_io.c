@@ -2,7 +2,7 @@
  * would make an IO::Buffer of the string and call a hook with it, which takes as long as the system call.
  *
  * Whatever is unusual is left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert
- * from or to, a closed IO, an odd argument. So is the wait of a writer: it needs the lock of the IO. */
+ * from or to, a closed IO, an odd argument. So is a write of which nothing can be written at once. */
 #include "direct_io.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
-/* One transfer that does not wait. Bytes or -errno; -EAGAIN also when it is not tried. */
+/* One transfer that does not wait. Bytes or -errno. */
 static ssize_t try(hd_transfer *call, void *bytes, size_t size)
 {
     return hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);

@@ -200,7 +200,12 @@ bool hd_transfer_expects_to_wait(const hd_transfer *call)
     if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
     if (call->fd >= scheduler->guesses.count) return false;
     uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
-    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction && !must_not_wait(call);
+    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction;
+}
+
+static bool waits_first(const hd_transfer *call)
+{
+    return hd_transfer_expects_to_wait(call) && !must_not_wait(call);
 }
 
 static void expect_to_wait(const hd_transfer *call, bool wait)
@@ -274,7 +279,7 @@ void hd_yield_now_and_then(hd_transfer *call)
 static ssize_t move_some(hd_transfer *call)
 {
     int64_t deadline_ns = 0;
-    bool wait_first = hd_transfer_expects_to_wait(call), waited = call->others_ran;
+    bool wait_first = waits_first(call), waited = call->others_ran;
     for (;; waited = true) {
         size_t size;
         void *bytes = hd_transfer_bytes(call, &size);
@@ -314,7 +319,7 @@ static bool writes_whole_strings(const hd_transfer *call)
 static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least, ssize_t error)
 {
     bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
-    if (!hd_scheduler_foreign(call->scheduler) && hd_transfer_expects_to_wait(call)) expect_to_wait(call, false);
+    if (!hd_scheduler_foreign(call->scheduler) && waits_first(call)) expect_to_wait(call, false);
     return told_later ? (ssize_t)total : error;
 }
 

@@ -42,7 +42,7 @@ NORETURN(void hd_raise_out_of_bounds(void));
 /* It is about to read: another task may wait for the answer on the same connection (shared_io.h). */
 void hd_transfer_meets_reader(hd_transfer *call);
 
-/* Is it so likely that it will have to wait that it should not try first? */
+/* Is it so likely that it will have to wait that it should not try first, if it may wait? */
 bool hd_transfer_expects_to_wait(const hd_transfer *call);
 
 /* Waits until the IO is ready for this transfer. *deadline_ns: 0 before the first wait. */
