@@ -237,7 +237,11 @@ module Heddle
           "Nobody else runs while a large file is read; Ruby 3.3 opens a FIFO without asking the scheduler; and from " \
           "Ruby 3.4 on a cancelled File.write leaves a descriptor behind.",
           %w[whole_file.rb whole_file.c],
-          { "IO." => "WholeFile::ByPath", "File#" => "WholeFile::Read" })
+          { "IO." => "WholeFile::ByPath", "IO#" => "WholeFile::Read" })
+    patch(:direct_read, "all",
+          "As with direct_io: an IO::Buffer and a method of the scheduler for each transfer.",
+          %w[direct_read.c],
+          { "IO#" => "DirectRead" }, kept: "__heddle_direct_")
     patch(:would_block_errors, "all",
           "An exception that says \"it would block\" has a backtrace, which nobody reads and which costs most of its " \
           "price.",

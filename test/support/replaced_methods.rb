@@ -32,7 +32,6 @@ module ReplacedMethods
        File.open(IO.sysopen("#{dir}/a"), "r", &:read), File.open("#{dir}/a", nil, 0o600, &:read)]
     end,
     "File#flock" => ->(dir) { File.open("#{dir}/a") { |file| file.flock(File::LOCK_EX) } },
-    "File#read" => ->(dir) { File.open("#{dir}/a") { |file| [file.read(1), file.read, file.read(1), file.read] } },
     "IO.read" => lambda do |dir|
       [File.read("#{dir}/a"), File.read("#{dir}/a", 2, 1), File.read("#{dir}/a", mode: "rb"),
        ReplacedMethods.with_fifo(dir) { |fifo| File.read(fifo) }]
@@ -51,6 +50,11 @@ module ReplacedMethods
     "IO#reopen" => ->(dir) { IO.pipe.first.reopen("#{dir}/a", "r").read },
     "IO#write" => ->(_) { IO.pipe.then { |from, to| [to.write("a", :b), to.puts("x", 1), to.close, from.read] } },
     "IO#readpartial" => ->(_) { ReplacedMethods.with_text { |io| [io.readpartial(2), io.readpartial(9, +"")] } },
+    "IO#read" => lambda do |dir|
+      read = ->(io) { [io.read(1), io.read(2, +""), io.read, io.read(1), io.read] }
+      [File.open("#{dir}/a", &read), ReplacedMethods.with_text(&read)]
+    end,
+    "IO#syswrite" => ->(_) { IO.pipe.then { |from, to| [to.syswrite("text"), to.syswrite(:x), from.sysread(9)] } },
     "IO#sysread" => ->(_) { ReplacedMethods.with_text { |io| [io.sysread(2), io.sysread(9, +"")] } },
     "IO#gets" => ->(_) { ReplacedMethods.with_text { |io| [io.gets, io.gets(chomp: true), io.gets] } },
     "IO#readline" => ->(_) { ReplacedMethods.with_text { |io| [io.readline, io.readline(chomp: true)] } },

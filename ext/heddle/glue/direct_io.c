@@ -19,13 +19,14 @@ enum { SCRATCH_SIZE = 16 * 1024 };
  * empty whenever another fiber or thread may run. */
 static RB_THREAD_LOCAL_SPECIFIER char scratch[SCRATCH_SIZE];
 
-/* Fills it in; false: Ruby is to do it. */
-static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
+bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
-    if (NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return false;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    if (!scheduler || !hd_io_is_plain(io, direction == HD_READ)) return false;
+    /* (What is most often the reason comes first.) */
+    if (!RB_TYPE_P(io, T_FILE) || !hd_io_is_plain(io, direction == HD_READ)) return false;
     if (!(hd_io_mode(io) & (direction == HD_READ ? FMODE_READABLE : FMODE_WRITABLE))) return false;
+    if (NIL_P(rb_fiber_scheduler_current())) return false;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler) return false;
     *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
                           .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = hd_kind_of(io)};
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
@@ -135,7 +136,7 @@ static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
     bool into = argc == 2 && !NIL_P(argv[1]);
     if (argc < 1 || argc > 2 || !FIXNUM_P(argv[0]) || FIX2LONG(argv[0]) <= 0) return Qundef;
     if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
-    if (!begin(&call, HD_READ, io)) return Qundef;
+    if (!hd_begin_directly(&call, HD_READ, io)) return Qundef;
     begin_read(&call);
     VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
     if (NIL_P(string)) rb_eof_error();
@@ -160,7 +161,7 @@ static void fill(VALUE io)
 {
     hd_transfer call;
     direct_read reading = {.call = &call, .memory = scratch, .fills = true};
-    if (!begin(&call, HD_READ, io) || !find_room(&reading)) return;
+    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
     if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, scratch, (size_t)reading.moved);
 }
@@ -224,7 +225,7 @@ static VALUE release(VALUE lock)
 VALUE hd_write_directly(VALUE write_io, VALUE string)
 {
     hd_transfer call;
-    if (!in_place || !begin(&call, HD_WRITE, write_io) || hd_transfer_expects_to_wait(&call)) return Qundef;
+    if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io) || hd_transfer_expects_to_wait(&call)) return Qundef;
     VALUE lock = hd_io_write_lock(write_io);
     long size = RSTRING_LEN(string);
     /* (Ruby makes the lock with the first write.) */

@@ -2,7 +2,10 @@
 #ifndef HEDDLE_DIRECT_IO_H
 #define HEDDLE_DIRECT_IO_H
 
-#include <ruby.h>
+#include "transfer.h"
+
+/* Begins a transfer of a socket or a pipe in a task. False: Ruby is to do it. */
+bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io);
 
 /* Writes the whole string. How many bytes, an Integer; or Qundef: nothing has been written, Ruby has to do it. */
 VALUE hd_write_directly(VALUE write_io, VALUE string);

@@ -77,11 +77,18 @@ bool hd_io_converts(VALUE io)
     return !fptr || fptr->encs.enc2 || fptr->encs.ecflags;
 }
 
+bool hd_io_has_read_nothing(VALUE io)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->fd < 0 || fptr->wbuf.len) return false;
+    return !fptr->rbuf.len && !fptr->cbuf.len && !fptr->tied_io_for_writing;
+}
+
 bool hd_io_is_plain(VALUE io, bool reads)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
     if (!fptr || fptr->fd < 0 || !NIL_P(fptr->pathv) || fptr->wbuf.len) return false;
-    if (reads) return !fptr->rbuf.len && !fptr->cbuf.len && !fptr->tied_io_for_writing;
+    if (reads) return hd_io_has_read_nothing(io);
     return fptr->mode & FMODE_SYNC && (!fptr->rbuf.len || fptr->mode & FMODE_DUPLEX) && hd_io_writes_bytes(io);
 }
 
@@ -182,6 +189,11 @@ bool hd_io_converts(VALUE io)
 }
 
 bool hd_io_is_plain(VALUE io, bool reads)
+{
+    return false;
+}
+
+bool hd_io_has_read_nothing(VALUE io)
 {
     return false;
 }

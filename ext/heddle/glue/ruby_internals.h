@@ -45,6 +45,9 @@ bool hd_io_converts(VALUE io);
  * buffers, and what is written to it is neither buffered nor converted. */
 bool hd_io_is_plain(VALUE io, bool reads);
 
+/* The same of any IO that is to be read. */
+bool hd_io_has_read_nothing(VALUE io);
+
 /* Has it an empty buffer for what is read? Then its size is told, and hd_io_fill puts so many bytes into it. */
 bool hd_io_read_buffer(VALUE io, size_t *size);
 void hd_io_fill(VALUE io, const char *bytes, size_t size);

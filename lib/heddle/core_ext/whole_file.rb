@@ -117,7 +117,7 @@ module Heddle
         end
       end
 
-      # For a File that is open.
+      # For a file that is open.
       module Read
         # @see https://docs.ruby-lang.org/en/master/IO.html#method-i-read
         def read(length = nil, buffer = nil)
