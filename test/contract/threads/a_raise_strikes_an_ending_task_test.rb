@@ -7,10 +7,7 @@ require_relative "../../test_helper"
 # What is sent to the thread (Thread#raise) strikes a task that is just telling of its end: nobody waits for it for
 # ever, and the exception is raised where the scheduler runs.
 contract "StruckEnd" do
-  def setup
-    super
-    heddle_only("tasks")
-  end
+  heddle_only "tasks"
 
   # Raises ZeroDivisionError in these methods, when they are called or when they return, once.
   def striking(method, event, &)
