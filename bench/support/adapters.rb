@@ -20,6 +20,13 @@ module Bench
     # The costs of the parts of a row that count, or nil if all of it does.
     attr_reader :measured
 
+    # How many operations there were, where only the workload knows.
+    attr_accessor :done
+
+    # What the workload itself finds: bytes, or microseconds as p50, p99, max.
+    # @return [Hash{Symbol=>Numeric}]
+    def found = @found ||= {}
+
     # Only what such blocks do counts.
     def measure(&)
       cost = Costs.of(&)

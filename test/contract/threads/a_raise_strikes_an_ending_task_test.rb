@@ -27,14 +27,14 @@ contract "StruckEnd" do
   # (A signal's handler may do that.)
   def test_a_throw_goes_on
     reactor do
-      task = Object.new.tap { |one| one.define_singleton_method(:ended) { |value| throw(:ended, value) } }
+      task = Object.new.tap { |one| one.define_singleton_method(:ended) { throw(:ended, 7) } }
 
-      assert_equal(7, catch(:ended) { Fiber.scheduler.__send__(:end_task, task, 7) })
+      assert_equal(7, catch(:ended) { Fiber.scheduler.__send__(:end_task, task) })
     end
   end
 
   %i[call return].each do |event|
-    %i[ended task_ended].each do |method|
+    %i[ended end_here task_ended].each do |method|
       define_method("test_at_the_#{event}_of_#{method}") do
         ended = []
         assert_raises(ZeroDivisionError) do
