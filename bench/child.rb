@@ -36,8 +36,8 @@ while (order = link.gets)
   link.puts(JSON.generate(
               status: right ? "ok" : "wrong result",
               detail: right ? nil : "#{result.inspect} in place of #{expected.inspect}"[0, 300],
-              cpu: costs.cpu, wall: costs.wall, operations:, objects: costs.objects, result: result.inspect[0, 100],
-              backend:, version:
+              cpu: costs.cpu, wall: costs.wall, operations: adapter.done || operations, objects: costs.objects,
+              found: adapter.found, result: result.inspect[0, 100], backend:, version:
             ))
 end
 # Whatever the peer left running is not measured.

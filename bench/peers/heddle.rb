@@ -3,11 +3,12 @@
 heddle = lambda do
   $LOAD_PATH.unshift(File.expand_path("../lib", Bench::ROOT))
   require "heddle"
-  Class.new(Bench::SchedulerAdapter) do
+  adapter = Class.new(Bench::SchedulerAdapter) do
     def run(&) = Heddle.run(&)
 
     def backend = Heddle.run { Fiber.scheduler.backend }
-  end.new
+  end
+  adapter.new { Heddle::Scheduler.new }
 end
 
 tasks = lambda do
@@ -19,9 +20,19 @@ missing = lambda do
   "not built: run bin/build" if built.empty?
 end
 
-Bench.peer("heddle", prepare: missing, &heddle)
+# With one backend and with the other, so that both are in each table.
+%w[uring epoll].each do |backend|
+  unavailable = lambda do
+    reason = missing.call and next reason
 
-# On request: with Heddle.spawn in place of Fiber.schedule; and with one backend or the other.
+    $LOAD_PATH.unshift(File.expand_path("../lib", Bench::ROOT))
+    require "heddle"
+    known = Heddle.backends.find { |one| one[:name] == backend }
+    known[:reason].to_s unless known[:available]
+  end
+  Bench.peer("heddle-#{backend}", prepare: unavailable, env: { "HEDDLE_BACKEND" => backend }, &heddle)
+end
+
+# On request: the backend that Heddle chooses; and with Heddle.spawn in place of Fiber.schedule.
+Bench.peer("heddle", prepare: missing, default: false, &heddle)
 Bench.peer("heddle-tasks", prepare: missing, default: false, &tasks)
-Bench.peer("heddle-uring", prepare: missing, env: { "HEDDLE_BACKEND" => "uring" }, default: false, &heddle)
-Bench.peer("heddle-epoll", prepare: missing, env: { "HEDDLE_BACKEND" => "epoll" }, default: false, &heddle)

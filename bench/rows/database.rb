@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../support/real_server"
-
 module Bench
   # NeverBlock's database case: one query that takes the server 0.5 s, and then so many short ones, over and over,
   # through ten connections of pg. Either each connection has a task (or a thread), which works off a queue of them. Or
@@ -17,14 +15,6 @@ module Bench
            "and no tasks."
 
     class << self
-      def start(install:)
-        server = RealServer.start("postgres", install:)
-        versions = "#{server.version}, pg #{Gem::Specification.find_by_name("pg").version}, #{CONNECTIONS} connections"
-        [{ "BENCH_POSTGRES_PORT" => server.port.to_s }, { "PostgreSQL" => versions }]
-      rescue Gem::MissingSpecError => e
-        abort(e.message)
-      end
-
       # @return [Array<PG::Connection>] of this process, kept for the next turn
       def connections(count)
         require "pg"
@@ -94,7 +84,7 @@ module Bench
     end
 
     Bench.group("database", "One query of #{SLOW} s for each n short ones, through #{CONNECTIONS} connections of pg",
-                peers: %w[heddle threads plain], figures: %i[wall cpu], note: NOTE, setup: method(:start)) do
+                peers: %w[heddle threads plain], figures: %i[wall cpu], note: NOTE, needs: %i[postgres]) do
       rows("workers", "n = %d, a task for each connection", [5, 10, 20, 50, 100]) { |*given| work_off(*given) }
       rows("each", "n = %d, a task for each query", [5, 20, 100]) { |*given| ask_each(*given) }
     end

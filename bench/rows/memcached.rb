@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "../support/real_server"
 
 module Bench
   # What time limits cost a memcached client: memcache-client's table of 2009, rebuilt with dalli and a real memcached,
@@ -79,15 +78,6 @@ module Bench
     end
 
     class << self
-      # A memcached for this run, Debian's.
-      def start(install:)
-        server = RealServer.start("memcached", install:)
-        versions = "#{server.version}, dalli #{Gem::Specification.find_by_name("dalli").version}"
-        [{ "BENCH_MEMCACHED_PORT" => server.port.to_s }, { "memcached" => versions }]
-      rescue Gem::MissingSpecError => e
-        abort(e.message)
-      end
-
       private
 
       # Rows of one batch; their ratios are to the first.
@@ -108,14 +98,14 @@ module Bench
 
     Bench.group("memcached", "Time limits of a memcached client",
                 peers: %w[heddle threads async], turns: 50, shuffle: true, own: "without a limit",
-                figures: %i[cpu wall], beside: "2009", note: NOTE, setup: method(:start)) do
+                figures: %i[cpu wall], beside: "2009", note: NOTE, needs: %i[memcached]) do
       rows("memcached", VARIANTS.keys)
     end
 
     # Two processes differ for other reasons, too.
     Bench.group("memcached_pair", "IO#timeout and no limit of a memcached client, in one process",
                 peers: %w[heddle], turns: 500, share: true, shuffle: true, own: "without a limit",
-                setup: method(:start)) do
+                needs: %i[memcached]) do
       rows("memcached_pair", %w[none socket], goal: { "heddle" => 1.03 })
     end
   end

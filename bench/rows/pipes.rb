@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Rows about pipes and socket pairs.
+# Rows about pipes, socket pairs and files.
 
 require "socket"
+require "tempfile"
 require "timeout"
 
 Bench.row(
@@ -47,6 +48,28 @@ Bench.row(
     n.times do
       near.write(line)
       same += 1 if near.gets == line
+    end
+    near.close
+  end
+  same
+end
+
+Bench.row(
+  "recv", "recv and send, socket pair ping-pong, 64 bytes",
+  unit: "round trip", operations: 40_000,
+  expect: ->(n) { n }
+) do |peer, n|
+  near, far = UNIXSocket.pair
+  message = "m" * 64
+  same = 0
+  peer.run do
+    peer.spawn do
+      n.times { far.send(far.recv(64), 0) }
+      far.close
+    end
+    n.times do
+      near.send(message, 0)
+      same += 1 if near.recv(64) == message
     end
     near.close
   end
@@ -111,6 +134,24 @@ Bench.row(
   end
   [*pipes.flatten, answer, answered].each(&:close)
   counts
+end
+
+# The file is in the kernel's cache.
+Bench.row(
+  "file", "open and read a file of 16 KiB",
+  unit: "file", operations: 20_000, multiple: 4,
+  expect: ->(n) { n }
+) do |peer, n|
+  content = "0123456789abcdef" * 1024
+  right = 0
+  Tempfile.create("heddle-bench") do |file|
+    file.write(content)
+    file.flush
+    peer.run do
+      4.times { peer.spawn { (n / 4).times { right += 1 if File.read(file.path) == content } } }
+    end
+  end
+  right
 end
 
 # Each reader has to see the close of its own pipe, as an IOError, exactly once.

@@ -20,6 +20,13 @@ module Bench
     # The costs of the parts of a row that count, or nil if all of it does.
     attr_reader :measured
 
+    # How many operations there were, where only the workload knows.
+    attr_accessor :done
+
+    # What the workload itself finds: bytes, or microseconds as p50, p99, max.
+    # @return [Hash{Symbol=>Numeric}]
+    def found = @found ||= {}
+
     # Only what such blocks do counts.
     def measure(&)
       cost = Costs.of(&)
@@ -36,10 +43,12 @@ module Bench
       @make = make
     end
 
+    def make_scheduler = @make.call
+
     # Runs the block as the first task; returns once all tasks have ended.
     def run(&)
       error = nil
-      Fiber.set_scheduler(@make.call)
+      Fiber.set_scheduler(make_scheduler)
       spawn { error = failure_of(&) }
       finish
       raise error if error

@@ -12,6 +12,8 @@ module Bench
     CLEAN_ENV = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_BIN_PATH" => nil,
                   "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil }.freeze
     SCRIPT = File.join(ROOT, "child.rb")
+    # Who has not computed anything for so many seconds waits for ever.
+    IDLE = 4
     YJIT = RbConfig::CONFIG["YJIT_SUPPORT"].to_s.then { |support| support != "" && support != "no" }
 
     def initialize(peer, env:, timeout:, yjit:)
@@ -27,7 +29,7 @@ module Bench
     def measure(row, operations, warm_up)
       return command(operations, warm_up) if @peer.command
 
-      unless @warm.include?(row.name)
+      unless @warm.include?(row.name) || !row.warm_up
         failed = ask(row, warm_up).then { |answer| answer if %w[hangs crashes].include?(answer["status"]) }
         return failed if failed
 
@@ -49,15 +51,17 @@ module Bench
     def stop
       return unless @pid
 
-      begin
-        Process.kill(:KILL, -@pid)
-      rescue Errno::ESRCH
-        # It has just ended by itself.
-      end
+      kill_group
       end_of_process
     end
 
     private
+
+    def kill_group
+      Process.kill(:KILL, -@pid)
+    rescue Errno::ESRCH
+      nil # nobody of it is left
+    end
 
     # A program that answers once, and ends.
     def command(operations, warm_up)
@@ -68,6 +72,7 @@ module Bench
     def start(command)
       return if @pid
 
+      @reason = nil
       @link, other = UNIXSocket.pair
       @errors = Tempfile.create("bench").tap { |file| File.unlink(file.path) }
       command += [other.fileno.to_s] unless @peer.command
@@ -81,18 +86,16 @@ module Bench
       line = read_line
       return JSON.parse(line) if line&.end_with?("\n")
 
-      line.nil? ? { "status" => "hangs", "detail" => "no end after #{@timeout} s" } : crash
+      line.nil? ? { "status" => "hangs", "detail" => @reason } : crash
     ensure
       stop unless line&.end_with?("\n")
     end
 
-    # A line, or what there is of it when the child has ended, or nil when there is no time left.
+    # A line, or what there is of it when the child has ended, or nil when it hangs.
     def read_line
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @timeout
       text = +""
       until text.end_with?("\n")
-        left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        return unless left.positive? && @link.wait_readable(left)
+        return unless answers?
 
         text << @link.readpartial(65_536)
       end
@@ -101,10 +104,37 @@ module Bench
       text
     end
 
+    # Whether it says something before the time is over, and before it has done nothing for long.
+    def answers?
+      started = worked = now
+      used = nil
+      until @link.wait_readable(IDLE / 8.0)
+        before = used
+        used = times_used
+        worked = now if used != before
+        @reason = "no end after #{@timeout} s" if now - started > @timeout
+        @reason = "no end, and nothing done in #{IDLE} s" if now - worked > IDLE
+        return false if @reason
+      end
+      true
+    end
+
+    # What says how much it has computed so far; nothing changes while it waits. (It is not idle while it wants to run.)
+    def times_used
+      fields = File.read("/proc/#{@pid}/stat")[/.*\) (.*)/m, 1].split
+      fields.first == "R" ? now : fields.values_at(11, 12, 13, 14)
+    rescue SystemCallError
+      now
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
     def crash
       status = Process.wait2(@pid).last
+      kill_group # what it has started
       @errors.rewind
-      said = @errors.each_line.map(&:strip).find { |text| text =~ /Error|BUG|Assert|error/ }
+      lines = @errors.each_line.map(&:strip).reject { |text| text.empty? || text.include?(": warning: ") }
+      said = lines.find { |text| text =~ /Error|BUG|Assert|error/ } || lines.first
       said = said&.gsub(%r{\S*/(gems|bench)/}) { "#{Regexp.last_match(1)}/" } # not where they lie here
       @ended = true
       { "status" => "crashes", "detail" => [said, status.to_s.sub(/pid \d+ /, "")].compact.join("; ") }

@@ -4,7 +4,7 @@ require "optparse"
 require_relative "child"
 
 module Bench
-  ORDER = %w[heddle threads async carbon_fiber uringmachine itsi c].freeze
+  ORDER = %w[heddle-uring heddle-epoll threads async carbon_fiber uringmachine itsi c].freeze
   private_constant :ORDER
 
   # Those that run a group unless the command line says otherwise. Ratios are to the first.
@@ -16,17 +16,19 @@ module Bench
 
   # The command line of bench/run.rb.
   class Options
-    attr_reader :given, :rows, :peers, :rounds, :turns, :scale, :timeout, :output, :json, :install, :yjit
+    attr_reader :given, :rows, :peers, :rounds, :turns, :scale, :timeout, :seconds, :output, :json, :check,
+                :install, :yjit
 
-    def initialize(argv)
+    # @param defaults [Array<String>] options that come before
+    def initialize(argv, defaults: [])
       @given = argv.dup
       @rows = rows_of("operations")
       @scale = 1.0
       @timeout = 60.0
       @install = true
       @yjit = Child::YJIT
-      parser.parse!(argv)
-      abort("what is #{argv.first}? See --help.") unless argv.empty?
+      rest = parser.parse(defaults + argv)
+      abort("what is #{rest.first}? See --help.") unless rest.empty?
     rescue OptionParser::ParseError => e
       abort("#{e.message}. See --help.")
     end
@@ -49,9 +51,11 @@ module Bench
         on.on("--timeout SECONDS", Float, "longest turn of one row on one peer (default #{@timeout.to_i})") do |seconds|
           @timeout = seconds
         end
+        on.on("--seconds N", Float, "as many rounds as fit in so many seconds") { |seconds| @seconds = seconds }
         on.on("--[no-]yjit", "with YJIT (default: where this Ruby has it)") { |yjit| @yjit = yjit }
         on.on("--output FILE", "write the report there as well, as Markdown") { |file| @output = file }
         on.on("--json", "print everything as one line of JSON instead") { @json = true }
+        on.on("--check", "exit with 1 if a goal is not met or a row fails") { @check = true }
         on.on("--[no-]install", "install missing peers and servers (default yes)") { |install| @install = install }
         on.on("--list", "names of the rows and peers") { list }
       end

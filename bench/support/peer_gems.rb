@@ -27,10 +27,9 @@ module Bench
       peer.gems.lazy.filter_map { |name| missing_gem(name) }.first
     end
 
-    private
-
+    # Why there is no such gem here, after a try to install it; or nil.
     def missing_gem(name)
-      return if [@dir, *Gem.path].any? { |dir| Dir[File.join(dir, "specifications", "#{name}-[0-9]*.gemspec")].any? }
+      return if version(name)
 
       note = File.join(@dir, "#{name}.failed")
       return "not installable on this Ruby: #{File.read(note)}" if File.exist?(note)
@@ -41,6 +40,14 @@ module Bench
       File.write(note, reason) if reason
       reason && "not installable on this Ruby: #{reason}"
     end
+
+    # The newest one that is here, or nil.
+    def version(name)
+      files = [@dir, *Gem.path].flat_map { |dir| Dir.glob("#{name}-[0-9]*.gemspec", base: "#{dir}/specifications") }
+      files.map { |file| file[/\A#{name}-(\d[\w.]*?)(-.*)?\.gemspec\z/, 1] }.max_by { |text| Gem::Version.new(text) }
+    end
+
+    private
 
     def install(name)
       warn("installing #{name} for Ruby #{RUBY_VERSION} ...")

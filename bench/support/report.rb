@@ -6,16 +6,21 @@ module Bench
   # The tables that people read, and the JSON for everything else.
   class Report
     def initialize(rows, runner, environment)
-      @rows = rows
+      @rows = rows.reject { |row| runner.missing.key?(row.name) }
       @runner = runner
       @environment = environment
     end
+
+    attr_reader :runner, :environment, :rows
+
+    # Whether no row has failed, none is missing and none is over its goal.
+    def goals_met? = @runner.missing.empty? && @runner.cells.values.none?(&:failure) && over_goals(@rows).empty?
 
     def to_json(*)
       cells = @runner.cells.values.map do |cell|
         ratios = %i[cpu wall].to_h { |figure| [:"#{figure}_ratio", Statistics.ratio(cell, base(cell), figure)] }
         { group: cell.row.group.name, row: cell.row.name, peer: cell.peer.name, unit: cell.row.unit,
-          figure: cell.row.figure, ratio: ratios.fetch(:"#{cell.row.figure}_ratio"), **ratios,
+          figure: cell.row.figure, ratio: Statistics.ratio(cell, base(cell)), **ratios,
           **Statistics.summary(cell) }
       end
       JSON.generate(environment: @environment, missing: @runner.missing, cells:)
@@ -41,15 +46,17 @@ module Bench
 
     def tables(group, rows, style)
       main = (group.figures || [nil]).map { |figure| main_table(group, rows, figure, style) }
-      [*main, legend(group), cost_table(group, rows, style)]
+      timed = rows.select { |row| Statistics::TIMES.include?(row.figure) }
+      [*main, legend(group), *(cost_table(group, timed, style) if timed.any?)]
     end
 
     def legend(group)
       turns = @runner.turns(group)
-      rounds = "#{@runner.rounds(group)} rounds#{" of #{turns} turns" if turns > 1}"
+      made = @runner.cells.values.select { |cell| cell.row.group == group }.map { |cell| cell.rounds.size }.max.to_i
+      rounds = "#{made} rounds#{" of #{turns} turns" if turns > 1}"
       sample, ratio = group.best ? ["the fastest", "fastest rounds"] : ["median", "median of each turn's"]
       base = group.own ? "the same peer's #{group.own}" : "#{@runner.peers(group).first&.name}'s"
-      text = "Microseconds per operation, CPU time (user + system) or wall time as the row says: #{sample} of " \
+      text = "Microseconds (or bytes), CPU time (user + system) or wall time as the row says: #{sample} of " \
              "#{rounds}, half the range, and in brackets how many times #{base} (#{ratio}). #{group.note}".strip
       text.gsub(/(.{1,118})(?: +|\z)/, "\\1\n").chomp
     end
@@ -57,10 +64,9 @@ module Bench
     # The row's own figure, or the one that is asked for.
     def main_table(group, rows, figure, style)
       peers = @runner.peers(group)
-      lines = rows.map do |row|
-        shown = figure || row.figure
-        [row.title, "#{shown} / #{row.unit}", *(row.beside&.fetch(shown) || "-" if group.beside),
-         *peers.map { |peer| main_cell(cell(row, peer), shown) }]
+      lines = rows.flat_map { |row| row.lines(figure) }.map do |line|
+        [line.title, "#{line.figure} / #{line.unit}", *(line.row.beside&.fetch(line.figure) || "-" if group.beside),
+         *peers.map { |peer| main_cell(cell(line.row, peer), line.figure) }]
       end
       table(["", "", *group.beside, *peers.map(&:name)], lines, style)
     end
@@ -106,19 +112,23 @@ module Bench
     end
 
     def goals(rows)
-      over = @runner.cells.values.select { |cell| rows.include?(cell.row) }.filter_map do |cell|
+      over = over_goals(rows)
+      over.empty? ? "All goals are met." : "Over the goal (ratio; goal): #{over.join(", ")}."
+    end
+
+    def over_goals(rows)
+      @runner.cells.values.select { |cell| rows.include?(cell.row) }.filter_map do |cell|
         goal = cell.row.goal&.fetch(cell.peer.name[/\A[^-]+/], nil)
         ratio = Statistics.ratio(cell, base(cell))
         format("%s, %s (%.3f; %.2f)", cell.row.name, cell.peer.name, ratio, goal) if goal && ratio && ratio > goal
       end
-      over.empty? ? "All goals are met." : "Over the goal (ratio; goal): #{over.join(", ")}."
     end
 
     # Where the first peer is not the fastest.
     def behind(group, rows)
       first, *others = @runner.peers(group)
       behind = rows.filter_map do |row|
-        faster = others.reject(&:command).select do |peer|
+        faster = others.reject { |peer| peer.command || peer.heddle? }.select do |peer|
           (Statistics.ratio(cell(row, peer), cell(row, first)) || 1) < 1
         end
         "#{row.name} (#{faster.map(&:name).join(", ")})" unless faster.empty?
@@ -142,8 +152,8 @@ module Bench
       @runner.cells[[cell.row.base || cell.row.name, peer.name]]
     end
 
-    def number(microseconds)
-      format(microseconds < 10 ? "%.2f" : "%.1f", microseconds)
+    def number(value)
+      format(%w[%.2f %.1f %.0f][[10, 10_000].count { |limit| value >= limit }], value)
     end
 
     def table(headings, lines, style)

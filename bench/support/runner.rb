@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "child"
+require_relative "needs"
 require_relative "peer_gems"
 
 module Bench
@@ -23,20 +24,23 @@ module Bench
     attr_reader :cells, :missing, :facts
 
     # peers, rounds, turns:: nil for what each group says
-    def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, install: true,
+    # seconds:: no round begins that would, after the last one, not end within so many seconds; nil: all rounds
+    def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, seconds: nil, install: true,
                    yjit: Child::YJIT)
       @scale = scale
       @rounds = rounds
       @turns = turns
+      @seconds = seconds
       @install = install
       @gems = PeerGems.new(install:)
+      @needs = Needs.new(@gems, install:)
       @child_options = { timeout:, yjit: }
       @env = {}
       @facts = {}
       @results = {}
       @missing = {}
       groups = rows.group_by(&:group)
-      @peers = groups.keys.to_h { |group| [group, available(peers || Bench.peers_of(group))] }
+      @peers = groups.to_h { |group, own| [group, available(peers || Bench.peers_of(group), own)] }
       @cells = rows.flat_map { |row| cells_of(row) }.to_h { |cell| [[cell.row.name, cell.peer.name], cell] }
     end
 
@@ -50,23 +54,25 @@ module Bench
     # How often #run will yield.
     def steps = @cells.values.map(&:row).sum { |row| rounds(row.group) * turns(row.group) }
 
-    # Runs everything; yields the cell before each measurement.
+    # Runs everything; yields the cell before each measurement. Rounds of different rows are interleaved where the
+    # group does not keep its processes.
     def run(&)
-      @peers.each_key { |group| prepare(group) }
-      batches.group_by { |cells| cells.first.row.group }.each do |group, batches|
-        rounds = batches.flat_map { |cells| [cells] * rounds(group) }
-        (group.keep ? [rounds] : rounds.map { |cells| [cells] }).each do |together|
-          with_children { |child_of| together.each { |cells| round(group, cells, child_of, &) } }
-        end
+      drop_rows_that_miss_something
+      groups = batches.group_by { |cells| cells.first.row.group }
+      groups.each_key { |group| prepare(group) }
+      kept, others = groups.partition { |group, _| group.keep }
+      kept.each do |group, batches|
+        with_children { |child_of| batches.each { |cells| rounds(group).times { round(group, cells, child_of, &) } } }
       end
+      in_time(others.map { |group, _| rounds(group) }.max.to_i) { |number| pass(others, number, &) }
       self
     end
 
     private
 
-    # Those who are missing are noted, with the reason.
-    def available(peers)
-      peers.uniq.reject do |peer|
+    # Those who run one of the rows, and can be had. The others of them are noted, with the reason.
+    def available(peers, rows)
+      peers.uniq.select { |peer| rows.any? { |row| peer.runs?(row) } }.reject do |peer|
         @missing[peer.name] = @gems.missing(peer) || peer.prepare&.call unless @missing.key?(peer.name)
         @missing.compact!
         @missing.key?(peer.name)
@@ -75,10 +81,40 @@ module Bench
 
     def cells_of(row) = @peers.fetch(row.group).select { |peer| peer.runs?(row) }.map { |peer| Cell.new(row, peer, []) }
 
+    def drop_rows_that_miss_something
+      @cells.values.map(&:row).uniq.each do |row|
+        @missing[row.name] = @needs.missing(row) || next
+        @cells.delete_if { |(name, _), _| name == row.name }
+      end
+      @env.merge!(@needs.env)
+      @facts.merge!(@needs.facts)
+    end
+
     def prepare(group)
       env, facts = group.setup&.call(install: @install)
       @env.merge!(env || {})
       @facts.merge!(facts || {})
+    end
+
+    # As many passes as there is time for, one at least.
+    def in_time(most)
+      deadline = now + @seconds if @seconds
+      most.times do |number|
+        started = now
+        yield(number)
+        break if deadline && now + (now - started) > deadline
+      end
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # One round of each row that has one left.
+    def pass(groups, number, &)
+      groups.each do |group, batches|
+        next if number >= rounds(group)
+
+        batches.each { |cells| with_children { |child_of| round(group, cells, child_of, &) } }
+      end
     end
 
     # Lists of cells that are measured by turns; those of a peer stay together, for they are compared.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 44 s, 0.5 of a core
+# bin/test: takes 50 s, 0.5 of a core
 
 require "test_helper"
 require_relative "bench_case"
@@ -58,6 +58,13 @@ class BenchTest < BenchCase
     assert_match(/^kernel: /, out)
     assert_match(%r{a row that works .*cpu / turn .*±}, out)
     assert_match(/- crashes, threads: crashes \(.*no good/, out)
+  end
+
+  # It need not be waited for until the time is over.
+  def test_who_does_nothing_hangs
+    cell, = bench("--rows", "idles", "--peers", "threads", "--timeout", "250", prelude: FIXTURE)["cells"]
+
+    assert_equal(["hangs", "no end, and nothing done in 4 s"], cell.values_at("failure", "detail"))
   end
 
   def test_rounds_and_turns

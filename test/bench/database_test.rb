@@ -22,6 +22,6 @@ class DatabaseBenchTest < BenchCase
                  cells.map { |cell| cell.values_at("row", "peer") })
     assert_equal([["12", 12]], cells.map { |cell| cell.values_at("result", "operations") }.uniq)
     assert_operator(cells[0]["wall"] * 1.2, :<, cells[2]["wall"], "two slow queries do not overlap")
-    assert_match(/\A[\d.]+, pg \d.*10 connections\z/, said.dig("environment", "PostgreSQL"))
+    assert_match(/\A[\d.]+, pg \d[\d.]*\z/, said.dig("environment", "PostgreSQL"))
   end
 end

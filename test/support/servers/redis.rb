@@ -9,6 +9,9 @@ module TestSupport
       PROGRAM = "redis-server"
       PACKAGE = "redis-server"
 
+      # @return [String]
+      def version = `#{self.class.program} --version`[/v=([\d.]+)/, 1]
+
       private
 
       def command

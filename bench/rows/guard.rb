@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tempfile"
+require "timeout"
+
+module Bench
+  # A guard against regressions: what operations cost in Heddle's tasks, as multiples of what plain Ruby takes for the
+  # same calls in the same run (bare fibers, and IO that never has to wait). The limits leave room for a noisy machine.
+  # One that is exceeded means that something takes about one and a half times as long as it did.
+  module Guard
+    # How many times plain Ruby each may take: 1.45 times what was measured, by the Ruby where that differs. Who makes
+    # something faster lowers its limit: `bin/ruby bench/run.rb --rows guard` says the ratios of today, in brackets.
+    LIMITS = {
+      spawn: { "3.3" => 1.5, "3.4" => 2.4, "4.0" => 2.25 },
+      switch: 1.9,
+      sleepers: { "3.3" => 1.9, "3.4" => 1.9, "4.0" => 2.5 },
+      queue: 7.8,
+      mutex: { "3.3" => 4.2, "3.4" => 4.9, "4.0" => 5.3 },
+      timeout: 0.21,
+      socketpair: 2.05,
+      gets: 2.05,
+      echo: 1.6,
+      pipe: 1.6,
+      select: 1.04,
+      close: 1.95,
+      file: { "3.3" => 1.8, "3.4" => 1.95, "4.0" => 2.6 }
+    }.freeze
+
+    class << self
+      # @param plain [Proc] the work in plain Ruby, given the number of operations
+      # @yield [peer, number] the same in tasks
+      # (Each returns how many operations went right.)
+      def row(name, title, operations, plain:, multiple: 1, &tasks)
+        Bench.row("guard_#{name}", title, unit: "operation", operations:, multiple:,
+                                          goal: { "heddle" => limit(name.to_sym) }, expect: ->(n) { n }) do |peer, n|
+          GC.start
+          right = nil
+          peer.measure { peer.run { right = peer.is_a?(PlainAdapter) ? plain.call(n) : tasks.call(peer, n) } }
+          right.respond_to?(:call) ? right.call : right
+        end
+      end
+
+      # For a Ruby that is not in the list: the highest one.
+      def limit(name)
+        limits = LIMITS.fetch(name)
+        limits.is_a?(Hash) ? limits.fetch(RUBY_VERSION[/\A\d+\.\d+/]) { limits.values.max } : limits
+      end
+
+      # Fibers that take turns.
+      def in_turns(number, times)
+        count = 0
+        fibers = Array.new(number) do
+          Fiber.new do
+            times.times do
+              Fiber.yield
+              count += 1
+            end
+          end
+        end
+        (times + 1).times { fibers.each(&:resume) }
+        count
+      end
+
+      # Calls the block on both ends of so many pairs, one after the other.
+      def back_and_forth(pairs, times, message)
+        same = 0
+        times.times do
+          pairs.each do |near, far|
+            near.write(message)
+            far.write(yield(far))
+            same += 1 if yield(near) == message
+          end
+        end
+        same
+      ensure
+        pairs.flatten.each(&:close)
+      end
+
+      # The same with a task for each end.
+      def ping_pong(peer, pairs, times, message)
+        same = 0
+        pairs.each do |near, far|
+          peer.spawn do
+            times.times { far.write(yield(far)) }
+            far.close
+          end
+          peer.spawn do
+            times.times do
+              near.write(message)
+              same += 1 if yield(near) == message
+            end
+            near.close
+          end
+        end
+        -> { same }
+      end
+
+      # A pair of rows' work: each end reads with the block.
+      def exchange(name, title, operations, message, pairs: 1, connect: -> { UNIXSocket.pair }, &read)
+        alone = ->(n) { back_and_forth(Array.new(pairs) { connect.call }, n / pairs, message, &read) }
+        row(name, title, operations, multiple: pairs, plain: alone) do |peer, n|
+          ping_pong(peer, Array.new(pairs) { connect.call }, n / pairs, message, &read)
+        end
+      end
+
+      def tcp_pair
+        server = TCPServer.new("127.0.0.1", 0)
+        [TCPSocket.new("127.0.0.1", server.addr[1]), server.accept]
+      ensure
+        server.close
+      end
+    end
+
+    # Each process does all rows, by turns with the others: the fastest turn counts.
+    Bench.group("guard", "Heddle beside plain Ruby", peers: %w[plain heddle-uring heddle-epoll], rounds: 15,
+                                                     share: true, keep: true, best: true) do
+      fibers = lambda do |n|
+        ran = 0
+        n.times { Fiber.new { ran += 1 }.resume }
+        ran
+      end
+      row("spawn", "start and end a task", 2_000, plain: fibers) do |peer, n|
+        ran = 0
+        n.times { peer.spawn { ran += 1 } }
+        ran
+      end
+
+      row("switch", "sleep(0), 20 tasks", 20_000, multiple: 20, plain: ->(n) { in_turns(20, n / 20) }) do |peer, n|
+        count = 0
+        20.times do
+          peer.spawn do
+            (n / 20).times do
+              sleep(0)
+              count += 1
+            end
+          end
+        end
+        -> { count }
+      end
+
+      row("sleepers", "tasks that sleep", 1_000, plain: ->(n) { in_turns(n, 1) }) do |peer, n|
+        count = 0
+        n.times do
+          peer.spawn do
+            sleep(0.01)
+            count += 1
+          end
+        end
+        -> { count }
+      end
+
+      queued = lambda do |n|
+        ping, pong = Array.new(2) { Thread::Queue.new }
+        other = Fiber.new { n.times { (pong << ping.pop) && Fiber.yield } }
+        Array.new(n) { |i| (ping << i) && other.resume && pong.pop }.size
+      end
+      row("queue", "Queue, there and back", 10_000, plain: queued) do |peer, n|
+        ping, pong = Array.new(2) { Thread::Queue.new }
+        peer.spawn { n.times { pong << ping.pop } }
+        Array.new(n) { |i| (ping << i) && pong.pop }.size
+      end
+
+      # The holder gives way inside, so that everybody else has to wait for the lock.
+      row("mutex", "a contended Mutex", 10_000, multiple: 10, plain: ->(n) { in_turns(10, n / 10) }) do |peer, n|
+        lock = Thread::Mutex.new
+        count = 0
+        10.times do
+          peer.spawn do
+            (n / 10).times do
+              lock.synchronize do
+                sleep(0)
+                count += 1
+              end
+            end
+          end
+        end
+        -> { count }
+      end
+
+      limited = ->(n) { Array.new(n) { |i| Timeout.timeout(60) { i } }.size }
+      row("timeout", "Timeout.timeout", 2_000, plain: limited) { |_, n| limited.call(n) }
+
+      exchange("socketpair", "socket pair, 64 bytes there and back", 2_000, "m" * 64) { |io| io.readpartial(64) }
+      exchange("gets", "socket pair, lines there and back", 2_000, "#{"text " * 12}\n", &:gets)
+      exchange("echo", "TCP, 512 bytes there and back, 10 connections", 2_000, "m" * 512,
+               pairs: 10, connect: -> { tcp_pair }) { |io| io.readpartial(512) }
+
+      chunk = "x" * 65_536
+      through = lambda do |n|
+        IO.pipe do |reader, writer|
+          Array.new(n) { writer.write(chunk) && reader.read(chunk.size) }.count { |got| got.size == chunk.size }
+        end
+      end
+      row("pipe", "64 KiB through a pipe", 500, plain: through) do |peer, n|
+        reader, writer = IO.pipe
+        peer.spawn { n.times { writer.write(chunk) } }
+        Array.new(n) { reader.read(chunk.size) }.count { |got| got.size == chunk.size }
+      ensure
+        [reader, writer].each(&:close)
+      end
+
+      # One of two pipes can be read.
+      ready = lambda do |n|
+        pipes = Array.new(2) { IO.pipe }
+        pipes.last.last.write("x")
+        Array.new(n) { IO.select(pipes.map(&:first)) }.count { |found, *| found == [pipes.last.first] }
+      ensure
+        pipes.flatten.each(&:close)
+      end
+      row("select", "IO.select", 2_000, plain: ready) { |_, n| ready.call(n) }
+
+      refused = lambda do |n|
+        Array.new(n) do
+          fiber = Fiber.new { Fiber.yield }.tap(&:resume)
+          IO.pipe.each(&:close)
+          fiber.raise(IOError)
+        rescue IOError
+          1
+        end.sum
+      end
+      row("close", "close a pipe that is read", 300, plain: refused) do |peer, n|
+        closed = 0
+        n.times do
+          reader, writer = IO.pipe
+          peer.spawn do
+            reader.readpartial(1)
+          rescue IOError
+            closed += 1
+          end
+          [reader, writer].each(&:close)
+        end
+        -> { closed }
+      end
+
+      file = nil
+      read = lambda do |n|
+        file ||= Tempfile.create("heddle-bench").tap { |one| one.write(chunk) && one.flush && File.unlink(one.path) }
+        Array.new(n) { File.read("/proc/self/fd/#{file.fileno}") }.count { |text| text.size == chunk.size }
+      end
+      row("file", "read a file of 64 KiB", 300, plain: read) { |_, n| read.call(n) }
+    end
+  end
+end

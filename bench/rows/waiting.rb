@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require "socket"
+require_relative "../support/memory"
+
+module Bench
+  # Rows about tasks that mostly wait: how soon one runs when its moment has come.
+  module Waiting
+    CONNECTIONS = [10_000, Process.getrlimit(:NOFILE).last - 200].min
+    BUSY_TASKS = 10
+    TICK = 0.001
+
+    class << self
+      # A server with so many connections, a task for each, and a client in a process of its own.
+      # @return [Hash] what the client says of its pings
+      def ping(peer, connections, pings)
+        server = TCPServer.new("127.0.0.1", 0)
+        server.listen(4096)
+        command = [RbConfig.ruby, File.join(ROOT, "support/ping_client.rb"), server.addr[1].to_s, connections.to_s]
+        client = IO.popen(command, "r+")
+        before = Memory.used
+        said = nil
+        peer.run do
+          connections.times { server.accept.then { |socket| peer.spawn { echo(socket) } } }
+          client.gets
+          peer.found[:bytes] = Memory.per(connections, before)
+          peer.measure { said = ask(client, pings) }
+          client.close_write # whereupon it closes its connections, and the tasks end
+        end
+        said
+      ensure
+        server.close
+        client.close
+      end
+
+      # A task that wants to run each millisecond beside others that compute, and let others run every now and then.
+      # @return [Array<Float>] by how many microseconds each tick was late, sorted
+      def tick(peer, ticks)
+        late = []
+        finished = false
+        peer.run do
+          BUSY_TASKS.times { peer.spawn { compute until finished } }
+          peer.spawn do
+            ticks.times do
+              due = now + TICK
+              sleep(TICK)
+              late << ((now - due) * 1e6)
+            end
+            finished = true
+          end
+        end
+        late.sort
+      end
+
+      private
+
+      def ask(client, pings)
+        client.puts(pings)
+        JSON.parse(client.gets, symbolize_names: true)
+      end
+
+      def echo(socket)
+        buffer = String.new(capacity: 8)
+        loop { socket.write(socket.readpartial(8, buffer)) }
+      rescue EOFError
+        socket.close
+      end
+
+      # About 50 microseconds of work, then a moment for others.
+      def compute
+        1000.times { nil }
+        sleep(0)
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    Bench.group("waiting", "Many that wait") do
+      found = { p50: ["the same, half of the pings", "ping"], p99: ["the same, 99 % of the pings", "ping"],
+                bytes: ["memory of an idle connection", "connection"] }
+      Bench.row("idle", "ping one of #{CONNECTIONS} idle connections",
+                unit: "ping", operations: 4_000, warm_up: false, also: found, expect: ->(n) { n }) do |peer, n|
+        said = ping(peer, [CONNECTIONS, n * 10].min, n)
+        peer.found.merge!(said.slice(:p50, :p99))
+        said.fetch(:right)
+      end
+
+      Bench.row("ticker", "a tick each 1 ms beside #{BUSY_TASKS} busy tasks: late, half of them",
+                unit: "tick", operations: 500, figure: :p50,
+                also: { p99: ["the same, 99 % of them", "tick"], max: ["the same, the latest", "tick"] },
+                expect: ->(n) { [n, true] }) do |peer, n|
+        late = tick(peer, n)
+        peer.found.merge!(p50: late[late.size / 2], p99: late[late.size * 99 / 100], max: late.last)
+        [late.size, late.first >= 0]
+      end
+    end
+  end
+end
