@@ -2,8 +2,9 @@
 
 # The first "test file" that suites.rb gives to CRuby's test runner: runs every test, with its setup and its teardown,
 # in a fiber of a Heddle scheduler of its own, and notes in a file what becomes of it. HEDDLE_SUITES_BACKEND: uring,
-# epoll or nothing (no scheduler); HEDDLE_SUITES_RESULTS: the file, a line of JSON for each start and each end of a
-# test. One that is in there already is not run again: suites.rb goes on behind the one that hung or ended the process.
+# epoll, outside (no scheduler runs, but Heddle's methods are in place) or nothing (no Heddle). HEDDLE_SUITES_RESULTS:
+# the file, a line of JSON for each start and each end of a test. One that is in there already is not run again:
+# suites.rb goes on behind the one that hung or ended the process.
 # HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
 
 require "json"
@@ -17,10 +18,11 @@ module HeddleSuites
   PROCESS = Process.pid
 
   require "heddle" if BACKEND
+  Heddle.run { nil } if BACKEND == "outside"
 
   class << self
     def around(&)
-      return yield unless BACKEND
+      return yield if [nil, "outside"].include?(BACKEND)
 
       value = Heddle.run(backend: BACKEND, &)
       raise "the scheduler is still set" if Fiber.scheduler

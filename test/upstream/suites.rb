@@ -4,9 +4,11 @@
 # test in a fiber of Heddle. What fails or hangs only with Heddle is an error, unless suites_exceptions.yml tells why
 # that is right; so is a test that is in there and passes.
 #
-#   ruby test/upstream/suites.rb --source DIR [--backend uring,epoll] [-n NAME] [--limit SECONDS] [--seed N] [--threads]
-#     [FILE ...]
+#   ruby test/upstream/suites.rb --source DIR [--backend uring,epoll,outside] [-n NAME] [--limit SECONDS] [--seed N]
+#     [--threads] [FILE ...]
 #
+# --backend outside: no scheduler runs, but Heddle's methods are in place of Ruby's. With HEDDLE_WITHOUT in the
+# environment they are not, or not all.
 # --threads: the threads that the tests start run in fibers of Heddle, too, each with a scheduler of its own.
 # DIR is a checkout of CRuby's source at the tag of the running Ruby. Nothing of it is kept here. Its tests use the
 # extensions of the running Ruby; one that needs an extension of CRuby's test tree (-test-) does not run.
@@ -196,7 +198,7 @@ module Upstream
     end
 
     def verdict(test, backend, before, after, text)
-      known = @exceptions.find(test, @settings[:threads] ? [backend, "threads"] : backend)
+      known = @exceptions.find(test, @settings[:threads] ? [backend, "threads"] : backend) unless backend == "outside"
       if before == after || after == :passed
         return after == :failed ? :failed_without_heddle_too : after unless known && after == :passed
         return after if known["sometimes"]
