@@ -62,7 +62,7 @@ module Heddle
     def run(backend: nil, grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
-      Check.time("grace", grace) unless grace.nil?
+      Check.time("grace", grace)
       scheduler = Scheduler.of_thread
       return run_nested(scheduler, backend, grace, &block) if scheduler
       return Scheduler.run(backend:, grace:, &block) unless Fiber.scheduler
@@ -92,7 +92,7 @@ module Heddle
     def scope(deadline: nil, grace: nil)
       raise ArgumentError, "Heddle.scope needs a block" unless block_given?
 
-      Check.time("deadline", deadline) unless deadline.nil?
+      Check.time("deadline", deadline)
       timeout(deadline) { run(grace:) { yield(Scope.current) } }
     end
 

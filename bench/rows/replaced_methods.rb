@@ -94,6 +94,12 @@ module Bench
       "UDPSocket#bind" => "UDPSocket.new.tap { |socket| socket.bind('127.0.0.1', 0) }.close",
       "UDPSocket#connect" => "@udp.connect('127.0.0.1', 9)",
       "UDPSocket#send, IPSocket#recvfrom" => "@receiver.send('x', 0, '127.0.0.1', @udp_port); @receiver.recvfrom(1)",
+      "BasicSocket#send, #recv" => "@client.send('x', 0); @accepted.recv(1)",
+      "BasicSocket#sendmsg, #recvmsg" => "@client.sendmsg('x'); @accepted.recvmsg(1)",
+      "Socket#recvfrom" => "@client.send('x', 0); @stream.recvfrom(1)",
+      "TCPServer#accept" => "TCPSocket.new('127.0.0.1', @port).close; @server.accept.close",
+      "UNIXServer#accept" => "UNIXSocket.new(@socket).close; @local.accept.close",
+      "Socket#accept" => "TCPSocket.new('127.0.0.1', @port).close; @listener.accept.first.close",
       "IPSocket#addr" => "@server.addr",
       "IPSocket#peeraddr" => "@client.peeraddr"
     }.freeze
@@ -142,6 +148,11 @@ module Bench
         @numeric = Socket::NI_NUMERICHOST | Socket::NI_NUMERICSERV
         @client = TCPSocket.new("127.0.0.1", @port)
         @accepted = @server.accept
+        @stream = Socket.for_fd(@accepted.fileno)
+        @listener = Socket.for_fd(@server.fileno)
+        [@stream, @listener].each { |io| io.autoclose = false }
+        @socket = File.join(@dir, "socket")
+        @local = UNIXServer.new(@socket)
         @udp = UDPSocket.new
         @receiver = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
         @udp_port = @receiver.local_address.ip_port

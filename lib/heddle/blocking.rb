@@ -42,7 +42,7 @@ module Heddle
     def offload(stop: nil, lasting: false, &block)
       raise ArgumentError, "Heddle.offload needs a block" unless block
 
-      Check.callable("stop", stop) unless stop.nil?
+      Check.callable("stop", stop)
       scheduler = Scheduler.current
       scheduler ? scheduler.offload_block(block, stop:, lasting:) : yield
     end

@@ -19,16 +19,18 @@ module Heddle
       raise ArgumentError, "#{name}: must be a positive number#{unit}, not #{value.inspect}"
     end
 
+    # nil: there is none.
     # @raise [ArgumentError]
     def self.time(name, value)
-      return if value.is_a?(Numeric) && value.real?
+      return if value.nil? || (value.is_a?(Numeric) && value.real?)
 
       raise ArgumentError, "#{name}: must be a number of seconds or nil, not #{value.inspect}"
     end
 
+    # nil: there is none.
     # @raise [ArgumentError]
     def self.callable(name, value)
-      return if value.respond_to?(:call)
+      return if value.nil? || value.respond_to?(:call)
 
       raise ArgumentError, "#{name}: must have the method call, unlike #{value.inspect}"
     end

@@ -27,21 +27,14 @@ module Heddle
 
       # For TCPSocket.new, when a Heddle scheduler runs and the host may be a name.
       #
+      # @param lookup [Lookup, nil] what has been begun for the host; nil: nothing yet
+      # @param began_at [Float, nil] and when
       # @yield Ruby's own way, with arguments as TCPSocket.new takes them
-      def open_tcp_socket(tcp_socket, scheduler, *arguments, **options, &connect)
+      def open_tcp_socket(tcp_socket, scheduler, lookup, began_at, *arguments, **options, &connect)
         return yield(*arguments, **options) unless options?(options)
 
-        TCPSocketTarget.new(scheduler, arguments, options).open(tcp_socket, &connect)
-      end
-
-      # For TCPSocket.new with nothing but a host and a port, when the host is no single address that was found at
-      # once.
-      #
-      # @param lookup [Lookup] what has been begun
-      # @param began_at [Float] and when
-      # @yield as above
-      def race_for_tcp_socket(tcp_socket, scheduler, lookup, began_at, *arguments, &connect)
-        TCPSocketTarget.new(scheduler, arguments, {}, began_at).race(tcp_socket, lookup, &connect)
+        target = TCPSocketTarget.new(scheduler, arguments, options, began_at || Clock.now)
+        lookup ? target.race(tcp_socket, lookup, &connect) : target.open(tcp_socket, &connect)
       end
 
       # For TCPSocket.new, when the only address cannot be connected to.

@@ -6,7 +6,7 @@ require_relative "demo/report"
 module Heddle
   # What Heddle is for, measured on this machine: many unchanged Net::HTTP requests to a slow server, made one after
   # another, with a thread each, and with a fiber each. `heddle demo` runs it. Start reading at demo/runner.rb, then
-  # demo/styles.rb.
+  # demo/client.rb.
   #
   # @private
   module Demo

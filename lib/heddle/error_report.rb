@@ -61,7 +61,7 @@ module Heddle
     # @raise [ArgumentError] if the handler cannot be called
     def on_error(handler = nil, &block)
       handler ||= block
-      Check.callable("handler", handler) unless handler.nil?
+      Check.callable("handler", handler)
       ErrorReport.use(handler)
       nil
     end

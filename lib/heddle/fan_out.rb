@@ -8,17 +8,19 @@ module Heddle
   class FanOut
     # @param items [#each]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: all of them
+    # @param progress [#call, nil] is called with the number of items that are done, in the task of each
     # @raise [ArgumentError]
-    def initialize(items, limit)
+    def initialize(items, limit, progress = nil)
       raise ArgumentError, "items: must have each, unlike #{items.inspect}" unless items.respond_to?(:each)
 
       Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
 
       @items = items
       @limit = limit || Float::INFINITY
+      @progress = progress
       @ended = Thread::Queue.new # something for each task that has ended
       @running = 0 # tasks less what was taken from @ended
-      @count = 0
+      @count = @done = 0
       @error = nil # what the first task failed with
     end
 
@@ -73,7 +75,10 @@ module Heddle
     end
 
     def perform(item, index)
-      note_end { yield item, index }
+      note_end do
+        yield item, index
+        @progress&.call(@done += 1)
+      end
       succeeded = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       @error ||= e

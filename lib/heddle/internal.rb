@@ -13,7 +13,7 @@ module Heddle
     refine Scheduler do
       # of tasks and scopes
       public :end_task, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
-             :start_task, :wait_until_closed, :waiters_of
+             :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.offload and Heddle.shield

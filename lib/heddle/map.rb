@@ -26,11 +26,7 @@ module Heddle
       raise ArgumentError, "Heddle.map needs a block" unless block_given?
 
       values = []
-      done = 0
-      FanOut.new(items, limit).run do |item, index|
-        values[index] = yield(item)
-        progress&.call(done += 1)
-      end
+      FanOut.new(items, limit, progress).run { |item, index| values[index] = yield(item) }
       values
     end
 
@@ -50,11 +46,7 @@ module Heddle
     def each(items, limit: nil, progress: nil)
       raise ArgumentError, "Heddle.each needs a block" unless block_given?
 
-      done = 0
-      FanOut.new(items, limit).run do |item|
-        yield item
-        progress&.call(done += 1)
-      end
+      FanOut.new(items, limit, progress).run { |item| yield item }
       items
     end
 

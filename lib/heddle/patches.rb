@@ -196,6 +196,14 @@ module Heddle
           %w[name_lookup.rb name_lookup.c],
           { "Addrinfo#" => "NameLookup::ForAddrinfo", "Socket." => "NameLookup::ForSocket",
             "IPSocket#" => "NameLookup::ForIPSocket" }, kept: "__heddle_named_")
+    patch(:direct_socket, "all",
+          "Ruby has no hook for these methods: it lets go of the GVL for each attempt, and makes one that finds " \
+          "nothing before each wait.",
+          %w[direct_socket.c],
+          { "BasicSocket#" => "DirectSocket::ForBasicSocket", "UDPSocket#" => "DirectSocket::ForUDPSocket",
+            "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
+            "TCPServer#" => "DirectSocket::Accept", "UNIXServer#" => "DirectSocket::Accept" },
+          kept: "__heddle_direct_")
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, and with it all tasks, also when that refuses to be closed.",
           %w[set_scheduler.rb],

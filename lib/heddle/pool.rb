@@ -62,9 +62,9 @@ module Heddle
       raise ArgumentError, "Heddle::Pool.new needs a block that makes a connection" unless make
 
       Check.positive_integer("size", size)
-      Check.time("timeout", timeout) unless timeout.nil?
-      Check.callable("check", check) unless check.nil?
-      Check.callable("close", close) unless close.nil?
+      Check.time("timeout", timeout)
+      Check.callable("check", check)
+      Check.callable("close", close)
       @size = size
       @timeout = timeout
       @broken = [*BROKEN, *broken].freeze
@@ -92,7 +92,7 @@ module Heddle
       holding = held_here
       return use(holding, &) if holding
 
-      Check.time("timeout", timeout) unless timeout.nil?
+      Check.time("timeout", timeout)
       holding = Holding.new(stock)
       begin
         take(holding, timeout)

@@ -20,15 +20,14 @@ module Heddle
       # @return [Heddle::Scope] the scope in which Heddle.spawn starts tasks here
       # @raise [Heddle::Error] outside of Heddle.run
       def current
-        scheduler = Scheduler.of_thread
-        innermost(scheduler) || scheduler&.late_scope ||
+        innermost(Fiber.scheduler) || Scheduler.of_thread&.late_scope ||
           raise(Error, "no Heddle is running here: put the call inside Heddle.run { ... }, or run the program with " \
                        "`heddle run`")
       end
 
       # @private
       # @return [Heddle::Scope, nil] the open one in which this fiber is
-      def here = innermost(Scheduler.of_thread)
+      def here = innermost(Fiber.scheduler)
 
       # @private
       # @return [Heddle::Scope, nil] the innermost open one of this scheduler in which this fiber is, or was made

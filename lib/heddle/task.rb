@@ -28,7 +28,7 @@ module Heddle
       @name = name
       @background = background
       @isolated = isolated
-      @finished = @cancelled = @asked = @cleans_up = false
+      @finished = @returned = @cancelled = @asked = @cleans_up = false
       @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
@@ -158,7 +158,7 @@ module Heddle
       @place = TaskFailure.place_of_caller if block.lambda?
       @arguments = arguments
       @block = block
-      @scheduler.start_task(self)
+      start_fiber(@scheduler)
       self
     end
 
@@ -167,25 +167,21 @@ module Heddle
       arguments = @arguments
       block = @block
       @arguments = @block = nil
-      execute(arguments, &block)
+      perform(arguments, &block)
+    ensure
+      end_here
     end
 
-    # @private
-    def execute(arguments = [], &block)
-      @fiber = Fiber.current
-      Fiber[:heddle_task] = self
-      @value = arguments.empty? ? yield : yield(*arguments)
-      returned = true
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
-      fail_with(e, block)
-      raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
+    # @private The same in a fiber that does more than that.
+    def execute(arguments = [], &)
+      perform(arguments, &)
     ensure
-      @scheduler.end_task(self, returned)
+      @scheduler.end_task(self)
     end
 
     # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more.
-    def ended(returned)
-      @error ||= Cancelled.new("the task's fiber was killed") unless returned
+    def ended
+      @error ||= Cancelled.new("the task's fiber was killed") unless @returned
       @finished = true
       @fiber = @amid = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
@@ -193,6 +189,24 @@ module Heddle
     end
 
     private
+
+    def perform(arguments, &block)
+      @fiber = Fiber.current
+      Fiber[:heddle_task] = self
+      @value = arguments.empty? ? yield : yield(*arguments)
+      @returned = true
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
+      fail_with(e, block)
+      raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
+    end
+
+    # What is sent to the thread may strike here: then end_task tells of the end once more.
+    def end_here
+      ended
+      told = true
+    ensure
+      @scheduler.end_task(self) unless told
+    end
 
     def fail_with(error, block)
       @error = error

@@ -12,9 +12,10 @@ contract "AsyncAdapter" do
 
   client "async-http", file: "async/http/internet", server: TestSupport::Servers::Nginx
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     require "heddle/adapters/async"
   end
 

@@ -10,9 +10,10 @@ contract "Mysql2AdapterCancel" do
 
   client "mysql2", server: TestSupport::Servers::Mariadb
 
+  heddle_only "they are not cancelled"
+
   def setup
     super
-    heddle_only("they are not cancelled")
     require "heddle/adapters/mysql2"
   end
 

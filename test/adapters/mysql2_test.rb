@@ -14,9 +14,10 @@ contract "Mysql2Adapter" do
 
   client "mysql2", server: TestSupport::Servers::Mariadb
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     require "heddle/adapters/mysql2"
   end
 

@@ -7,9 +7,10 @@ require "support/http_matrix"
 
 # Net::HTTP with its adapter: a connection that is kept is right also after a cancel.
 http_contracts "NetHttpAdapter", "net-http", file: "net/http", own: true do
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     require "heddle/adapters/net_http"
   end
 

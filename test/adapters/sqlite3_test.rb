@@ -11,9 +11,10 @@ contract "SQLite3Adapter" do
 
   client "sqlite3"
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     @file = File.join(tempdir, "database")
     open_database.execute("CREATE TABLE numbers (number INTEGER)")
   end

@@ -20,9 +20,10 @@ contract "TyphoeusAdapter" do
     super
   end
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     require "heddle/adapters/typhoeus"
   end
 

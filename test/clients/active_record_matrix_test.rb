@@ -29,9 +29,10 @@ require "support/servers/postgres"
         reaping_frequency: nil, **options }
     end
 
+    heddle_only "it is about tasks"
+
     def setup
       super
-      heddle_only("it is about tasks")
       ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
       ActiveRecord::Base.establish_connection(**settings)
       @pool = ActiveRecord::Base.connection_pool

@@ -13,10 +13,7 @@ contract "ActiveRecord" do
   client "pg"
   client "activerecord", file: "active_record", server: TestSupport::Servers::Postgres
 
-  def setup
-    super
-    heddle_only("it is about tasks")
-  end
+  heddle_only "it is about tasks"
 
   def isolate(level) = ActiveSupport::IsolatedExecutionState.isolation_level = level
 

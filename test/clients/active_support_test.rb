@@ -11,9 +11,10 @@ contract "ActiveSupport" do
   client "pg"
   client "activerecord", file: "active_record", server: TestSupport::Servers::Postgres
 
+  heddle_only "Heddle.run"
+
   def setup
     super
-    heddle_only("Heddle.run")
     require "active_support/current_attributes"
     require "active_support/core_ext/time"
   end

@@ -14,9 +14,10 @@ contract "Excon" do
 
   client "excon"
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     @server = keep(TestSupport::HttpServer.new)
   end
 

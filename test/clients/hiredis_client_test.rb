@@ -12,10 +12,7 @@ contract "HiredisClient" do
 
   client "hiredis-client", server: TestSupport::Servers::Redis
 
-  def setup
-    super
-    heddle_only("it is about tasks")
-  end
+  heddle_only "it is about tasks"
 
   def redis(**options) = keep(RedisClient.config(host: host, port: server.port, **options).new_client)
 

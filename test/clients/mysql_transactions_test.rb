@@ -1,28 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
+require "support/transactions"
 require "support/servers/mariadb"
 
 # Transactions of trilogy in tasks, side by side on one thread, and rows that mysql2 streams. With a MariaDB.
 contract "MysqlTransactions" do
   extend TestSupport::Clients
 
+  include TestSupport::Transactions
+
   client "mysql2"
   client "trilogy", server: TestSupport::Servers::Mariadb
-
-  def setup
-    super
-    return unless server
-
-    @table = "account_#{name}".downcase[0, 60]
-    connect.query("CREATE OR REPLACE TABLE #{@table} (owner INT PRIMARY KEY, coins INT) ENGINE=InnoDB")
-  end
-
-  def teardown
-    connect.query("DROP TABLE IF EXISTS #{@table}") if @table
-    super
-  end
 
   def connect(**options)
     keep(Trilogy.new(host: "127.0.0.1", port: server.port, username: "heddle", database: "heddle", **options))
@@ -38,48 +27,10 @@ contract "MysqlTransactions" do
     raise
   end
 
-  def one(client, sql) = client.query(sql).first&.first
+  def execute(client, sql) = client.query(sql)
+  def number(client, sql) = execute(client, sql).first&.first
   # (It waits for those that still have locks.)
-  def rows_at_last(client) = one(client, "SELECT COUNT(*) FROM #{@table} LOCK IN SHARE MODE")
-  def rows(client) = one(client, "SELECT COUNT(*) FROM #{@table}")
-  def insert(client, owner, coins = 0) = client.query("INSERT INTO #{@table} VALUES (#{owner}, #{coins})")
-
-  def test_each_sees_its_own_until_the_commit
-    reactor do
-      inserted = looked = 0
-      seen, = all_at_once(20) do |number|
-        transaction(connect) do |client|
-          insert(client, number)
-          inserted += 1
-          sleep(0.002) until inserted == 20
-          count = rows(client)
-          looked += 1
-          sleep(0.002) until looked == 20
-          count
-        end
-      end
-
-      assert_equal([1], seen.uniq)
-      assert_equal(20, rows(connect))
-    end
-  end
-
-  def test_those_that_change_one_row_take_turns
-    reactor do
-      insert(connect, 1)
-      assert_others_run(at_least: 1) do
-        all_at_once(20) do
-          transaction(connect) do |client|
-            before = one(client, "SELECT coins FROM #{@table} WHERE owner = 1 FOR UPDATE")
-            sleep(0.002)
-            client.query("UPDATE #{@table} SET coins = #{before + 1} WHERE owner = 1")
-          end
-        end
-      end
-
-      assert_equal(20, one(connect, "SELECT coins FROM #{@table}"))
-    end
-  end
+  def rows_at_last(client) = number(client, "SELECT COUNT(*) FROM #{@table} LOCK IN SHARE MODE")
 
   # trilogy closes the connection: the server rolls back, when it has ended the query.
   def test_a_cancel_rolls_back
@@ -93,7 +44,7 @@ contract "MysqlTransactions" do
           end
         end
       end
-      wait_until("their queries") { one(connect, asleep) == 10 }
+      wait_until("their queries") { number(connect, asleep) == 10 }
       tasks.each(&:cancel).each { |task| task.wait(20) }
 
       assert(tasks.all?(&:cancelled?))
@@ -128,7 +79,7 @@ contract "MysqlTransactions" do
     Heddle.run(backend: backend) do
       pool = Heddle::Pool.new(size: 5, timeout: 20) { connect }
       tasks = Array.new(60) do |number|
-        Heddle.spawn { pool.with { |client| one(client, "SELECT #{number} FROM (SELECT SLEEP(0.01)) AS pause") } }
+        Heddle.spawn { pool.with { |client| number(client, "SELECT #{number} FROM (SELECT SLEEP(0.01)) AS pause") } }
       end
       tasks.each_with_index do |task, number|
         sleep(0.002)
@@ -138,7 +89,7 @@ contract "MysqlTransactions" do
       kept = tasks.each_index.reject { |number| tasks[number].cancelled? }
 
       assert_equal(kept, kept.map { |number| tasks[number].value })
-      assert_equal([*0...20], Heddle.map(0...20) { |n| pool.with { |client| one(client, "SELECT #{n}") } })
+      assert_equal([*0...20], Heddle.map(0...20) { |n| pool.with { |client| number(client, "SELECT #{n}") } })
     end
   end
 

@@ -8,7 +8,7 @@ require "support/http_server"
 contract "OpenSslByName" do
   extend TestSupport::Clients
 
-  client "openssl"
+  client "openssl", own: true
 
   def server = keep(TestSupport::HttpServer.new(tls: true))
 

@@ -1,29 +1,16 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
-require "support/servers/postgres"
+require "support/pg_connections"
 
 # What keeps a connection of pg for long: listeners, cursors, rows one by one, COPY and pipelines, in many tasks of one
 # thread.
 contract "PgStreams" do
   extend TestSupport::Clients
 
+  include TestSupport::PgConnections
+
   client "pg", server: TestSupport::Servers::Postgres
-
-  def setup
-    super
-    @clients = []
-  end
-
-  def teardown
-    @clients.each { |client| client.close unless client.finished? }
-    super
-  end
-
-  def connect
-    PG.connect(host: "127.0.0.1", port: server.port, user: "heddle", dbname: "postgres").tap { |one| @clients << one }
-  end
 
   def listen(channel) = connect.tap { |client| client.exec("LISTEN #{channel}") }
 

@@ -4,13 +4,14 @@
 
 require_relative "../test_helper"
 require "support/client_matrix"
-require "support/servers/postgres"
+require "support/pg_connections"
 
 # pg, with a PostgreSQL.
 contract "PgClient" do
   extend TestSupport::Clients
 
   include TestSupport::ClientMatrix
+  include TestSupport::PgConnections
 
   client "pg", server: TestSupport::Servers::Postgres
 
@@ -23,21 +24,6 @@ contract "PgClient" do
 
   def ask(client, number, seconds)
     Integer(client.exec_params("SELECT $1::int FROM pg_sleep($2)", [number, seconds]).getvalue(0, 0))
-  end
-
-  def setup
-    super
-    @clients = []
-  end
-
-  def teardown
-    @clients.each { |client| client.close unless client.finished? }
-    super
-  end
-
-  def connect(port = server.port, **options)
-    PG.connect(host: host, port: port, user: "heddle", dbname: "postgres", **options)
-      .tap { |client| @clients << client }
   end
 
   def test_fifty_tasks_at_the_same_time

@@ -1,79 +1,25 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "support/clients"
-require "support/servers/postgres"
+require "support/pg_connections"
+require "support/transactions"
 
 # Transactions of pg in tasks, side by side on one thread.
 contract "PgTransactions" do
   extend TestSupport::Clients
 
+  include TestSupport::PgConnections
+  include TestSupport::Transactions
+
   client "connection_pool"
   client "pg", server: TestSupport::Servers::Postgres
 
-  def setup
-    super
-    @clients = []
-    @table = "account_#{backend}_#{name}".downcase
-    connect.exec("CREATE TABLE #{@table} (owner INT PRIMARY KEY, coins INT)") if server
-  end
+  # (A ROLLBACK after a cancel during the BEGIN or the COMMIT finds no transaction.)
+  def connect = super.tap { |client| client.set_notice_processor { nil } }
 
-  def teardown
-    connect.exec("DROP TABLE IF EXISTS #{@table}") if server && @clients
-    @clients&.each { |client| client.close unless client.finished? }
-    super
-  end
-
-  def connect
-    @clients << PG.connect(host: "127.0.0.1", port: server.port, user: "heddle", dbname: "postgres")
-    # (A ROLLBACK after a cancel during the BEGIN or the COMMIT finds no transaction.)
-    @clients.last.tap { |client| client.set_notice_processor { nil } }
-  end
-
-  def insert(client, owner, coins = 0) = client.exec("INSERT INTO #{@table} VALUES (#{owner}, #{coins})")
-  def number(client, sql) = client.exec(sql).getvalue(0, 0).to_i
-  def coins(client, owner) = number(client, "SELECT coins FROM #{@table} WHERE owner = #{owner}")
-  def rows(client) = number(client, "SELECT count(*) FROM #{@table}")
-
-  # None commits until all have looked.
-  def test_each_sees_its_own_until_the_commit
-    reactor do
-      inserted = looked = 0
-      seen, = all_at_once(20) do |number|
-        connect.transaction do |client|
-          insert(client, number)
-          inserted += 1
-          sleep(0.002) until inserted == 20
-          count = rows(client)
-          looked += 1
-          sleep(0.002) until looked == 20
-          count
-        end
-      end
-
-      assert_equal([1], seen.uniq)
-      assert_equal(20, rows(connect))
-    end
-  end
-
-  # A row that one has locked: the others wait for it, and the thread does not.
-  def test_those_that_change_one_row_take_turns
-    reactor do
-      insert(connect, 1, 0)
-      clients = Array.new(20) { connect }
-      assert_others_run(at_least: 1) do
-        all_at_once(20) do |number|
-          clients[number].transaction do |client|
-            before = number(client, "SELECT coins FROM #{@table} WHERE owner = 1 FOR UPDATE")
-            sleep(0.002)
-            client.exec("UPDATE #{@table} SET coins = #{before + 1} WHERE owner = 1")
-          end
-        end
-      end
-
-      assert_equal(20, coins(connect, 1))
-    end
-  end
+  def execute(client, sql) = client.exec(sql)
+  def number(client, sql) = execute(client, sql).getvalue(0, 0).to_i
+  def transaction(client, &) = client.transaction(&)
 
   def test_repeatable_reads_see_one_state
     reactor do
@@ -96,13 +42,11 @@ contract "PgTransactions" do
       two = Array.new(2) { connect }
       two.each { |client| client.exec("SET deadlock_timeout = '50ms'") }
       2.times { |owner| insert(two.first, owner) }
-      locked = 0
       jobs = Array.new(2) do |number|
         go do
           two[number].transaction do |client|
             add_one(client, number)
-            locked += 1
-            sleep(0.002) until locked == 2
+            meet(:locked, 2)
             add_one(client, 1 - number)
           end
         end

@@ -15,9 +15,10 @@ contract "SequelCancel" do
   client "trilogy", server: TestSupport::Servers::Mariadb
   client "sequel", server: TestSupport::Servers::Postgres
 
+  heddle_only "they are not cancelled"
+
   def setup
     super
-    heddle_only("they are not cancelled")
     Sequel.extension(:fiber_concurrency)
   end
 

@@ -14,10 +14,7 @@ contract "Sequel" do
   client "pg"
   client "sequel", server: TestSupport::Servers::Postgres
 
-  def setup
-    super
-    heddle_only("it is about tasks")
-  end
+  heddle_only "it is about tasks"
 
   def title = "Sequel (pg), fiber_concurrency"
   def close_client(client) = client.disconnect

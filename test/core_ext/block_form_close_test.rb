@@ -6,10 +6,7 @@ require "pty"
 
 # What IO.popen and PTY.open close at the end of their block.
 contract "BlockFormClose" do
-  def setup
-    super
-    heddle_only("Ruby closes it under the thread that waits")
-  end
+  heddle_only "Ruby closes it under the thread that waits"
 
   def waits
     {

@@ -3,9 +3,12 @@
 # bin/test: takes 4 s, 0.7 of a core
 
 require_relative "../test_helper"
+require "support/plain_ruby"
 
 # The methods that go to the system call at once do what Ruby's own do, and wait in between.
 contract "DirectIO" do
+  include TestSupport::PlainRuby
+
   # Each is given what was written before: "line\nmore\nand the rest".
   reads = {
     "readpartial" => ->(io) { io.readpartial(7) },
@@ -57,31 +60,6 @@ contract "DirectIO" do
     "for_writing" => ->(io) { io.close_write && io.write("x") }
   }
 
-  def connection(kind)
-    case kind
-    when "pipe" then IO.pipe.each { |io| keep(io) }
-    when "unix" then socket_pair
-    else
-      server = keep(TCPServer.new("127.0.0.1", 0))
-      [keep(TCPSocket.new("127.0.0.1", server.local_address.ip_port)), keep(server.accept)]
-    end
-  end
-
-  # A value, with the encodings of its strings, or an exception.
-  def outcome
-    describe(yield)
-  rescue StandardError => e
-    [e.class, e.message]
-  end
-
-  def describe(value)
-    case value
-    when Array then value.map { |one| describe(one) }
-    when String then [value, value.encoding]
-    else value
-    end
-  end
-
   %w[pipe unix tcp].each do |kind|
     define_method("test_reads_of_a_#{kind}") do
       reads.each do |name, read|
@@ -113,11 +91,6 @@ contract "DirectIO" do
         assert_equal([expected], [seen], name)
       end
     end
-  end
-
-  # What plain Ruby says, and what Heddle does.
-  def in_both
-    [Thread.new { yield false }.value, reactor { yield true }]
   end
 
   # The string of a task that waits must not be changed, as in Ruby.

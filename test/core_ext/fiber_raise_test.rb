@@ -4,10 +4,7 @@ require_relative "../test_helper"
 
 # Fiber#raise and Fiber#kill into a fiber that Heddle parked: the caller goes on afterwards.
 contract "FiberRaisePatch" do
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   { "raise" => ->(fiber) { fiber.raise(ZeroDivisionError) }, "kill" => ->(fiber) { fiber.kill } }.each do |name, strike|
     define_method("test_the_caller_goes_on_after_#{name}") do

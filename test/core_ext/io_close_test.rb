@@ -4,10 +4,7 @@ require_relative "../test_helper"
 
 # Closing an IO wakes the fibers that wait on it, once, with IOError, and no others.
 contract "IOClose" do
-  def setup
-    super
-    heddle_only("its threads start too late for this")
-  end
+  heddle_only "its threads start too late for this"
 
   waits = {
     "readpartial" => ->(io) { io.readpartial(1) },

@@ -52,8 +52,9 @@ class RegisterTest < HeddleTest
   def test_each_replaced_method_belongs_to_one
     code = <<~'RUBY'
       places = [IO, File, Dir, Kernel, Process, Fiber, Thread, Thread::Mutex, Thread::Queue, Thread::ConditionVariable,
-                Addrinfo, Socket, BasicSocket, IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXSocket, Timeout, Object,
-                Module, Class, Exception, StandardError, Signal, Marshal, ObjectSpace, GC, Process::Status]
+                Addrinfo, Socket, BasicSocket, IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXSocket, UNIXServer,
+                Timeout, Object, Module, Class, Exception, StandardError, Signal, Marshal, ObjectSpace, GC,
+                Process::Status]
       places = places.flat_map { |place| [place, place.singleton_class] }
       all = lambda do
         places.to_h do |place|

@@ -4,10 +4,7 @@ require_relative "../test_helper"
 
 # Fiber.set_scheduler does not take the scheduler away while Heddle runs on the thread.
 contract "SetScheduler" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   def test_it_is_refused_while_heddle_runs
     error = Heddle.run(backend: backend) do

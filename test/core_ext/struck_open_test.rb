@@ -7,9 +7,10 @@ require_relative "../test_helper"
 # A fiber that is cancelled or killed while it opens a file on a thread of the pool loses no descriptor: either nothing
 # was opened, or the file is opened, and the fiber hears of it at its next wait.
 contract "StruckOpen" do
+  heddle_only "tasks"
+
   def setup
     super
-    heddle_only("tasks")
     @folder = Dir.mktmpdir
     @path = File.join(@folder, "file")
     File.write(@path, "as it was")

@@ -4,10 +4,7 @@ require_relative "../test_helper"
 
 # What is sent to a thread that runs a scheduler, and Thread.stop in a task.
 contract "ThreadCalls" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   def test_raise_reaches_heddle_run
     started = Thread::Queue.new

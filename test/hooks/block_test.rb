@@ -7,10 +7,7 @@ require "support/hooks"
 contract "HookBlock" do
   include TestSupport::Hooks
 
-  def setup
-    super
-    heddle_only("hooks")
-  end
+  heddle_only "hooks"
 
   def test_block_until_unblock
     reactor do

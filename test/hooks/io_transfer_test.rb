@@ -7,10 +7,7 @@ require "support/hooks"
 contract "HookIOTransfer" do
   include TestSupport::Hooks
 
-  def setup
-    super
-    heddle_only("hooks")
-  end
+  heddle_only "hooks"
 
   on_streams "io_read waits for data", TestSupport::Streams::PLAIN do |reader, writer|
     space = buffer(100)

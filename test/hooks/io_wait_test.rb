@@ -7,10 +7,7 @@ require "support/hooks"
 contract "HookIOWait" do
   include TestSupport::Hooks
 
-  def setup
-    super
-    heddle_only("hooks")
-  end
+  heddle_only "hooks"
 
   # Hazard: true, nil or self in place of the events or false.
   on_streams "io_wait returns the events", TestSupport::Streams::SOCKETS do |one, other|

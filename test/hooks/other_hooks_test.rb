@@ -8,10 +8,7 @@ require "support/hooks"
 contract "HookOther" do
   include TestSupport::Hooks
 
-  def setup
-    super
-    heddle_only("hooks")
-  end
+  heddle_only "hooks"
 
   def test_process_wait
     reactor do

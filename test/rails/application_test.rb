@@ -21,9 +21,10 @@ contract "RailsApplication" do
     super
   end
 
+  heddle_only "it is about tasks"
+
   def setup
     super
-    heddle_only("it is about tasks")
     missing = GEMS.find { |name, requirement| Gem::Specification.find_all_by_name(name, requirement).none? }
     skip("the gem #{missing.first} is not installed (bin/test tries to install it)") if missing
     skip(TestSupport::Servers::Nginx.missing) unless @nginx

@@ -10,10 +10,7 @@ contract "RailsInheritance" do
   program = File.expand_path("../support/rails/inheritance_program.rb", __dir__)
   outcomes = {}
 
-  def setup
-    super
-    heddle_only("it is about tasks")
-  end
+  heddle_only "it is about tasks"
 
   define_method(:outcome) do |requirement, name|
     unless Gem::Specification.find_all_by_name("activerecord", requirement).any?

@@ -95,11 +95,18 @@ module TestSupport
 
     ENTRY = ENV.fetch("HEDDLE_TEST_ENTRY", "run")
 
+    # In the body of a contract: plain threads cannot do the same, for that reason.
+    def self.heddle_only(reason = nil) = reason ? @heddle_only = reason : @heddle_only
+
     def setup
       super
       @jobs = []
       skip("backend #{backend}: #{backend_missing}") if backend_missing
+      heddle_only(self.class.heddle_only) if self.class.heddle_only
     end
+
+    # With a block: runs it, on this backend.
+    def run(*, &block) = block ? Heddle.run(backend: backend, &block) : super
 
     def reference? = backend == Contract::REFERENCE
 

@@ -160,6 +160,18 @@ module ReplacedMethods
     "TCPServer#initialize" => ->(_) { TCPServer.new("127.0.0.1", 0).addr.first },
     "UDPSocket#bind" => ->(_) { UDPSocket.new.bind("127.0.0.1", 0) },
     "UDPSocket#connect" => ->(_) { UDPSocket.new.connect("127.0.0.1", 9) },
+    "BasicSocket#send" => ->(_) { UNIXSocket.pair.then { |one, other| [one.send("text", 0), other.recv(9)] } },
+    "BasicSocket#recv" => ->(_) { UNIXSocket.pair.then { |one, other| one.write("text") && other.recv(2, 0, +"") } },
+    "BasicSocket#__sendmsg" => ->(_) { UNIXSocket.pair.then { |one, other| [one.sendmsg("text"), other.recv(9)] } },
+    "BasicSocket#__recvmsg" => ->(_) { UNIXSocket.pair.then { |one, other| one.write("text") && other.recvmsg.first } },
+    "TCPServer#accept" => ->(_) { ReplacedMethods.accepted(TCPServer.new("127.0.0.1", 0)).class },
+    "UNIXServer#accept" => ->(dir) { ReplacedMethods.accepted(UNIXServer.new("#{dir}/socket")).class },
+    "Socket#accept" => lambda do |_|
+      ReplacedMethods.accepted(Socket.new(:INET, :STREAM).tap { |one| one.listen(1) }).map(&:class)
+    end,
+    "Socket#recvfrom" => lambda do |_|
+      Socket.pair(:UNIX, :STREAM).then { |one, other| one.write("text") && other.recvfrom(9).first }
+    end,
     "UDPSocket#send" => ->(_) { UDPSocket.new.send("x", 0, "127.0.0.1", 9) },
     "IPSocket#addr" => ->(_) { TCPServer.new("127.0.0.1", 0).then { |server| [server.addr[2], server.addr(true)[3]] } },
     "IPSocket#peeraddr" => lambda do |_|
@@ -241,6 +253,12 @@ module ReplacedMethods
       File.mkfifo(fifo)
       writer = Thread.new { File.write(fifo, "text") }
       yield(fifo).tap { writer.join }
+    end
+
+    # @return [BasicSocket, Array] a connection to this server
+    def accepted(server)
+      client = server.local_address.connect
+      server.accept.tap { client.close }
     end
 
     # @return [TCPServer] kept until the next one

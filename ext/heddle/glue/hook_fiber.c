@@ -13,7 +13,7 @@
 #include "strike.h"
 #include "thread_calls.h"
 
-static ID id_waiters, id_run;
+static ID id_waiters, id_finished, id_run;
 
 /* What a fiber runs: a block, or a task. */
 static VALUE run_work(VALUE work)
@@ -34,14 +34,9 @@ static VALUE report(VALUE error)
     return rb_funcall(report, rb_intern("print"), 1, error);
 }
 
-typedef struct {
-    VALUE task, returned;
-} end_call;
-
-static VALUE tell_end(VALUE pointer)
+static VALUE tell_end(VALUE task)
 {
-    const end_call *call = (void *)pointer;
-    return rb_funcall(call->task, rb_intern("ended"), 1, call->returned);
+    return rb_funcall(task, rb_intern("ended"), 0);
 }
 
 static VALUE jump(VALUE state)
@@ -49,19 +44,18 @@ static VALUE jump(VALUE state)
     rb_jump_tag((int)state);
 }
 
-/* Calls task.ended(returned). What is sent to the thread meanwhile (Thread#raise) is raised where the scheduler runs,
+/* Calls task.ended. What is sent to the thread meanwhile (Thread#raise) is raised where the scheduler runs,
  * and the task, which would never be missed, tells of its end once more. */
-static VALUE end_task(VALUE self, VALUE task, VALUE returned)
+static VALUE end_task(VALUE self, VALUE task)
 {
     enum { STRIKES_MAX = 100 };
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    end_call call = {task, returned};
     scheduler->fibers.ended = rb_fiber_current();
     for (int strikes = 0; strikes < STRIKES_MAX; strikes++) {
         hd_caught caught;
-        hd_catch(tell_end, (VALUE)&call, &caught);
+        hd_catch(tell_end, task, &caught);
         if (!caught.state) break;
-        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, (VALUE)&call); /* a kill */
+        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* a kill */
         hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);
@@ -78,9 +72,10 @@ static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
 }
 
 /* Has the task of this fiber, which is about to end, told of its end? */
-static bool has_ended(hd_scheduler *scheduler)
+static bool has_ended(hd_scheduler *scheduler, VALUE work)
 {
-    if (scheduler->fibers.ended != rb_fiber_current()) return false;
+    if (scheduler->fibers.ended != rb_fiber_current())
+        return !RTEST(rb_obj_is_proc(work)) && RTEST(rb_attr_get(work, id_finished));
     scheduler->fibers.ended = Qnil;
     return true;
 }
@@ -108,7 +103,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(run_work, work, &state);
-    bool ended = has_ended(RTYPEDDATA_GET_DATA(self)), child = hd_forked_since(generation);
+    bool ended = has_ended(RTYPEDDATA_GET_DATA(self), work), child = hd_forked_since(generation);
     hd_stack_is_done_with();
     if (!child) hd_strikes_drop(RTYPEDDATA_GET_DATA(self));
     if (state) {
@@ -169,6 +164,13 @@ static VALUE start_fiber(VALUE self, VALUE work)
     if (!front) hd_loop_poll(scheduler);
     run_instead(scheduler, front, start_with_stack, (VALUE)&call);
     return call.fiber;
+}
+
+/* Runs a task's method run in a new fiber of the scheduler. (A method of the task's: one of the scheduler's that a
+ * refinement makes public costs twice as much to call.) */
+static VALUE task_start_fiber(VALUE task, VALUE scheduler)
+{
+    return start_fiber(scheduler, task);
 }
 
 /* The same for a block.
@@ -233,11 +235,12 @@ static VALUE fiber_kill(VALUE fiber)
 void hd_init_hooks_fiber(void)
 {
     id_waiters = rb_intern("@waiters");
+    id_finished = rb_intern("@finished");
     id_run = rb_intern("run");
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
-    rb_define_private_method(hd_cScheduler, "start_task", start_fiber, 1); /* its method run is called */
-    rb_define_private_method(hd_cScheduler, "end_task", end_task, 2);
+    rb_define_private_method(rb_define_class_under(hd_mHeddle, "Task", rb_cObject), "start_fiber", task_start_fiber, 1);
+    rb_define_private_method(hd_cScheduler, "end_task", end_task, 1);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
     rb_define_method(extension, "raise", fiber_raise, -1);

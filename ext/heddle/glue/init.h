@@ -40,6 +40,7 @@
     init(file_open) \
     init(flush) \
     init(direct_io) \
+    init(direct_socket) \
     init(joined_write) \
     init(send_file) \
     init(tcp_connect) \

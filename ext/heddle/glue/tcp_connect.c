@@ -120,17 +120,14 @@ static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
     return call_original(self, argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
 }
 
-/* The first of the arguments is the TCPSocket. */
-static VALUE call_connect(const char *name, int count, const VALUE *before, int argc, const VALUE *argv, int keywords)
+/* Hands the call over to lib/heddle/connect. The lookup is nil, or has begun at that time. */
+static void connect_by_name(VALUE self, VALUE scheduler, VALUE lookup, VALUE began_at, int argc, const VALUE *argv)
 {
-    VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect")), memory;
-    VALUE *arguments = rb_alloc_tmp_buffer(&memory, (long)(argc + count) * (long)sizeof(VALUE));
-    memcpy(arguments, before, (size_t)count * sizeof(VALUE));
-    memcpy(arguments + count, argv, (size_t)argc * sizeof(VALUE));
-    ID method = rb_intern(name);
-    VALUE result = rb_block_call_kw(connect, method, argc + count, arguments, ruby_initialize, before[0], keywords);
-    rb_free_tmp_buffer(&memory);
-    return result;
+    VALUE arguments[4 + ARGUMENTS_MAX + 1] = {self, scheduler, lookup, began_at}; /* (the last one for keywords) */
+    memcpy(arguments + 4, argv, (size_t)argc * sizeof(VALUE));
+    VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect"));
+    rb_block_call_kw(connect, rb_intern("open_tcp_socket"), argc + 4, arguments, ruby_initialize, self,
+                     RB_PASS_CALLED_KEYWORDS);
 }
 
 /* -- what most calls are: a host and a port ------------------------------------------------------------------ */
@@ -172,8 +169,8 @@ static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *
         rb_rescue2(connect_to_found, (VALUE)&connecting, fail_to_connect, (VALUE)&connecting, rb_eSystemCallError,
                    rb_eIOTimeoutError, (VALUE)0);
     } else {
-        VALUE before[] = {self, scheduler, connecting.found, DBL2NUM((double)now_ns / HD_NS_PER_SECOND)};
-        call_connect("race_for_tcp_socket", 4, before, argc, argv, RB_NO_KEYWORDS);
+        VALUE began_at = DBL2NUM((double)now_ns / HD_NS_PER_SECOND);
+        connect_by_name(self, scheduler, connecting.found, began_at, argc, argv);
     }
     return Qnil;
 }
@@ -185,8 +182,7 @@ static VALUE initialize(int argc, VALUE *argv, VALUE self)
     if (NIL_P(scheduler) || !by_name(argc - keywords, argv) || !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
         return call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
     if (!keywords && simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
-    VALUE before[] = {self, scheduler};
-    call_connect("open_tcp_socket", 2, before, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    connect_by_name(self, scheduler, Qnil, Qnil, argc, argv);
     return Qnil;
 }
 

@@ -5,7 +5,6 @@ module Heddle
     # IO.popen and PTY.open close what they have opened when their block ends, but not by the method IO#close: the
     # fibers that wait for it are woken here.
     module BlockFormClose
-      # @private
       def popen(*arguments, **options)
         return __heddle_block_popen(*arguments, **options) unless block_given?
 
@@ -32,7 +31,6 @@ module Heddle
 
       # PTY is often loaded later than Heddle: the last that it defines is an error.
       module PTYLoaded
-        # @private
         def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
           __heddle_block_inherited(error)
           BlockFormClose.replace_pty_open if error.name == "PTY::ChildExited"
@@ -41,14 +39,12 @@ module Heddle
       private_constant :PTYLoaded
 
       class << self
-        # @private
         def put_in_place
           return replace_pty_open if !Object.autoload?(:PTY) && defined?(PTY::ChildExited)
 
           CoreExt.replace(Patches[:block_form_close], StandardError.singleton_class, PTYLoaded)
         end
 
-        # @private
         def replace_pty_open
           CoreExt.replace(Patches[:block_form_close], PTY.singleton_class, PTYOpen)
         end

@@ -85,7 +85,6 @@ module Heddle
       end
       private_constant :FileCopy
 
-      # @private
       def copy_stream(source, destination, length = nil, offset = nil)
         scheduler = Scheduler.current
         plain = scheduler && [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }

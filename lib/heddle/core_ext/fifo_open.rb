@@ -9,7 +9,6 @@ module Heddle
     module FifoOpen
       # For IO's own methods.
       module Path
-        # @private
         def sysopen(path, *arguments)
           return __heddle_path_sysopen(path, *arguments) unless Scheduler.current
 
@@ -18,7 +17,6 @@ module Heddle
           flags ? Opening.descriptor_of_fifo(path, flags) : __heddle_path_sysopen(path, *arguments)
         end
 
-        # @private
         def foreach(path, *arguments, **options, &block)
           return __heddle_path_foreach(path, *arguments, **options, &block) unless block && Scheduler.current
 
@@ -33,14 +31,11 @@ module Heddle
 
       # For an IO.
       module Reopen
-        # @private
         def reopen(path, *arguments, **options)
           if !path.is_a?(IO) && Scheduler.current && !closed?
             path = Opening.path_of(path)
             return FifoOpen.reopen(self, path, arguments.first || options[:mode]) if Opening.kind_of(path) == :fifo
           end
-          return __heddle_path_reopen(path, *arguments) if options.empty?
-
           __heddle_path_reopen(path, *arguments, **options)
         end
       end

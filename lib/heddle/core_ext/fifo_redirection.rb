@@ -9,7 +9,6 @@ module Heddle
     module FifoRedirection
       # For Kernel and Process.
       module Spawn
-        # @private
         ruby2_keywords def spawn(*arguments)
           FifoRedirection.open(arguments) { |opened| return __heddle_spawn(*opened) }
           __heddle_spawn(*arguments)
@@ -18,7 +17,6 @@ module Heddle
 
       # For Kernel.
       module System
-        # @private
         ruby2_keywords def system(*arguments)
           FifoRedirection.open(arguments) { |opened| return __heddle_system(*opened) }
           __heddle_system(*arguments)
@@ -27,7 +25,6 @@ module Heddle
 
       # For IO.
       module Popen
-        # @private
         ruby2_keywords def popen(*arguments, &block)
           io = FifoRedirection.open(arguments) { |opened| __heddle_popen(*opened) }
           return __heddle_popen(*arguments, &block) unless io

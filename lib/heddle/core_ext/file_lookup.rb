@@ -45,7 +45,6 @@ module Heddle
 
       # For Dir's method that only looks.
       module Exist
-        # @private
         def exist?(path)
           return __heddle_exist?(path) unless Scheduler.current
 

@@ -8,7 +8,6 @@ module Heddle
   module CoreExt
     # A thread of the pool waits for the owner of the lock.
     module Flock
-      # @private
       def flock(operation)
         scheduler = Scheduler.current
         waits = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN) if scheduler

@@ -10,94 +10,35 @@ module Heddle
     module Folder
       # For Dir's methods that list a folder as a whole.
       module List
-        # @private
-        def children(*arguments, **options)
-          unless Scheduler.current
-            return options.empty? ? __heddle_children(*arguments) : __heddle_children(*arguments, **options)
-          end
+        def children(...) = Scheduler.current ? Folder.list(:__heddle_children, ...) : __heddle_children(...)
 
-          Folder.run(Folder.with_path(arguments), options) { |*list| __heddle_children(*list, **options) }
-        end
+        def entries(...) = Scheduler.current ? Folder.list(:__heddle_entries, ...) : __heddle_entries(...)
 
-        # @private
-        def entries(*arguments, **options)
-          unless Scheduler.current
-            return options.empty? ? __heddle_entries(*arguments) : __heddle_entries(*arguments, **options)
-          end
+        def empty?(path) = Scheduler.current ? Folder.list(:__heddle_empty?, path) : __heddle_empty?(path)
 
-          Folder.run(Folder.with_path(arguments), options) { |*list| __heddle_entries(*list, **options) }
-        end
+        def glob(...) = Scheduler.current ? Folder.glob(...) : __heddle_glob(...)
 
-        # @private
-        def empty?(path)
-          return __heddle_empty?(path) unless Scheduler.current
-
-          Folder.run(Folder.with_path([path])) { |name| __heddle_empty?(name) }
-        end
-
-        # @private
-        def glob(*arguments, **options, &block)
-          return __heddle_glob(*arguments, **options, &block) unless Scheduler.current
-
-          options = Folder.with_base(options)
-          patterns, *flags = arguments
-          arguments = [Folder.patterns(patterns), *flags] if arguments.any?
-          found = Folder.run(arguments, options) { |*list| __heddle_glob(*list, **options) }
-          block ? found.each(&block) && nil : found
-        end
-
-        # @private
-        def [](*patterns, **options)
-          return __send__(:"__heddle_[]", *patterns, **options) unless Scheduler.current
-
-          options = Folder.with_base(options)
-          Folder.run(Folder.patterns(patterns), options) { |*list| __send__(:"__heddle_[]", *list, **options) }
-        end
+        def [](...) = Scheduler.current ? Folder.of_patterns(...) : __send__(:"__heddle_[]", ...)
       end
 
       # For Dir's methods that call a block with each entry.
       module Each
-        # @private
-        def each_child(*arguments, **options, &block)
-          if block && Scheduler.current
-            Folder.open_and_each(arguments, options, children_only: true, &block)
-          else
-            __heddle_each_child(*arguments, **options, &block)
-          end
+        def each_child(...)
+          block_given? && Scheduler.current ? Folder.open_and_each(true, ...) : __heddle_each_child(...)
         end
 
-        # @private
-        def foreach(*arguments, **options, &block)
-          if block && Scheduler.current
-            Folder.open_and_each(arguments, options, children_only: false, &block)
-          else
-            __heddle_foreach(*arguments, **options, &block)
-          end
+        def foreach(...)
+          block_given? && Scheduler.current ? Folder.open_and_each(false, ...) : __heddle_foreach(...)
         end
       end
 
       # For an open Dir.
       module Open
-        # @private
-        def children
-          return __heddle_children unless Scheduler.current
+        def children = Scheduler.current ? PoolThread.run { __heddle_children } : __heddle_children
 
-          PoolThread.run { __heddle_children }
-        end
+        def each(&) = block_given? && Scheduler.current ? Folder.each_of(self, false, &) : __heddle_each(&)
 
-        # @private
-        def each(&block)
-          return __heddle_each(&block) unless block && Scheduler.current
-
-          Folder.each_of(self, children_only: false, &block)
-        end
-
-        # @private
-        def each_child(&block)
-          return __heddle_each_child(&block) unless block && Scheduler.current
-
-          Folder.each_of(self, children_only: true, &block)
-        end
+        def each_child(&) = block_given? && Scheduler.current ? Folder.each_of(self, true, &) : __heddle_each_child(&)
       end
 
       BATCH = 512
@@ -107,8 +48,51 @@ module Heddle
       private_constant :BATCH, :SELF_AND_PARENT, :PLAIN
 
       class << self
+        # For the methods that take a path.
+        # @param name [Symbol] Ruby's own
+        def list(name, *arguments, **options) = call(name, with_path(arguments), options)
+
+        def glob(*arguments, **options, &block)
+          patterns, *flags = arguments
+          arguments = [converted(patterns), *flags] if arguments.any?
+          found = call(:__heddle_glob, arguments, with_base(options))
+          block ? found.each(&block) && nil : found
+        end
+
+        def of_patterns(*patterns, **options) = call(:"__heddle_[]", converted(patterns), with_base(options))
+
+        # For the methods that open a folder, call the block with the entries, and close it.
+        def open_and_each(children_only, *arguments, **options, &)
+          close = ->((dir, _)) { dir.__send__(:__heddle_close) }
+          dir, entries = run(with_path(arguments), options, discard: close) do |*list|
+            open = Dir.__send__(:__heddle_open, *list, **options)
+            [open, batch(open, children_only)]
+          end
+          yield_all(dir, entries, children_only, &)
+          nil
+        ensure
+          dir&.__send__(:__heddle_close)
+        end
+
+        # Yields the entries of an open Dir from its beginning on. A block that breaks off leaves it where it would be
+        # if it had been read till there.
+        def each_of(dir, children_only, &)
+          entries = PoolThread.run do
+            dir.__send__(:__heddle_rewind)
+            batch(dir, children_only)
+          end
+          yield_all(dir, entries, children_only, &)
+          dir
+        end
+
+        private
+
+        def call(name, arguments, options)
+          run(arguments, options) { |*list| Dir.__send__(name, *list, **options) }
+        end
+
         # Runs the block with the arguments: on a thread of the pool, unless Ruby has to convert one of them first.
-        def run(arguments, options = {}, **job)
+        def run(arguments, options, **job)
           return yield(*arguments) unless [*arguments, *options.values].flatten.all? { |one| plain?(one) }
 
           PoolThread.run(**job) { yield(*arguments) }
@@ -126,36 +110,10 @@ module Heddle
         end
 
         # A pattern, or an array of them.
-        def patterns(given)
-          list = Array.try_convert(given)
-          list ? list.map { |one| path(one) } : path(given)
+        def converted(patterns)
+          list = Array.try_convert(patterns)
+          list ? list.map { |one| path(one) } : path(patterns)
         end
-
-        # For the methods that open a folder, call the block with the entries, and close it.
-        def open_and_each(arguments, options, children_only:, &)
-          close = ->((dir, _)) { dir.__send__(:__heddle_close) }
-          dir, entries = run(with_path(arguments), options, discard: close) do |*list|
-            open = Dir.__send__(:__heddle_open, *list, **options)
-            [open, batch(open, children_only)]
-          end
-          yield_all(dir, entries, children_only, &)
-          nil
-        ensure
-          dir&.__send__(:__heddle_close)
-        end
-
-        # Yields the entries of an open Dir from its beginning on. A block that breaks off leaves it where it would be
-        # if it had been read till there.
-        def each_of(dir, children_only:, &)
-          entries = PoolThread.run do
-            dir.__send__(:__heddle_rewind)
-            batch(dir, children_only)
-          end
-          yield_all(dir, entries, children_only, &)
-          dir
-        end
-
-        private
 
         # As Ruby would convert it. (The owner of a String may change it while the thread uses it.)
         def path(object) = object.is_a?(String) ? object.dup : File.path(object)

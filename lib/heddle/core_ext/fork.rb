@@ -6,7 +6,6 @@ module Heddle
   module CoreExt
     # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
     module Fork
-      # @private
       def _fork
         pid = __heddle__fork
         Fork.forget_scheduler if pid.zero?
@@ -14,15 +13,12 @@ module Heddle
       end
 
       # Ruby's own does not call _fork.
-      #
-      # @private
       def daemon(...)
         result = __heddle_daemon(...)
         Fork.forget_scheduler
         result
       end
 
-      # @private
       def self.forget_scheduler
         Fiber.set_scheduler(nil) if Scheduler.of_thread
       end

@@ -6,19 +6,11 @@ module Heddle
   module CoreExt
     # A thread of the pool waits for the disk.
     module Fsync
-      # @private
-      def fsync
-        return __heddle_fsync unless Scheduler.current
+      def fsync = Scheduler.current ? Fsync.run(self) { __heddle_fsync } : __heddle_fsync
 
-        PoolThread.run("the disk of", self) { __heddle_fsync }
-      end
+      def fdatasync = Scheduler.current ? Fsync.run(self) { __heddle_fdatasync } : __heddle_fdatasync
 
-      # @private
-      def fdatasync
-        return __heddle_fdatasync unless Scheduler.current
-
-        PoolThread.run("the disk of", self) { __heddle_fdatasync }
-      end
+      def self.run(io, &) = PoolThread.run("the disk of", io, &)
     end
   end
 end

@@ -6,7 +6,6 @@ module Heddle
   module CoreExt
     # Ruby drops the thread's scheduler also when that refuses to be closed, as a Heddle must that runs.
     module SetScheduler
-      # @private
       def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's own
         if Scheduler.of_thread&.inside?
           raise Error, "Heddle runs on this thread: set another scheduler in a thread of its own, or after Heddle.run"

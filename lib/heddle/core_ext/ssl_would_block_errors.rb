@@ -13,13 +13,11 @@ module Heddle
       }.freeze
       private_constant :MESSAGES
 
-      # @private
       def self.cheapen(error)
         message = MESSAGES[error.name]
         CoreExt.cheapen(error, [message.b]) if message
       end
 
-      # @private
       def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
         __heddle_inherited(error)
         SSLWouldBlockErrors.cheapen(error)

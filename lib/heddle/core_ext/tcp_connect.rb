@@ -29,7 +29,6 @@ module Heddle
         end
       end
 
-      # @private
       def self.connect(owner, arguments, options, block)
         target = Connect.socket_target(arguments, options)
         return owner.__send__(:__heddle_numeric_tcp, *arguments, **options, &block) unless target

@@ -52,11 +52,8 @@ module Heddle
       # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
       # one, and the fiber itself waits for what it does then.
       module ByPath
-        # @private
         def read(path, *rest, **options)
-          unless Scheduler.current
-            return options.empty? ? __heddle_read(path, *rest) : __heddle_read(path, *rest, **options)
-          end
+          return __heddle_read(path, *rest, **options) unless Scheduler.current
 
           path = Opening.path_of(path)
           length, offset, mode = rest
@@ -67,7 +64,6 @@ module Heddle
           Opening.by_ruby(kind, mode || options[:mode], options[:flags]) { __heddle_read(path, *rest, **options) }
         end
 
-        # @private
         def binread(path, length = nil, offset = nil)
           return __heddle_binread(path, length, offset) unless Scheduler.current
 
@@ -79,13 +75,8 @@ module Heddle
           Opening.by_ruby(kind, nil) { __heddle_binread(path, length, offset) }
         end
 
-        # @private
         def readlines(path, *arguments, **options)
-          unless Scheduler.current
-            return __heddle_readlines(path, *arguments) if options.empty?
-
-            return __heddle_readlines(path, *arguments, **options)
-          end
+          return __heddle_readlines(path, *arguments, **options) unless Scheduler.current
 
           path = Opening.path_of(path)
           kind = Opening.kind_of(path)
@@ -98,16 +89,12 @@ module Heddle
           File.open(path, **options.except(:chomp)) { |file| file.readlines(*arguments, **line_options) }
         end
 
-        # @private
         def write(path, data, offset = nil, **options)
-          unless Scheduler.current
-            return options.empty? ? __heddle_write(path, data, offset) : __heddle_write(path, data, offset, **options)
-          end
+          return __heddle_write(path, data, offset, **options) unless Scheduler.current
 
           WholeFile.write(path, data, offset, options) { |name| __heddle_write(name, data, offset, **options) }
         end
 
-        # @private
         def binwrite(path, data, offset = nil, **options)
           return __heddle_binwrite(path, data, offset, **options) unless Scheduler.current
 

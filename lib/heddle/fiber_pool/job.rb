@@ -43,7 +43,7 @@ module Heddle
       def end_in_line(error)
         @in_line = true
         fail_with(error, @block)
-        Line.undisturbed { ended(true) }
+        Line.undisturbed { ended }
       end
 
       # Another thread may cancel it in the moment in which it starts: this is seen to when it has.
@@ -57,7 +57,7 @@ module Heddle
         super
       end
 
-      def ended(returned)
+      def ended
         super
         @arguments = @block = @storage = nil
         @pool.job_ended(self) unless @in_line

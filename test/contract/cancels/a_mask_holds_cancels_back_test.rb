@@ -8,10 +8,7 @@ contract "MaskedCancel" do
     Thread.handle_interrupt(Heddle::Cancelled => timing, &block)
   end
 
-  def setup
-    super
-    heddle_only("tasks")
-  end
+  heddle_only "tasks"
 
   def log = @log ||= []
 

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # An exception for a fiber that another one has resumed, in which it waits: it is raised there, once, or withdrawn.
 contract "StrikeOnce" do
-  def setup
-    super
-    heddle_only("Scheduler#interrupt")
-  end
+  heddle_only "Scheduler#interrupt"
 
   # Runs the block in a fiber that a task resumes. It is given the fiber, what has happened so far, and the root.
   def in_a_resumed_fiber

@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 
 # The failure of a plain Fiber.schedule block is told on stderr; the others go on.
 contract "FailureReport" do
-  def setup
-    super
-    heddle_only("Fiber.schedule")
-  end
+  heddle_only "Fiber.schedule"
 
   def test_the_others_go_on
     outcome = run_ruby(<<~RUBY)

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Fiber.schedule and the fibers it makes.
 contract "FiberSchedule" do
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   def test_the_block_starts_at_once
     order = []

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Fibers that the program resumes itself (Fiber.new, Enumerator#next), with waits inside, in a task and at top level.
 contract "PlainFiber" do
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   # Runs the block in a task of Heddle.run, in a Fiber.schedule fiber, and on the root fiber under set_scheduler.
   def everywhere(&block)

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Fiber#raise and Fiber#kill into a fiber that waits: its ensure blocks run, the caller goes on.
 contract "FiberRaise" do
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   waits = {
     "sleep" => ->(_) { sleep },

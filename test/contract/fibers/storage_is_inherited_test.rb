@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Fiber storage is inherited; fiber-local variables are not shared.
 contract "FiberStorage" do
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   def test_storage_is_inherited
     reactor do

@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 
 # A fiber that only yields does not starve the others, nor timers, nor I/O.
 contract "Fairness" do
-  def setup
-    super
-    heddle_only("threads are switched by time")
-  end
+  heddle_only "threads are switched by time"
 
   # Runs the block while fibers are ready all the time; fails if it does not end.
   def with_yielding_fibers(count = 3)

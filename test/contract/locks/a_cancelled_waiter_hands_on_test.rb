@@ -5,9 +5,10 @@ require_relative "../../test_helper"
 # Ruby hands a lock, an item or a signal to one waiter and forgets it. When a cancel or a timeout of that waiter is on
 # its way at the same moment, those who wait behind it must not wait for ever. (With plain threads they do.)
 contract "HandOver" do
+  heddle_only "cancels of tasks"
+
   def setup
     super
-    heddle_only("cancels of tasks")
     @mutex = Thread::Mutex.new
     @queue = Thread::Queue.new
     @done = []

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # What starting and ending a task allocates.
 contract "TaskObjects" do
-  def setup
-    super
-    heddle_only("tasks")
-  end
+  heddle_only "tasks"
 
   # For each of a thousand calls.
   def objects_of(&)

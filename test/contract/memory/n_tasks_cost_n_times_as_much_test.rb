@@ -7,10 +7,7 @@ require_relative "../../test_helper"
 
 # What happens to n tasks at once costs n times as much as for one.
 contract "Growth" do
-  def setup
-    super
-    heddle_only("thousands of threads are too many here")
-  end
+  heddle_only "thousands of threads are too many here"
 
   # What the tasks do, each in a timeout of its own; all of these expire together.
   {

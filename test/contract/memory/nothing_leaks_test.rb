@@ -8,10 +8,7 @@ require_relative "../../test_helper"
 contract "Leak" do
   time_limit 600
 
-  def setup
-    super
-    heddle_only("fibers")
-  end
+  heddle_only "fibers"
 
   # Runs the block again; that must not add memory.
   def assert_flat(count, allowed_kb: 6000)

@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 
 # Fibers, IOs and buffers of parked fibers survive collection and compaction.
 contract "Gc" do
-  def setup
-    super
-    heddle_only("parked fibers")
-  end
+  heddle_only "parked fibers"
 
   # Fibers that wait in all ways, nothing else referring to them; yields, then lets them end.
   def with_parked_fibers(count = 20)

@@ -10,10 +10,7 @@ require_relative "../../support/forks"
 contract "Fork" do
   include TestSupport::Forks
 
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   def test_from_a_task
     reactor do

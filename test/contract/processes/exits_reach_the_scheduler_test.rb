@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 
 # exit, signals and errors reach the thread that runs the scheduler; ensure blocks and at_exit run.
 contract "Exit" do
-  def setup
-    super
-    heddle_only("scripts")
-  end
+  heddle_only "scripts"
 
   # Runs a script in which main_entry opens a Heddle.run and set_entry a set_scheduler.
   def script(body, entry, **, &)

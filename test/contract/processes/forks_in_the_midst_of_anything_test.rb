@@ -9,10 +9,7 @@ require_relative "../../support/forks"
 contract "ForkInTheMidst" do
   include TestSupport::Forks
 
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   # What another task is in the midst of while this one forks; the child does the same anew.
   midst = {

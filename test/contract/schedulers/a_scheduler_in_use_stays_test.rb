@@ -33,10 +33,7 @@ module SchedulerInUse
 end
 
 contract "SchedulerInUse" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   SchedulerInUse::PLACES.each do |place, body|
     SchedulerInUse::MISUSES.each do |name, misuse|

@@ -9,10 +9,7 @@ require_relative "../../support/forks"
 contract "KeptBackend" do
   include TestSupport::Forks
 
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   def run_once(&block) = Heddle.run(backend: backend, &block || -> { sleep(0.001) })
 

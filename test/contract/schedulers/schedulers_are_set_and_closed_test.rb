@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Setting, closing and misusing a scheduler object.
 contract "SchedulerClose" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   def in_thread_with_scheduler
     name = backend

@@ -8,10 +8,7 @@ require "support/trap_cases"
 # What signal handlers do, in the main thread, while all its fibers wait, while one computes, and in a blocking fiber.
 # A handler may do what a task may. Each case is a process of its own.
 contract "Trap" do
-  def setup
-    super
-    heddle_only("scripts")
-  end
+  heddle_only "scripts"
 
   def test_while_all_wait = assert_cases(:waiting, TestSupport::TrapCases::ALL)
 

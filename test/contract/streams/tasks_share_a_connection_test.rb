@@ -8,10 +8,7 @@ require "support/shared_io"
 contract "SharedConnection" do
   include TestSupport::SharedIO
 
-  def setup
-    super
-    heddle_only("it is about tasks")
-  end
+  heddle_only "it is about tasks"
 
   # Tasks that read from the IO, in this way; then each is given a line.
   def read_in_tasks(reader, writer, count = 2, &read)

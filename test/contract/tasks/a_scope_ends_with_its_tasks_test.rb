@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.scope: it returns when all its tasks have ended, whatever ends it.
 contract "Scope" do
-  def setup
-    super
-    heddle_only("Heddle.scope")
-  end
+  heddle_only "Heddle.scope"
 
   def run(*, **options, &block)
     block ? Heddle.run(backend: backend, **options, &block) : super(*)

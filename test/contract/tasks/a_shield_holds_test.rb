@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.shield: the block runs to its end, and what wanted to end it strikes afterwards.
 contract "Shield" do
-  def setup
-    super
-    heddle_only("Heddle.shield")
-  end
+  heddle_only "Heddle.shield"
 
   def run(*, **options, &block)
     block ? Heddle.run(backend: backend, **options, &block) : super(*)

@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.spawn(background: true): the scope does not wait for it, and cancels it at its end.
 contract "BackgroundTasks" do
-  def setup
-    super
-    heddle_only("Heddle.spawn")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.spawn"
 
   def test_it_does_not_hold_up_its_scope
     events = []

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.blocking and Heddle.offload.
 contract "BlockingAndOffload" do
-  def setup
-    super
-    heddle_only("Heddle.offload")
-  end
+  heddle_only "Heddle.offload"
 
   def run(*, **options, &block)
     block ? Heddle.run(backend: backend, **options, &block) : super(*)

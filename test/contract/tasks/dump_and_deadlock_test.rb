@@ -6,10 +6,7 @@ require "timeout"
 
 # Heddle.dump tells what every task does, and a deadlock is an exception.
 contract "Dump" do
-  def setup
-    super
-    heddle_only("they have Thread#backtrace")
-  end
+  heddle_only "they have Thread#backtrace"
 
   # The dump of one task that waits as the block does.
   def dump_of(**)

@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.every: again and again, in the background.
 contract "Every" do
-  def setup
-    super
-    heddle_only("Heddle.every")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.every"
 
   def test_it_ends_with_its_scope
     times = []

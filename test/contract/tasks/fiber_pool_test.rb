@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 contract "FiberPool" do
   def heddle(&) = Heddle.run(backend: backend, &)
 
-  def setup
-    super
-    heddle_only("a form of its own")
-  end
+  heddle_only "a form of its own"
 
   def test_so_many_at_the_same_time_in_the_order_of_their_spawns
     most = running = 0

@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.map and Heddle.each: a task for each item, so many at a time.
 contract "Map" do
-  def setup
-    super
-    heddle_only("Heddle.map")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.map"
 
   def test_values_come_in_the_order_of_the_items
     assert_equal([3, 1, 2], run { Heddle.map([3, 1, 2], limit: 3) { |x| sleep(x * 0.005) && x } })

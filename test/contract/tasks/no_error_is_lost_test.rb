@@ -5,10 +5,7 @@ require_relative "../../test_helper"
 # What becomes of the errors of tasks: the first is raised, as it is, with where it comes from; the others are attached
 # to it, or reported.
 contract "TaskErrors" do
-  def setup
-    super
-    heddle_only("errors of tasks")
-  end
+  heddle_only "errors of tasks"
 
   def run(*, **options, &block)
     block ? Heddle.run(backend: backend, **options, &block) : super(*)

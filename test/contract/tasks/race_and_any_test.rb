@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.race and Heddle.any: one of several is enough.
 contract "RaceAndAny" do
-  def setup
-    super
-    heddle_only("Heddle.race")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.race"
 
   def test_the_first_that_ends_wins
     run do

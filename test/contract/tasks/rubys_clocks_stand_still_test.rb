@@ -4,9 +4,10 @@ require_relative "../../test_helper"
 
 # A program's tests may stop Ruby's clocks (timecop does). What Heddle counts goes on.
 contract "RubysClocksStandStill" do
+  heddle_only "it is about Heddle's own clock"
+
   def setup
     super
-    heddle_only("it is about Heddle's own clock")
     @clock = Process.method(:clock_gettime).unbind
     stopped = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     replace(->(*) { stopped })

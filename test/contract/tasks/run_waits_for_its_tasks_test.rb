@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.run: a scope that waits for its tasks and returns its block's value.
 contract "Run" do
-  def setup
-    super
-    heddle_only("Heddle.run")
-  end
+  heddle_only "Heddle.run"
 
   def test_returns_the_value_of_the_block
     assert_equal(:value, Heddle.run(backend: backend) { :value })

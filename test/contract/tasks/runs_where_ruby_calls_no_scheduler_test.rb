@@ -5,10 +5,7 @@ require_relative "../../test_helper"
 # Heddle.run and tasks in a blocking fiber and in a trap handler, where Ruby calls no scheduler: the tasks of the outer
 # run go on, and so does it.
 contract "BlockingRun" do
-  def setup
-    super
-    heddle_only("Heddle.run")
-  end
+  heddle_only "Heddle.run"
 
   # Calls the block in each kind of blocking code, and returns the values.
   def blocking(&block)

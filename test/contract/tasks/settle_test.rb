@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.settle: all tasks end, each by itself.
 contract "Settle" do
-  def setup
-    super
-    heddle_only("Heddle.settle")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.settle"
 
   def test_ended_tasks_in_the_order_of_the_items
     tasks = run { Heddle.settle([3, 0, 1], limit: 3) { |x| sleep(0.002 * x) && (6 / x) } }

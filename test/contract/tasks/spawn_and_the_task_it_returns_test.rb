@@ -4,16 +4,7 @@ require_relative "../../test_helper"
 
 # Heddle.spawn and the task it returns.
 contract "Spawn" do
-  def setup
-    super
-    heddle_only("Heddle.spawn")
-  end
-
-  def run(*, &block)
-    return super unless block
-
-    Heddle.run(backend: backend, &block)
-  end
+  heddle_only "Heddle.spawn"
 
   def test_value_and_wait
     run do

@@ -6,10 +6,7 @@ require_relative "../../test_helper"
 
 # HEDDLE_STALLS: who keeps the others from running is named while he does.
 contract "Stalls" do
-  def setup
-    super
-    heddle_only("HEDDLE_STALLS")
-  end
+  heddle_only "HEDDLE_STALLS"
 
   # In each a task does something until the report is there.
   { "computes" => "nil until told?", "blocks" => "Heddle.blocking { sleep(0.01) until told? }",

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # What a block and a task see of those who have started them, and the hook by which they can be given more.
 contract "TaskContext" do
-  def setup
-    super
-    heddle_only("Heddle.run")
-  end
+  heddle_only "Heddle.run"
 
   def run(*, **options, &block)
     block ? Heddle.run(backend: backend, **options, &block) : super(*)

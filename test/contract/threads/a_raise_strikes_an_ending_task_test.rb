@@ -7,10 +7,7 @@ require_relative "../../test_helper"
 # What is sent to the thread (Thread#raise) strikes a task that is just telling of its end: nobody waits for it for
 # ever, and the exception is raised where the scheduler runs.
 contract "StruckEnd" do
-  def setup
-    super
-    heddle_only("tasks")
-  end
+  heddle_only "tasks"
 
   # Raises ZeroDivisionError in these methods, when they are called or when they return, once.
   def striking(method, event, &)
@@ -30,14 +27,14 @@ contract "StruckEnd" do
   # (A signal's handler may do that.)
   def test_a_throw_goes_on
     reactor do
-      task = Object.new.tap { |one| one.define_singleton_method(:ended) { |value| throw(:ended, value) } }
+      task = Object.new.tap { |one| one.define_singleton_method(:ended) { throw(:ended, 7) } }
 
-      assert_equal(7, catch(:ended) { Fiber.scheduler.__send__(:end_task, task, 7) })
+      assert_equal(7, catch(:ended) { Fiber.scheduler.__send__(:end_task, task) })
     end
   end
 
   %i[call return].each do |event|
-    %i[ended task_ended].each do |method|
+    %i[ended end_here task_ended].each do |method|
       define_method("test_at_the_#{event}_of_#{method}") do
         ended = []
         assert_raises(ZeroDivisionError) do

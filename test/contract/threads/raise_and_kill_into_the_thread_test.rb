@@ -5,10 +5,7 @@ require_relative "../../test_helper"
 # Thread#raise, Thread#kill and Timeout from outside reach the Heddle.run of the thread, wherever they strike. What a
 # block raises by itself ends its fiber only.
 contract "ThreadRaise" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   # A thread with a scheduler in which the block computes: in a plain fiber, in a task or in the main block. Yields it
   # when it does. What it has come to.

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # The thread that runs a scheduler is raised into, killed, or simply ends: ensure blocks run, nothing is left.
 contract "ThreadDeath" do
-  def setup
-    super
-    heddle_only("schedulers")
-  end
+  heddle_only "schedulers"
 
   # Starts a thread whose fibers wait in every way, and returns it with the list of what their ensure blocks did.
   def waiting_thread(entry)

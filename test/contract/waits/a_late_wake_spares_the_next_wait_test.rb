@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # A wake that comes late (a second unblock, a timer, a completion, a close) never ends what the fiber waits for next.
 contract "StaleWake" do
-  def setup
-    super
-    heddle_only("a matter of the scheduler")
-  end
+  heddle_only "a matter of the scheduler"
 
   # What a fiber may wait for next, and how that ends as it should.
   waits = {

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # unblock may come when the scheduler is closed, or for a fiber that has ended: it does nothing.
 contract "LateUnblock" do
-  def setup
-    super
-    heddle_only("a matter of the scheduler")
-  end
+  heddle_only "a matter of the scheduler"
 
   def test_after_close
     scheduler = fiber = nil

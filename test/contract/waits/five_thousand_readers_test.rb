@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # 5,000 fibers, each waiting on a descriptor of its own.
 contract "ManyReaders" do
-  def setup
-    super
-    heddle_only("5,000 threads are too many here")
-  end
+  heddle_only "5,000 threads are too many here"
 
   def test_five_thousand_readers
     need_descriptors(10_500)

@@ -4,10 +4,7 @@ require_relative "../../test_helper"
 
 # More operations at once than any queue of the kernel holds: none fails.
 contract "FullQueue" do
-  def setup
-    super
-    heddle_only("10,000 threads are too many here")
-  end
+  heddle_only "10,000 threads are too many here"
 
   # Hazard: "queue full" raised inside of the user's fiber.
   def test_ten_thousand_waits_on_few_descriptors

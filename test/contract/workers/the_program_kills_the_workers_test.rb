@@ -5,10 +5,7 @@ require_relative "../../test_helper"
 # The threads that do blocking operations, when the program kills them: test frameworks end every thread that they have
 # not started.
 contract "BlockingPool" do
-  def setup
-    super
-    heddle_only("the pool")
-  end
+  heddle_only "the pool"
 
   def test_killed_threads_are_replaced
     reactor do

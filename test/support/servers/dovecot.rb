@@ -20,8 +20,7 @@ module TestSupport
       end
 
       def command
-        File.write(File.join(folder, "dovecot.conf"), configuration)
-        [self.class.program, "-F", "-c", File.join(folder, "dovecot.conf")]
+        [self.class.program, "-F", "-c", write_file("dovecot.conf", configuration)]
       end
 
       def ready? = File.exist?(File.join(folder, "run/master.pid")) && super

@@ -10,18 +10,12 @@ module TestSupport
       PROGRAM = RbConfig.ruby
       SCRIPT = File.join(__dir__, "grpc_process.rb")
 
-      # @return [String]
-      def self.program(name = PROGRAM) = name == PROGRAM ? PROGRAM : super
-
       private
 
       def command = [PROGRAM, SCRIPT, port.to_s]
 
       # The gems of this Ruby may be for this user alone.
-      def unprivileged(command)
-        setpriv = self.class.program("setpriv")
-        setpriv ? [setpriv, "--pdeathsig", "KILL", "--", *command] : command
-      end
+      def other_user = nil
 
       # It has nothing to save.
       def end_signal = :KILL

@@ -11,14 +11,9 @@ module TestSupport
       PROGRAM = RbConfig.ruby
       SCRIPT = File.join(__dir__, "late_proxy_process.rb")
 
-      class << self
-        # @param server [Server] one that runs
-        # @return [LateProxy] the one of this process before it
-        def before(server) = (@before ||= {})[server.port] ||= new(server.port).tap(&:start)
-
-        # @return [String]
-        def program(name = PROGRAM) = name == PROGRAM ? PROGRAM : super
-      end
+      # @param server [Server] one that runs
+      # @return [LateProxy] the one of this process before it
+      def self.before(server) = (@before ||= {})[server.port] ||= new(server.port).tap(&:start)
 
       def initialize(target)
         super()

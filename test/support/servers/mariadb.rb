@@ -12,11 +12,7 @@ module TestSupport
 
       private
 
-      def prepare
-        FileUtils.mkdir_p(File.join(folder, "data", "heddle"))
-        hand_over(File.join(folder, "data"))
-        hand_over(File.join(folder, "data", "heddle"))
-      end
+      def prepare = make_folders("data", "data/heddle")
 
       def command
         [self.class.program, "--no-defaults", "--skip-grant-tables", "--datadir=#{folder}/data", "--port=#{port}",

@@ -29,15 +29,14 @@ module TestSupport
 
       def command
         @tls_port = free_port
-        File.write(File.join(folder, "nginx.conf"), configuration)
+        write_file("nginx.conf", configuration)
         [self.class.program, "-p", folder, "-c", "nginx.conf", "-e", "error.log"]
       end
 
       def prepare
-        FileUtils.mkdir_p(File.join(folder, "tmp"))
-        hand_over(File.join(folder, "tmp"))
-        File.write(certificate_file, Certificate.certificate.to_pem)
-        File.write(File.join(folder, "server.key"), Certificate.key.to_pem)
+        make_folders("tmp")
+        write_file("server.crt", Certificate.certificate.to_pem)
+        write_file("server.key", Certificate.key.to_pem)
       end
 
       def configuration

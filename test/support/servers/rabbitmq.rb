@@ -29,12 +29,9 @@ module TestSupport
       private
 
       def prepare
-        %w[data logs].each do |name|
-          FileUtils.mkdir_p(File.join(folder, name))
-          hand_over(File.join(folder, name))
-        end
-        File.write(File.join(folder, "rabbitmq.conf"), "num_acceptors.tcp = 1\ndisk_free_limit.absolute = 1MB\n")
-        File.write(File.join(folder, "plugins"), "[].\n")
+        make_folders("data", "logs")
+        write_file("rabbitmq.conf", "num_acceptors.tcp = 1\ndisk_free_limit.absolute = 1MB\n")
+        write_file("plugins", "[].\n")
       end
 
       def command

@@ -35,6 +35,8 @@ module TestSupport
 
         # @return [String, nil]
         def program(name = self::PROGRAM)
+          return name if name.start_with?("/")
+
           (ENV.fetch("PATH", "").split(":") + FOLDERS + self::FOLDERS).map { |folder| File.join(folder, name) }
             .find { |path| File.file?(path) && File.executable?(path) }
         end
@@ -84,6 +86,22 @@ module TestSupport
 
       # Whatever has to be there before the first start.
       def prepare = nil
+
+      # Makes folders below that of the server, which may write there.
+      def make_folders(*names)
+        names.each do |name|
+          FileUtils.mkdir_p(File.join(folder, name))
+          hand_over(File.join(folder, name))
+        end
+      end
+
+      # @return [String] the path of a file for the server
+      def write_file(name, text)
+        File.join(folder, name).tap do |path|
+          File.write(path, text)
+          hand_over(path)
+        end
+      end
 
       def ready?
         TCPSocket.new("127.0.0.1", port).close

@@ -64,7 +64,7 @@ module TestSupport
       end
 
       def command
-        File.write(File.join(folder, "config"), <<~TEXT)
+        config = write_file("config", <<~TEXT)
           Port #{port}
           ListenAddress 127.0.0.1
           HostKey #{folder}/host
@@ -78,14 +78,11 @@ module TestSupport
           MaxStartups 200
           MaxSessions 100
         TEXT
-        [self.class.program, "-D", "-e", "-f", File.join(folder, "config")]
+        [self.class.program, "-D", "-e", "-f", config]
       end
 
       # Only as root may it become the user who logs in.
-      def unprivileged(command)
-        setpriv = self.class.program("setpriv") or return command
-        [setpriv, "--pdeathsig", "KILL", "--", *command]
-      end
+      def other_user = nil
     end
   end
 end

@@ -12,14 +12,14 @@ module TestSupport
       private
 
       def command
-        File.write(File.join(folder, "tinyproxy.conf"), <<~TEXT)
+        config = write_file("tinyproxy.conf", <<~TEXT)
           Port #{port}
           Listen 127.0.0.1
           Timeout 60
           MaxClients 200
           LogLevel Warning
         TEXT
-        [self.class.program, "-d", "-c", File.join(folder, "tinyproxy.conf")]
+        [self.class.program, "-d", "-c", config]
       end
     end
   end

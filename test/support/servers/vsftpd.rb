@@ -13,13 +13,12 @@ module TestSupport
       private
 
       def prepare
-        %w[root root/files].each { |name| FileUtils.mkdir_p(File.join(folder, name)) }
-        hand_over(File.join(folder, "root/files"))
+        FileUtils.mkdir_p(File.join(folder, "root"))
+        make_folders("root/files")
       end
 
       def command
-        configuration = File.join(folder, "vsftpd.conf")
-        File.write(configuration, <<~TEXT)
+        configuration = write_file("vsftpd.conf", <<~TEXT)
           listen=YES
           listen_address=127.0.0.1
           listen_port=#{port}
@@ -42,7 +41,6 @@ module TestSupport
           max_clients=0
           max_per_ip=0
         TEXT
-        hand_over(configuration) # it trusts no other's
         [self.class.program, configuration]
       end
     end
