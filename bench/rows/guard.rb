@@ -113,7 +113,7 @@ module Bench
     end
 
     # Each process does all rows, by turns with the others: the fastest turn counts.
-    Bench.group("guard", "Heddle beside plain Ruby", peers: %w[plain heddle-uring heddle-epoll], rounds: 15,
+    Bench.group("guard", "Heddle beside plain Ruby", peers: %w[plain heddle-uring heddle-epoll], rounds: 12,
                                                      share: true, keep: true, best: true) do
       fibers = lambda do |n|
         ran = 0

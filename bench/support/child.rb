@@ -11,6 +11,8 @@ module Bench
     # Nothing of Bundler or of the caller's Ruby options may reach a child.
     CLEAN_ENV = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_BIN_PATH" => nil,
                   "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil }.freeze
+    # So that it ends even if we are killed without a chance to clean up.
+    TIED = system("setpriv", "true", out: File::NULL, err: File::NULL) ? %w[setpriv --pdeathsig KILL --] : []
     SCRIPT = File.join(ROOT, "child.rb")
     # Who has not computed anything for so many seconds waits for ever.
     IDLE = 4
@@ -76,8 +78,8 @@ module Bench
       @link, other = UNIXSocket.pair
       @errors = Tempfile.create("bench").tap { |file| File.unlink(file.path) }
       command += [other.fileno.to_s] unless @peer.command
-      @pid = Process.spawn(@env, *command, :pgroup => true, :in => File::NULL, :err => @errors,
-                                           :out => @peer.command ? other : @errors, other => other)
+      @pid = Process.spawn(@env, *TIED, *command, :pgroup => true, :in => File::NULL, :err => @errors,
+                                                  :out => @peer.command ? other : @errors, other => other)
     ensure
       other&.close
     end

@@ -78,7 +78,7 @@ module Bench
     def words
       rounds = @runner.cells.values.map { |one| one.rounds.size }
       ["These are #{@lines.size} of #{all_lines.size} lines. `bin/bench` measured them on #{@facts["made"]}: the " \
-       "median of #{rounds.minmax.uniq.join(" to ")} rounds by turns, CPU time where nothing else is said, " \
+       "median of #{rounds.minmax.uniq.join(" to ")} rounds, by turns, CPU time where nothing else is said, " \
        "#{@facts["machine"]}, #{@facts["kernel"]}.", behind, floor, broken,
        "The versions are #{@facts["peers"].gsub(/heddle\S* \(\w+\), |threads, |, c \(epoll\)/, "")}."].compact.join(" ")
     end

@@ -4,6 +4,7 @@
 
 require "test_helper"
 require_relative "bench_case"
+require_relative "../../bench/support/child"
 
 # The rows of operations, tiny, on Heddle and on threads: each child checks its own result. And the runner itself: a
 # peer that hangs, crashes or gets it wrong must be seen, and must not stop the others.
@@ -67,6 +68,18 @@ class BenchTest < BenchCase
     assert_equal(["hangs", "no end, and nothing done in 4 s"], cell.values_at("failure", "detail"))
   end
 
+  def test_no_child_outlives_a_runner_that_is_killed
+    skip("setpriv is not installed") if Bench::Child::TIED.empty?
+    children = nil
+    run_command(RbConfig.ruby, "-r", FIXTURE, RUN, "--no-install", "--rows", "idles", "--peers", "threads") do |pid|
+      wait_until("a child") { children_of(pid).any? }
+      children = children_of(pid)
+      Process.kill(:KILL, pid)
+    end
+
+    wait_until("the end of the child") { children.none? { |pid| File.exist?("/proc/#{pid}") } }
+  end
+
   def test_rounds_and_turns
     cell, = bench("--rows", "fine", "--peers", "threads", "--rounds", "2", "--turns", "3", prelude: FIXTURE)["cells"]
 
@@ -86,5 +99,15 @@ class BenchTest < BenchCase
 
     refute_predicate(outcome, :success?)
     assert_match(/no nonesuch; there are: .*memcached.*echo/, outcome.err)
+  end
+
+  private
+
+  def children_of(pid)
+    Dir.glob("/proc/[0-9]*/stat").filter_map do |file|
+      file[/\d+/] if File.read(file)[/.*\) \S (\d+)/m, 1] == pid.to_s
+    rescue SystemCallError
+      nil
+    end
   end
 end
