@@ -3,11 +3,12 @@
 # As Async's users start it; the tasks inside are plain Fiber.schedule, as for everybody.
 async = lambda do
   require "async"
-  Class.new(Bench::SchedulerAdapter) do
+  adapter = Class.new(Bench::SchedulerAdapter) do
     def run(&) = Async(&).wait
 
     def backend = IO::Event::Selector.default.name[/\w+\z/]
-  end.new
+  end
+  adapter.new { Async::Scheduler.new }
 end
 
 Bench.peer("async", gems: %w[async], ruby: ">= 3.3", &async)

@@ -3,11 +3,12 @@
 heddle = lambda do
   $LOAD_PATH.unshift(File.expand_path("../lib", Bench::ROOT))
   require "heddle"
-  Class.new(Bench::SchedulerAdapter) do
+  adapter = Class.new(Bench::SchedulerAdapter) do
     def run(&) = Heddle.run(&)
 
     def backend = Heddle.run { Fiber.scheduler.backend }
-  end.new
+  end
+  adapter.new { Heddle::Scheduler.new }
 end
 
 tasks = lambda do

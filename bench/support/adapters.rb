@@ -43,10 +43,12 @@ module Bench
       @make = make
     end
 
+    def make_scheduler = @make.call
+
     # Runs the block as the first task; returns once all tasks have ended.
     def run(&)
       error = nil
-      Fiber.set_scheduler(@make.call)
+      Fiber.set_scheduler(make_scheduler)
       spawn { error = failure_of(&) }
       finish
       raise error if error

@@ -20,45 +20,46 @@ void hd_timers_free(hd_timers *timers)
     hd_timers_init(timers);
 }
 
-static inline bool earlier(const hd_timer *a, const hd_timer *b)
+static inline bool earlier(const hd_timer_entry *a, const hd_timer_entry *b)
 {
-    return a->deadline_ns < b->deadline_ns || (a->deadline_ns == b->deadline_ns && a->sequence < b->sequence);
+    if (a->deadline_ns != b->deadline_ns) return a->deadline_ns < b->deadline_ns;
+    return a->timer->sequence < b->timer->sequence;
 }
 
-static inline void place(hd_timers *timers, size_t index, hd_timer *timer)
+static inline void place(hd_timers *timers, size_t index, hd_timer_entry entry)
 {
-    timers->heap[index] = timer;
-    timer->position = index + 1;
+    timers->heap[index] = entry;
+    entry.timer->position = index + 1;
 }
 
-static void sift_up(hd_timers *timers, size_t index, hd_timer *timer)
+static void sift_up(hd_timers *timers, size_t index, hd_timer_entry entry)
 {
     while (index > 0) {
         size_t parent = (index - 1) / ARITY;
-        if (!earlier(timer, timers->heap[parent])) break;
+        if (!earlier(&entry, &timers->heap[parent])) break;
         place(timers, index, timers->heap[parent]);
         index = parent;
     }
-    place(timers, index, timer);
+    place(timers, index, entry);
 }
 
-static void sift_down(hd_timers *timers, size_t index, hd_timer *timer)
+static void sift_down(hd_timers *timers, size_t index, hd_timer_entry entry)
 {
     for (;;) {
         size_t first = index * ARITY + 1, best = first;
         if (first >= timers->count) break;
         for (size_t child = first + 1; child < first + ARITY && child < timers->count; child++)
-            if (earlier(timers->heap[child], timers->heap[best])) best = child;
-        if (!earlier(timers->heap[best], timer)) break;
+            if (earlier(&timers->heap[child], &timers->heap[best])) best = child;
+        if (!earlier(&timers->heap[best], &entry)) break;
         place(timers, index, timers->heap[best]);
         index = best;
     }
-    place(timers, index, timer);
+    place(timers, index, entry);
 }
 
 static int resize(hd_timers *timers, size_t capacity)
 {
-    hd_timer **heap = realloc(timers->heap, capacity * sizeof(*heap));
+    hd_timer_entry *heap = realloc(timers->heap, capacity * sizeof(*heap));
     if (!heap) return -ENOMEM;
     timers->heap = heap;
     timers->capacity = capacity;
@@ -74,18 +75,18 @@ int hd_timers_add(hd_timers *timers, hd_timer *timer, int64_t deadline_ns)
     }
     timer->deadline_ns = deadline_ns;
     timer->sequence = timers->next_sequence++;
-    sift_up(timers, timers->count++, timer);
+    sift_up(timers, timers->count++, (hd_timer_entry){deadline_ns, timer});
     return 0;
 }
 
 void hd_timers_remove(hd_timers *timers, hd_timer *timer)
 {
     size_t index = timer->position - 1;
-    HD_ASSERT(hd_timer_set(timer) && index < timers->count && timers->heap[index] == timer);
+    HD_ASSERT(hd_timer_set(timer) && index < timers->count && timers->heap[index].timer == timer);
     timer->position = 0;
-    hd_timer *last = timers->heap[--timers->count];
-    if (last != timer) {
-        if (index > 0 && earlier(last, timers->heap[(index - 1) / ARITY]))
+    hd_timer_entry last = timers->heap[--timers->count];
+    if (last.timer != timer) {
+        if (index > 0 && earlier(&last, &timers->heap[(index - 1) / ARITY]))
             sift_up(timers, index, last);
         else
             sift_down(timers, index, last);
@@ -97,12 +98,12 @@ void hd_timers_remove(hd_timers *timers, hd_timer *timer)
 
 int64_t hd_timers_next(const hd_timers *timers)
 {
-    return timers->count ? timers->heap[0]->deadline_ns : HD_NO_DEADLINE;
+    return timers->count ? timers->heap[0].deadline_ns : HD_NO_DEADLINE;
 }
 
 void hd_timers_fire_first(hd_timers *timers)
 {
-    hd_timer *timer = timers->heap[0];
+    hd_timer *timer = timers->heap[0].timer;
     hd_timers_remove(timers, timer);
     timer->fire(timer);
 }

@@ -1,6 +1,7 @@
 /* Timers in user space: an intrusive 4-ary heap ordered by (deadline, sequence). Its minimum feeds the single
  * wait of the loop, so a timeout costs no system call and no object. 4-ary: half the height of a binary heap
- * and four children in one cache line of pointers. */
+ * and four children in one cache line. The heap has the deadlines itself: the timers lie on the stacks of their
+ * fibers, and to look at one costs a miss of the cache. */
 #ifndef HEDDLE_TIMERS_H
 #define HEDDLE_TIMERS_H
 
@@ -16,7 +17,12 @@ typedef struct hd_timer {
 } hd_timer;
 
 typedef struct {
-    hd_timer **heap;
+    int64_t deadline_ns;
+    hd_timer *timer;
+} hd_timer_entry;
+
+typedef struct {
+    hd_timer_entry *heap;
     size_t count, capacity;
     uint64_t next_sequence;
 } hd_timers;

@@ -55,7 +55,7 @@ static void scheduler_free(void *pointer)
 static size_t scheduler_memsize(const void *pointer)
 {
     const hd_scheduler *scheduler = pointer;
-    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer *) +
+    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer_entry) +
            (scheduler->reactor.waits.mask + scheduler->strikes.by_fiber.mask + 2) * sizeof(hd_list);
 }
 
