@@ -12,10 +12,10 @@ module Heddle
     # Seconds until the next address is tried beside one that has not answered.
     ATTEMPT_DELAY = 0.25
     # The keywords that this Ruby's TCPSocket.new and Socket.tcp know.
-    OPTIONS = [:resolv_timeout, :connect_timeout, (:fast_fallback if RubyFeatures::ADDRESSES_ARE_RACED),
-               (:open_timeout if RubyFeatures::OPEN_TIMEOUT_IS_KNOWN)].compact.freeze
+    OPTIONS = [:connect_timeout, :resolv_timeout, (:open_timeout if RubyFeatures::OPEN_TIMEOUT_IS_KNOWN),
+               (:fast_fallback if RubyFeatures::ADDRESSES_ARE_RACED)].compact.freeze
     TIMEOUTS = (OPTIONS - [:fast_fallback]).freeze
-    private_constant :OPTIONS, :TIMEOUTS
+    private_constant :TIMEOUTS
 
     class << self
       # @param address [String] a packed sockaddr

@@ -1,33 +1,19 @@
 # frozen_string_literal: true
 
 require_relative "../connect"
-require_relative "../ruby_features"
 
 module Heddle
   module CoreExt
     # Socket.tcp(hostname) starts two threads for each name. The parameters are Ruby's own, for libraries ask for them.
     module SocketTCP
-      if RubyFeatures::OPEN_TIMEOUT_IS_KNOWN
-        # @see https://docs.ruby-lang.org/en/master/Socket.html#method-c-tcp
-        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil,
-                open_timeout: nil, fast_fallback: tcp_fast_fallback, &block)
-          options = { connect_timeout:, resolv_timeout:, open_timeout:, fast_fallback: }
-          SocketTCP.connect(self, [host, port, local_host, local_port], options, block)
+      keywords = Connect::OPTIONS.map { |name| "#{name}: #{name == :fast_fallback ? "tcp_fast_fallback" : "nil"}" }
+      keywords = keywords.join(", ")
+      options = Connect::OPTIONS.map { |name| "#{name}:" }.join(", ")
+      class_eval(<<~RUBY, __FILE__, __LINE__ + 1)
+        def tcp(host, port, local_host = nil, local_port = nil, #{keywords}, &block) # def tcp(host, port, ..., &block)
+          SocketTCP.connect(self, [host, port, local_host, local_port], { #{options} }, block) # { timeout: }
         end
-      elsif RubyFeatures::ADDRESSES_ARE_RACED
-        # @see https://docs.ruby-lang.org/en/3.4/Socket.html#method-c-tcp
-        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil,
-                fast_fallback: tcp_fast_fallback, &block)
-          options = { connect_timeout:, resolv_timeout:, fast_fallback: }
-          SocketTCP.connect(self, [host, port, local_host, local_port], options, block)
-        end
-      else
-        # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-c-tcp
-        def tcp(host, port, local_host = nil, local_port = nil, connect_timeout: nil, resolv_timeout: nil, &block)
-          options = { connect_timeout:, resolv_timeout: }
-          SocketTCP.connect(self, [host, port, local_host, local_port], options, block)
-        end
-      end
+      RUBY
 
       def self.connect(owner, arguments, options, block)
         target = Connect.socket_target(arguments, options)
