@@ -77,7 +77,7 @@ class BenchTest < BenchCase
       Process.kill(:KILL, pid)
     end
 
-    wait_until("the end of the child") { children.none? { |pid| File.exist?("/proc/#{pid}") } }
+    assert(wait_until("the end of the child") { children.none? { |pid| File.exist?("/proc/#{pid}") } })
   end
 
   def test_rounds_and_turns
