@@ -2,6 +2,7 @@
 
 require_relative "heddle/version"
 require_relative "heddle/clock"
+require_relative "heddle/epoll"
 require_relative "heddle/errors"
 require_relative "heddle/native"
 require_relative "heddle/scheduler"

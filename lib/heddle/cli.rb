@@ -12,6 +12,7 @@ module Heddle
 
     COMMANDS = {
       "run" => "run a Ruby script with Heddle, unchanged",
+      "serve" => "serve a Rack application",
       "demo" => "measure 1,000 slow HTTP requests: blocking, threads, Heddle",
       "doctor" => "say what this machine and this Ruby can do",
       "help" => "say more about a command"

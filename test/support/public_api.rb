@@ -2,10 +2,13 @@
 
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
 require "yard"
+require "support/clients"
 
 module TestSupport
   # The public API, once as Ruby has it and once as YARD reads it in the sources. A name is "Heddle.run" or
   # "Heddle::Task#value"; a constructor is "Heddle::Limiter#initialize".
+  #
+  # Heddle::Server is a part of it where its gems are there.
   module PublicApi
     ROOT = File.expand_path("../..", __dir__)
     # What Data.define makes.
@@ -13,7 +16,20 @@ module TestSupport
 
     class << self
       # @return [Hash{String => YARD::CodeObjects::Base}] classes, modules, constants and methods
-      def documented = @documented ||= sources.select { |_, object| public?(object) }
+      def documented
+        @documented ||= sources.select do |name, object|
+          public?(object) && (server? || !name.start_with?("Heddle::Server"))
+        end
+      end
+
+      # @return [Boolean] whether Heddle::Server can be loaded
+      def server?
+        return @server unless @server.nil?
+
+        @server = %w[protocol-http1 protocol-rack].none? { |gem| Clients.load(gem, gem.tr("-", "/")) }
+        require "heddle/server" if @server
+        @server
+      end
 
       # @return [Hash{String => YARD::CodeObjects::Base}] what is internal, too
       def sources
@@ -24,7 +40,10 @@ module TestSupport
       end
 
       # @return [Hash{String => Module}] Heddle and its public constants that are modules, without what is @private
-      def modules = @modules ||= modules_in(Heddle)
+      def modules
+        server?
+        @modules ||= modules_in(Heddle)
+      end
 
       # @return [Hash{String => Method, UnboundMethod}] the public ones that these modules define, without what is
       #   @private

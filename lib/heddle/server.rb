@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require_relative "../heddle"
+require_relative "server/libraries"
+require_relative "server/access_log"
+require_relative "server/application"
+require_relative "server/connection"
+require_relative "server/idle_connections"
+require_relative "server/limits"
+require_relative "server/listener"
+
+module Heddle
+  # A server for Rack applications: each connection is a task, which serves its requests one after another; while it is
+  # idle it is no task. It needs the gems protocol-http1 and protocol-rack.
+  #
+  # The command `heddle serve` runs one in one or several processes.
+  #
+  # @example
+  #   require "heddle/server"
+  #
+  #   app = ->(env) { [200, { "content-type" => "text/plain" }, ["Hello\n"]] }
+  #   server = Heddle::Server.new(app, bind: "tcp://127.0.0.1:0")
+  #   Heddle.run do
+  #     Heddle.spawn { server.run }
+  #     puts Net::HTTP.get("127.0.0.1", "/", server.port)
+  #     server.stop
+  #   end
+  class Server
+    # @return [Limits] its bounds
+    attr_reader :limits
+
+    # @param app [#call] a Rack application
+    # @param bind [String, IO, Array<String, IO>] where to listen: tcp://127.0.0.1:9292, unix:/run/app.sock,
+    #   ssl://0.0.0.0:9292?cert=FILE&key=FILE; or a server socket. They listen from now on
+    # @param limits [Hash{Symbol => Numeric}] see {Limits}
+    # @param access_log [IO, nil] gets a line for each request
+    # @raise [ArgumentError]
+    # @raise [SystemCallError] if it cannot listen there
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil)
+      Check.callable("app", app)
+      @limits = limits.is_a?(Limits) ? limits : Limits.new(**limits)
+      @app = Application.new(app) { |error| report(error) }
+      @access_log = access_log && AccessLog.new(access_log)
+      @listeners = (bind.is_a?(Array) ? bind : [bind]).map { |address| Listener.open(address) }
+      @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
+      @serving = {} # connection => its task
+      @requests = 0
+      @stopping = false
+    end
+
+    # @return [Array<String>] where it listens, with the ports that it was given
+    def addresses = @listeners.map(&:to_s)
+
+    # @return [Integer, nil] of the first address that has one
+    def port = @listeners.filter_map(&:port).first
+
+    # @return [Boolean] whether it takes no more connections
+    def stopping? = @stopping
+
+    # Accepts connections and serves them, until {#stop}.
+    #
+    # @return [void]
+    def run
+      Heddle.run do
+        @scope = Scope.current
+        @scope.spawn(background: true, name: "idle connections") { @idle.run }
+        @listeners.map { |listener| @scope.spawn(name: "accept") { accept_from(listener) } }.each(&:wait)
+        @left&.pop
+      end
+    ensure
+      @listeners.each(&:close)
+      @idle.close
+    end
+
+    # Takes no more connections, closes the idle ones, and waits for the requests that are being answered. Those that
+    # take longer are cancelled.
+    #
+    # @param grace [Numeric] seconds
+    # @return [void]
+    def stop(grace: 30)
+      Check.positive_number("grace", grace, " of seconds")
+      return if @stopping
+
+      @stopping = true
+      @left = Thread::Queue.new
+      @listeners.each { |listener| take_last(listener) }
+      @idle.close
+      @left.pop(timeout: grace) unless @serving.empty?
+      stop_now
+    end
+
+    # Cancels the requests that {#stop} waits for.
+    #
+    # @return [void]
+    def stop_now
+      return stop(grace: 0.001) unless @stopping
+
+      @serving.each_value(&:cancel)
+      @left.close
+    end
+
+    # Calls the application and hands its response to the block, in a scope of their own: what the application spawns is
+    # waited for.
+    #
+    # @private
+    def handle(request)
+      raise Refusal, 503 if @requests >= @limits.requests
+
+      started = Clock.now if @access_log
+      @requests += 1
+      response = nil
+      begin
+        Scope.open { yield(response = @app.call(request)) }
+      ensure
+        @requests -= 1
+        @access_log&.add(request, response, Clock.now - started) if started
+      end
+    end
+
+    # @private Tells of an error of the application.
+    def report(error)
+      ErrorReport.print(error, Heddle.current_task)
+    end
+
+    private
+
+    def accept_from(listener)
+      until @stopping
+        connection = accept(listener) or next
+        room? ? start(connection) : connection.turn_away
+      end
+    end
+
+    # Who has connected by now is served; a close would reset those connections.
+    def take_last(listener)
+      while (connection = accept(listener, :accept_nonblock))
+        start(connection)
+      end
+      listener.close
+    end
+
+    # @return [Connection, nil] nil if it is to be tried again
+    def accept(listener, how = :accept)
+      socket = listener.public_send(how) or return
+      Connection.new(self, socket, listener.tls)
+    rescue IOError
+      raise unless @stopping
+    rescue SystemCallError => e
+      socket ? socket.close : pause(e) # (that client has gone)
+    end
+
+    # No connection can be accepted now.
+    def pause(error)
+      return if @stopping || error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
+
+      warn("heddle serve: #{error.message}: it accepts no connections for a while")
+      sleep(0.1)
+      nil
+    end
+
+    def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
+
+    def start(connection)
+      @scope.spawn(isolated: true, name: "connection") do
+        @serving[connection] = Heddle.current_task
+        outcome = connection.serve
+      ensure
+        @serving.delete(connection)
+        @left&.push(true) if @serving.empty?
+        keep(connection) if outcome == :idle
+      end
+    end
+
+    def keep(connection)
+      @stopping ? connection.close : @idle.add(connection)
+    end
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # A line for each request, in the Common Log Format with the seconds that it took at its end.
+    #
+    # @private
+    class AccessLog
+      # @param io [IO]
+      def initialize(io)
+        @io = io
+        @io.sync = true # a worker that is killed loses no line
+      end
+
+      # @param request [Request]
+      # @param response [Protocol::HTTP::Response, nil] nil if there was none
+      # @param seconds [Float]
+      def add(request, response, seconds)
+        @io.write(format("%<client>s - - [%<time>s] \"%<method>s %<path>s %<version>s\" %<status>s %<size>s " \
+                         "%<took>.4f\n",
+                         client: request.peer&.ip_address || "-", time: Time.now.strftime("%d/%b/%Y:%H:%M:%S %z"),
+                         method: request.method, path: request.path.dump[1..-2], version: request.version,
+                         status: response&.status || "-", size: request.sent, took: seconds))
+      rescue IOError, SystemCallError
+        nil # a request does not fail for it
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "stream"
+require_relative "http1"
+
+module Heddle
+  class Server
+    # A connection of a client, from its accept to its close. While it is idle it is only an object of
+    # {IdleConnections}.
+    #
+    # @private
+    class Connection
+      # Who the client is, as protocol-rack asks for it.
+      Peer = Struct.new(:ip_address)
+      private_constant :Peer
+
+      # @return [Server]
+      attr_reader :server
+      # @return [IO]
+      attr_reader :socket
+      # @return [String] "http" or "https"
+      attr_reader :scheme
+      # @return [#ip_address, nil] nil for a UNIX socket
+      attr_reader :peer
+
+      # @param server [Server]
+      # @param socket [IO] what accept has returned
+      # @param tls [OpenSSL::SSL::SSLContext, nil]
+      def initialize(server, socket, tls)
+        @server = server
+        @socket = socket
+        @tls = tls
+        @scheme = tls ? "https" : "http"
+        @peer = Peer.new(socket.remote_address.ip_address) unless socket.is_a?(UNIXSocket)
+      end
+
+      # Serves it until it ends, or has nothing to say for a while.
+      #
+      # @return [Symbol] :idle, :hijacked or :closed
+      def serve
+        @session ||= HTTP1.new(self, open_stream)
+        outcome = @session.run
+      rescue OpenSSL::SSL::SSLError, SystemCallError, IOError, Heddle::TimeoutError
+        outcome = :closed # (it does not speak TLS, or has gone)
+      ensure
+        close unless %i[idle hijacked].include?(outcome)
+      end
+
+      # There are too many.
+      def turn_away
+        @socket.write_nonblock(Refusal.new(503).answer) unless @tls
+      rescue SystemCallError, IOError
+        nil
+      ensure
+        close
+      end
+
+      def close
+        @io&.close
+        @socket.close
+      rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+        nil
+      end
+
+      private
+
+      def open_stream
+        return Stream.new(@socket, @socket) unless @tls
+
+        ssl = OpenSSL::SSL::SSLSocket.new(@socket, @tls)
+        ssl.sync_close = true
+        Heddle.timeout(@server.limits.handshake) { ssl.accept }
+        @io = ssl
+        Stream.new(ssl, @socket)
+      end
+    end
+  end
+end

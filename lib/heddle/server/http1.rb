@@ -1,0 +1,364 @@
+# frozen_string_literal: true
+
+require "protocol/http1"
+require "protocol/http/body/stream"
+require_relative "request"
+require_relative "request_body"
+require_relative "refusal"
+require_relative "http_date"
+
+module Heddle
+  class Server
+    # The requests of an HTTP/1 connection, one after another. protocol-http1 reads them; what it leaves open, and what
+    # a server on the open internet has to refuse, is here (RFC 9112).
+    #
+    # @private
+    class HTTP1 < ::Protocol::HTTP1::Connection
+      # After so many seconds without a request the connection gives back its task.
+      PARK_AFTER = 0.5
+      HOST_VALUE = /\A(?:[A-Za-z0-9_.\-~%!$&'()*+;=]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?\z/
+      TARGET = /\A[!-~\x80-\xff]+\z/n
+      ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
+      LINE_SIZE = 8192
+
+      # The connection ends in the midst of an answer.
+      class Aborted < StandardError; end
+
+      private_constant :Aborted
+      private_constant :PARK_AFTER, :HOST_VALUE, :TARGET, :ABSOLUTE_TARGET, :LINE_SIZE
+
+      # @return [Stream, nil] nil once the application has taken it over
+      attr_reader :stream
+
+      # @param connection [Connection] that it is of
+      # @param stream [Stream]
+      def initialize(connection, stream)
+        super(stream, maximum_line_length: LINE_SIZE)
+        @connection = connection
+        @server = connection.server
+        @limits = @server.limits
+      end
+
+      # Serves requests as long as they come.
+      #
+      # @return [Symbol] :idle when none has come for a while, :hijacked when the connection belongs to the application
+      #   now, :closed
+      def run
+        while await_request
+          return :closed unless (request = next_request)
+
+          respond(request)
+          return :hijacked if hijacked?
+          return :closed unless persistent
+        end
+        :idle
+      rescue Refusal => e
+        refuse(e)
+        :closed
+      rescue Aborted, ::Protocol::HTTP::RemoteError, IOError, SystemCallError
+        :closed
+      end
+
+      # @param status [Integer]
+      # @param headers [Hash{String => String}]
+      def write_interim_response(status, headers = {})
+        super(@version, status, headers)
+      end
+
+      private
+
+      # @return [Boolean] false: nothing has come for a while
+      def await_request
+        return true if @stream.buffered?
+
+        @stream.patience = PARK_AFTER
+        @stream.fill?
+        true
+      rescue IO::TimeoutError
+        false
+      end
+
+      # -- what comes in ---------------------------------------------------------------------------------------------
+
+      # @return [Request, nil] nil at the end of the connection
+      def next_request
+        @stream.patience = @limits.stall
+        @stream.within(@limits.head_time)
+        @version = nil
+        @head_size = 0
+        (parts = read_request) && request_of(*parts)
+      rescue ::Protocol::HTTP1::LineLengthError
+        raise Refusal, @version ? 431 : 414
+      rescue ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP::BadRequest
+        raise Refusal, 400
+      rescue IO::TimeoutError
+        raise Refusal, 408
+      ensure
+        @head_size = nil
+        @stream&.patience = @limits.stall
+      end
+
+      def read_line?
+        line = super
+        return line unless line && @head_size
+
+        @head_size += line.bytesize
+        raise Refusal, 431 if @head_size > @limits.head_size
+
+        line
+      end
+
+      # One empty line before a request is to be ignored (RFC 9112, 2.2).
+      def read_request_line
+        return unless (line = read_line?)
+
+        line = read_line? if line.empty?
+        match = line&.match(::Protocol::HTTP1::REQUEST_LINE) or raise(Refusal, 400)
+        @version = match[3]
+        target = match[2]
+        raise Refusal, 505 unless @version.start_with?("HTTP/1.")
+        raise Refusal, 400 unless target.match?(TARGET)
+
+        @version = "HTTP/1.1" unless @version == "HTTP/1.0"
+        [match[1], target, @version]
+      end
+
+      # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP.
+      def read_headers
+        super.tap { |headers| headers.fields.reject! { |name,| name.include?("_") } }
+      end
+
+      # What is framed in two ways, or in a way that not all understand, is not guessed at: request smuggling is about
+      # that (RFC 9112, 11.2).
+      def read_request_body(method, headers)
+        raise Refusal, 501 if method == "CONNECT"
+        raise Refusal, 431 if headers.fields.size > @limits.headers
+
+        encoding = headers["transfer-encoding"]
+        check_framing(encoding, headers["content-length"]) if encoding
+        return super if encoding.nil? && headers["content-length"].nil?
+
+        length = read_body(headers)
+        return unless length
+
+        raise Refusal, 413 if length.length && length.length > @limits.body_size
+
+        RequestBody.new(length, self, @limits, continue: @version == "HTTP/1.1" && headers["expect"])
+      end
+
+      def check_framing(encoding, length)
+        raise Refusal, 400 if length || @version == "HTTP/1.0" || encoding.last != "chunked"
+        raise Refusal, 501 if encoding.size > 1
+      end
+
+      def request_of(authority, method, target, version, headers, body)
+        unless target.start_with?("/") || (target == "*" && method == "OPTIONS")
+          match = target.match(ABSOLUTE_TARGET) or raise(Refusal, 400)
+          authority = match[2]
+          target = match[3] ? match[3].sub(/\A\?/, "/?") : "/"
+        end
+        check_authority(authority)
+        authority = "localhost" if authority.nil? || authority.empty? # Rack wants a name
+        protocol = headers.delete("upgrade")
+        protocol = nil if body.nil? || body.is_a?(RequestBody) # (an upgrade in the midst of a body is none)
+        Request.new(@connection, self, authority, method, target, version, headers, body, protocol)
+      end
+
+      def check_authority(authority)
+        return if authority.nil? ? @version == "HTTP/1.0" : authority.match?(HOST_VALUE)
+
+        raise Refusal, 400
+      end
+
+      # -- what goes out ---------------------------------------------------------------------------------------------
+
+      # (It tells of a client that has gone by {Stream#broken?}.)
+      def write_stream(bytes) = @stream.append(bytes)
+      def flush_stream = @stream.flush
+
+      def respond(request)
+        @answer_from = nil
+        @server.handle(request) do |response|
+          next if hijacked?
+
+          refused = request.refused
+          raise refused if refused
+
+          write(request, response)
+        end
+        finish(request) unless hijacked?
+      rescue Refusal, Aborted
+        raise
+      rescue StandardError => e
+        give_up(e) # of a task that the application has spawned
+      end
+
+      # What the application has not read of a short body is read; else the connection ends.
+      def finish(request)
+        body = request.body
+        return unless body.is_a?(RequestBody) && !body.finish
+
+        @persistent = false
+        linger
+      end
+
+      def write(request, response)
+        body = response.body
+        @answer_from = @stream.written
+        @persistent = false if @server.stopping? || ends_with_connection?(request, response)
+        write_head(response)
+        return upgrade(response) if response.protocol && body
+
+        write_connection_header(request.version)
+        write_response_body(request, response, body)
+      rescue StandardError => e
+        give_up(error = e)
+      ensure
+        body&.close(error)
+      end
+
+      # @param error [StandardError] of the application's body or headers, or the client has gone
+      def give_up(error)
+        @persistent = false
+        raise Aborted if @stream.nil? || @stream.broken?
+
+        @server.report(error)
+        raise Aborted if begun? # it has to look broken
+
+        @stream.drop_output
+        raise Refusal, 500
+      end
+
+      # @return [Boolean] whether a part of the answer was sent
+      def begun? = @answer_from && @stream.written > @answer_from
+
+      def write_head(response)
+        status = response.protocol && response.body ? 101 : response.status
+        write_response(@version, status, response.headers)
+        write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
+      end
+
+      def upgrade(response)
+        body = response.body
+        stream = write_upgrade_body(response.protocol)
+        stream.patience = nil
+        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) && stream.flush }
+      end
+
+      def write_response_body(request, response, body)
+        length = body&.length
+        if bodyless?(response.status)
+          write_stream("\r\n")
+        elsif body.nil? || length
+          write_stream("content-length: #{length || 0}\r\n\r\n")
+          write_sized(body, length) unless body.nil? || request.head?
+        elsif request.version == "HTTP/1.1"
+          write_stream("transfer-encoding: chunked\r\n\r\n")
+          write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
+        else
+          write_stream("\r\n")
+          write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
+        end
+        flush_stream
+        send_end_stream!
+      end
+
+      # HTTP/1.0 has no chunks.
+      def ends_with_connection?(request, response)
+        request.version == "HTTP/1.0" && response.body && response.body.length.nil?
+      end
+
+      def bodyless?(status) = status == 204 || status == 304 || status < 200
+
+      def write_sized(body, length)
+        left = length
+        flush_stream unless body.ready? # it may take its time
+        while (chunk = body.read)
+          left -= chunk.bytesize
+          break if left.negative?
+
+          write_stream(chunk)
+          flush_stream unless body.ready?
+        end
+        return if left.zero?
+
+        raise ::Protocol::HTTP1::ContentLengthError, "content-length was #{length}, the body has #{length - left} bytes"
+      end
+
+      def write_streamed(body, request, output)
+        flush_stream unless body.ready?
+        if body.stream?
+          body.call(::Protocol::HTTP::Body::Stream.new(request.body, output))
+        else
+          body.each do |chunk|
+            output.write(chunk)
+            flush_stream unless body.ready?
+          end
+        end
+        output.close_write
+      end
+
+      # @param refusal [Refusal]
+      def refuse(refusal)
+        return if hijacked?
+
+        @persistent = false
+        @stream.patience = @limits.stall
+        @stream.write(refusal.answer)
+        @stream.flush
+        linger
+      rescue SystemCallError, IOError
+        nil
+      end
+
+      # A close while there is something to be read would reset the connection, and the client might never see the
+      # answer (RFC 9112, 9.6).
+      def linger
+        @stream.close_write
+        @stream.patience = @limits.stall
+        @stream.within(1)
+        taken = 0
+        taken += @stream.take_buffered.bytesize while taken < @limits.linger_size && @stream.fill?
+      rescue SystemCallError, IOError
+        nil
+      end
+
+      # Where a body goes that ends with the connection.
+      class PlainOutput
+        def initialize(stream)
+          @stream = stream
+        end
+
+        def write(chunk)
+          @stream.write(chunk)
+          @stream.flush
+        end
+
+        def close_write(error = nil)
+          @closed = true
+          raise error if error
+        end
+
+        def closed? = @closed
+      end
+
+      # Where a body goes whose length is not known before (RFC 9112, 7.1).
+      class ChunkedOutput < PlainOutput
+        def write(chunk)
+          return if chunk.empty?
+
+          @stream.write(chunk.bytesize.to_s(16), "\r\n", chunk, "\r\n")
+          @stream.flush
+        end
+
+        def close_write(error = nil)
+          return if @closed
+
+          super
+          @stream.write("0\r\n\r\n")
+        end
+      end
+      private_constant :PlainOutput, :ChunkedOutput
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "../epoll"
+require_relative "../clock"
+
+module Heddle
+  class Server
+    # Connections between two requests: a descriptor in a set of the kernel's and an entry here, but no task. Who has
+    # been idle for too long is closed.
+    #
+    # @private
+    class IdleConnections
+      # @param timeout [Numeric] seconds
+      # @yield [connection] has something to be read; in the task of {#run}
+      def initialize(timeout, &ready)
+        @timeout = timeout
+        @ready = ready
+        @set = IO.for_fd(Epoll.create, "r")
+        @waiting = {} # descriptor => [connection, until], those that are closed first come first
+      end
+
+      def size = @waiting.size
+
+      # @param connection [Connection]
+      def add(connection)
+        fd = Epoll.add(@set, connection.socket)
+        @waiting[fd] = [connection, now + @timeout]
+        @alarm&.push(true) if @waiting.size == 1
+      end
+
+      # Until {#close}.
+      def run
+        @alarm = Thread::Queue.new
+        until @set.closed?
+          if @waiting.empty?
+            @alarm.pop
+            next
+          end
+          wake_ready if @set.wait_readable([first_limit - now, 0].max)
+          close_overdue
+        end
+      rescue IOError
+        raise unless @set.closed?
+      end
+
+      # Makes room for another one.
+      # @return [Boolean] whether there was one to be closed
+      def close_oldest
+        fd, (connection,) = @waiting.first
+        return false unless fd
+
+        drop(fd, connection)
+        true
+      end
+
+      # Closes all of them, and ends {#run}.
+      def close
+        close_oldest until @waiting.empty?
+        @set.close
+        @alarm&.push(true)
+      end
+
+      private
+
+      def now = Clock.now
+      def first_limit = @waiting.first.last.last
+
+      def wake_ready
+        Epoll.take(@set).each do |fd|
+          connection, = @waiting.delete(fd)
+          @ready.call(connection) if connection
+        end
+      end
+
+      def close_overdue
+        time = now
+        close_oldest while !@waiting.empty? && first_limit <= time
+      end
+
+      def drop(fd, connection)
+        @waiting.delete(fd)
+        Epoll.delete(@set, fd)
+        connection.close
+      end
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../check"
+
+module Heddle
+  class Server
+    # The bounds of a server. What exceeds one is answered with its status, and its connection is closed.
+    #
+    # connections::  open at once; more are answered with 503 (an idle one is closed before)
+    # requests::     in the application at once; more are answered with 503
+    # head_size::    bytes of a request's first line and headers (431; 414 for a first line of more than 8 KiB)
+    # headers::      their number (431)
+    # body_size::    bytes of a request's body (413)
+    # head_time::    seconds until they are all there (408)
+    # stall::        seconds that a read of the body may wait (408), and a write of the answer (it is cut off)
+    # idle::         seconds between two requests, after which the connection is closed
+    # handshake::    seconds that TLS may take to begin, after which the connection is closed
+    # linger_size::  bytes that a client may still send after it was refused, or that the application did not read
+    Limits = Data.define(:connections, :requests, :head_size, :headers, :body_size, :head_time, :stall, :idle,
+                         :handshake, :linger_size) do
+      # @param given [Hash{Symbol => Numeric}] those that are not as usual
+      # @raise [ArgumentError]
+      def initialize(**given)
+        names = self.class.members
+        unknown = (given.keys - names).first
+        raise ArgumentError, "limits: there is no #{unknown} (there are #{names.join(", ")})" if unknown
+
+        super(**Limits::DEFAULTS, **given)
+        to_h.each do |name, value|
+          if Limits::TIMES.include?(name)
+            Check.positive_number(name, value, " of seconds")
+          else
+            Check.positive_integer(name, value)
+          end
+        end
+      end
+    end
+
+    # What is usual.
+    Limits::DEFAULTS = { connections: 10_000, requests: 2_500, head_size: 32 * 1024, headers: 100,
+                         body_size: 100 * 1024 * 1024, head_time: 10, stall: 30, idle: 65, handshake: 10,
+                         linger_size: 256 * 1024 }.freeze
+    # @private Those that are seconds.
+    Limits::TIMES = %i[head_time stall idle handshake].freeze
+  end
+end

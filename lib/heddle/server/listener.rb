@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "socket"
+require "uri"
+
+module Heddle
+  class Server
+    # Where a server listens.
+    #
+    # @private
+    class Listener
+      BACKLOG = 1024
+      private_constant :BACKLOG
+
+      # @return [OpenSSL::SSL::SSLContext, nil]
+      attr_reader :tls
+      # @return [IO] the server socket
+      attr_reader :socket
+
+      class << self
+        # @param address [String, IO, Listener] a URL, or a server socket
+        # @param socket [IO, nil] that listens there already
+        # @param shared [Boolean] whether other processes listen there, each with a socket of its own
+        # @raise [ArgumentError]
+        def open(address, socket: nil, shared: false)
+          return address if address.is_a?(Listener)
+          return new(address, nil) if address.respond_to?(:accept)
+          raise ArgumentError, wrong(address) unless address.is_a?(String)
+
+          at = self.address(address)
+          socket ||= at.unix? ? (made = unix(at.unix_path)) : tcp(at, shared)
+          new(socket, tls_of(URI(address)), made: !made.nil?)
+        end
+
+        # @param address [String] a URL
+        # @return [Addrinfo]
+        # @raise [ArgumentError]
+        def address(address)
+          uri = URI(address)
+          case uri.scheme
+          when "unix" then Addrinfo.unix(uri.path)
+          when "tcp", "ssl" then Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)
+          else raise ArgumentError, wrong(address)
+          end
+        rescue URI::Error
+          raise ArgumentError, wrong(address)
+        end
+
+        private
+
+        def wrong(address)
+          "bind: must be tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:/PATH or a server socket, not " \
+            "#{address.inspect}"
+        end
+
+        def tcp(address, shared)
+          socket = ::Socket.new(address.afamily, :STREAM)
+          socket.setsockopt(:SOCKET, :REUSEADDR, true)
+          socket.setsockopt(:SOCKET, :REUSEPORT, true) if shared
+          socket.bind(address)
+          socket.listen(BACKLOG)
+          server_socket(socket)
+        rescue SystemCallError
+          socket&.close
+          raise
+        end
+
+        # Its accept returns a TCPSocket.
+        def server_socket(socket)
+          socket.autoclose = false
+          TCPServer.for_fd(socket.fileno)
+        end
+
+        def unix(path)
+          remove_left_behind(path)
+          UNIXServer.new(path).tap { |server| server.listen(BACKLOG) }
+        end
+
+        # A socket that nobody listens on any more is in the way.
+        def remove_left_behind(path)
+          return unless File.socket?(path)
+
+          UNIXSocket.new(path).close
+        rescue Errno::ECONNREFUSED
+          File.unlink(path)
+        end
+
+        def tls_of(uri)
+          return unless uri.scheme == "ssl"
+
+          options = URI.decode_www_form(uri.query.to_s).to_h
+          certificates = OpenSSL::X509::Certificate.load_file(options.fetch("cert"))
+          key = OpenSSL::PKey.read(File.read(options.fetch("key")))
+          OpenSSL::SSL::SSLContext.new.tap do |context|
+            context.add_certificate(certificates.first, key, certificates.drop(1))
+            context.min_version = OpenSSL::SSL::TLS1_2_VERSION
+            context.alpn_select_cb = ->(offered) { "http/1.1" if offered.include?("http/1.1") }
+            context.freeze
+          end
+        rescue KeyError => e
+          raise ArgumentError, "bind: ssl:// needs #{e.key}=FILE"
+        end
+      end
+
+      # @param socket [IO]
+      # @param tls [OpenSSL::SSL::SSLContext, nil]
+      # @param made [Boolean] whether the file of a UNIX socket is removed by {#close} in this process
+      def initialize(socket, tls, made: false)
+        @socket = socket
+        @tls = tls
+        @address = socket.local_address
+        @path = @address.unix_path if @address.unix?
+        @owner = made ? Process.pid : nil
+      end
+
+      # @return [Listener] with a descriptor of its own
+      def dup = self.class.new(@socket.dup, @tls)
+
+      # @return [IO]
+      def accept = prepared(@socket.accept)
+
+      # @return [IO, nil] nil: nobody has connected
+      def accept_nonblock
+        socket = @socket.accept_nonblock(exception: false)
+        prepared(socket) unless socket == :wait_readable
+      end
+
+      # @return [Integer, nil]
+      def port = @path ? nil : @address.ip_port
+
+      # @return [String]
+      def to_s
+        if @path
+          "unix:#{@path}"
+        else
+          "#{@tls ? "ssl" : "tcp"}://#{@address.inspect_sockaddr}"
+        end
+      end
+
+      def close
+        return if @socket.closed?
+
+        @socket.close
+        File.unlink(@path) if @owner == Process.pid && File.socket?(@path)
+      end
+
+      private
+
+      def prepared(socket)
+        socket.setsockopt(:TCP, :NODELAY, true) unless @path
+        socket
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "protocol/http/request"
+
+module Heddle
+  class Server
+    # A request as protocol-rack takes it.
+    #
+    # @private
+    class Request < ::Protocol::HTTP::Request
+      # @return [#ip_address] of the client
+      attr_reader :peer
+
+      # @param connection [Connection]
+      # @param session [HTTP1]
+      # @param parts [Array] of it, as the class above takes them
+      def initialize(connection, session, *parts)
+        @session = session
+        @written = session.stream.written
+        @peer = connection.peer
+        super(connection.scheme, *parts)
+      end
+
+      # @param status [Integer]
+      # @param headers [Hash{String => String}]
+      def send_interim_response(status, headers) = @session.write_interim_response(status, headers)
+
+      # @return [Boolean] whether the application may take over the connection
+      def hijack? = true
+
+      # Gives the connection to the application: its IO, at the byte after the request.
+      #
+      # @return [Request] whose {#io} it is
+      def hijack!
+        stream = @session.hijack!
+        rest = stream.take_buffered
+        @io = stream.io
+        stream.patience = nil
+        @io.ungetbyte(rest) unless rest.empty?
+        self
+      end
+
+      # @return [IO, OpenSSL::SSL::SSLSocket]
+      attr_reader :io
+
+      # @return [Integer] bytes that were sent for it
+      def sent = @session.stream ? @session.stream.written - @written : 0
+
+      # @return [Refusal, nil] why its body could not be read
+      def refused = body.is_a?(RequestBody) ? body.refused : nil
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "protocol/http/body/wrapper"
+require_relative "refusal"
+
+module Heddle
+  class Server
+    # The body of a request, with its bounds.
+    #
+    # @private
+    class RequestBody < ::Protocol::HTTP::Body::Wrapper
+      # @return [Refusal, nil] why it could not be read
+      attr_reader :refused
+
+      # @param body [Protocol::HTTP::Body::Readable]
+      # @param session [HTTP1]
+      # @param limits [Limits]
+      # @param continue [String, nil] the header Expect
+      def initialize(body, session, limits, continue: nil)
+        super(body)
+        @session = session
+        @limits = limits
+        @continue = continue
+        @size = 0
+      end
+
+      # @return [String, nil] nil at its end
+      def read
+        invite if @continue
+        chunk = super
+        @size += chunk.bytesize if chunk
+        refuse(413) if @size > @limits.body_size
+        chunk
+      rescue IO::TimeoutError
+        refuse(408)
+      rescue ::Protocol::HTTP::BadRequest, ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP1::LineLengthError
+        refuse(400)
+      end
+
+      # Reads what is left of it, if it is little.
+      #
+      # @return [Boolean] whether it has been read to its end
+      def finish
+        return true if @finished || empty?
+        return false if @continue || @refused
+
+        left = @limits.linger_size
+        while left.positive?
+          return @finished = true unless (chunk = read)
+
+          left -= chunk.bytesize
+        end
+        false
+      rescue StandardError
+        false
+      end
+
+      # The application has closed it: what is left is for {#finish}.
+      def close(_error = nil) = nil
+
+      private
+
+      # The client waits for a word before it sends the body (RFC 9110, 10.1.1).
+      def invite
+        expected = @continue
+        @continue = nil
+        @session.write_interim_response(100) if expected.casecmp?("100-continue")
+      end
+
+      def refuse(status)
+        raise @refused = Refusal.new(status)
+      end
+    end
+  end
+end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Signals as events, for a process that waits for nothing else.
+    #
+    # @private
+    class Signals
+      # @param meanings [Hash{String => Symbol}] of each signal
+      def initialize(meanings)
+        @meanings = meanings.values
+        @reader, @writer = IO.pipe
+        meanings.each_key.with_index do |name, index|
+          trap(name) do
+            @writer.write_nonblock(index.chr, exception: false)
+          end
+        end
+      end
+
+      # @param timeout [Numeric, nil] seconds
+      # @return [Symbol, nil] the meaning of the next one
+      def pop(timeout: nil)
+        @meanings[@reader.getbyte] if @reader.wait_readable(timeout)
+      end
+
+      # In a child process, which has its own.
+      def leave
+        [@reader, @writer].each(&:close)
+      end
+    end
+  end
+end

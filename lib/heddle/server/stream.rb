@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+
+module Heddle
+  class Server
+    # The two directions of a connection, as the protocol libraries read and write it. It has its own buffers: they are
+    # empty, and take no memory, while the connection is idle.
+    #
+    # It is also what an application that has upgraded the connection reads and writes.
+    #
+    # @private
+    class Stream
+      BLOCK_SIZE = 16 * 1024
+      # As many bytes are put together before they are sent.
+      FLUSH_SIZE = 64 * 1024
+      NOTHING = "".b.freeze
+      private_constant :NOTHING
+
+      # @return [IO, OpenSSL::SSL::SSLSocket]
+      attr_reader :io
+      # @return [Integer] bytes that were written
+      attr_reader :written
+
+      # @param io [IO, OpenSSL::SSL::SSLSocket]
+      # @param socket [IO] beneath it
+      def initialize(io, socket)
+        @io = io
+        @socket = socket
+        @input = NOTHING
+        @position = 0
+        @output = String.new
+        @written = 0
+        @broken = false
+      end
+
+      # Each read and write may wait for so long, until the next call of this. A read or write that waits for longer
+      # raises an IO::TimeoutError.
+      #
+      # @param seconds [Numeric, nil]
+      def patience=(seconds)
+        @deadline = nil
+        @socket.timeout = seconds unless @socket.timeout == seconds
+      end
+
+      # All reads from now on have so long together.
+      #
+      # @param seconds [Numeric]
+      def within(seconds)
+        @deadline = Clock.now + seconds
+      end
+
+      # @return [Boolean] whether bytes that were read wait to be taken
+      def buffered?
+        @position < @input.bytesize || (@io.respond_to?(:pending) && @io.pending.positive?)
+      end
+
+      # @return [String] all of them
+      def take_buffered
+        rest = @input.byteslice(@position..)
+        drop_input
+        rest
+      end
+
+      # @return [Boolean] false at the end of the stream
+      def fill?
+        wait_within_limit if @deadline
+        chunk = @io.readpartial(BLOCK_SIZE)
+        @input = @position == @input.bytesize ? chunk : @input.byteslice(@position..) << chunk
+        @position = 0
+        true
+      rescue EOFError
+        false
+      end
+
+      # A line, with its end.
+      #
+      # @param ending [String]
+      # @param limit [Integer] bytes; a longer line is returned in parts
+      # @return [String, nil] nil at the end
+      def gets(ending = $/, limit = nil, chomp: false)
+        from = 0
+        until (at = @input.byteindex(ending, @position + from))
+          available = @input.bytesize - @position
+          return take(limit) if limit && available >= limit
+
+          from = [available - ending.bytesize + 1, 0].max
+          next if fill?
+
+          return available.zero? ? nil : take(available)
+        end
+        size = at + ending.bytesize - @position
+        line = take(limit && size > limit ? limit : size)
+        chomp ? line.chomp!(ending) || line : line
+      end
+
+      # @return [String] as many bytes as there are, at least one
+      # @raise [EOFError]
+      def readpartial(limit, buffer = nil)
+        raise EOFError, "end of file reached" if @position == @input.bytesize && !fill?
+
+        give(take(limit), buffer)
+      end
+
+      # So many bytes, or all until the end.
+      #
+      # @return [String, nil] nil at the end
+      def read(length = nil, buffer = nil)
+        return give(read_all, buffer) if length.nil?
+
+        until @input.bytesize - @position >= length
+          break unless fill?
+        end
+        bytes = take(length)
+        bytes.empty? && length.positive? ? nil : give(bytes, buffer)
+      end
+
+      # The bytes are sent when there are many, or by {#flush}.
+      def write(*parts)
+        parts.sum do |part|
+          part = part.to_s
+          append(part)
+          part.bytesize
+        end
+      end
+
+      # The same for one String.
+      def append(part)
+        @output.bytesize + part.bytesize > FLUSH_SIZE ? send_out(part) : @output << part
+      end
+
+      def <<(part)
+        write(part)
+        self
+      end
+
+      def flush
+        send_out unless @output.empty?
+        self
+      end
+
+      # Forgets what was not sent yet.
+      def drop_output = @output.clear
+
+      # @return [Boolean] whether the client could not be written to
+      def broken? = @broken
+
+      def close_read
+        @socket.close_read if plain?
+      end
+
+      def close_write
+        flush
+        plain? ? @socket.close_write : @io.stop
+      rescue Errno::ENOTCONN
+        nil
+      end
+
+      def close = @io.close
+      def closed? = @io.closed?
+      def sync_close = true
+
+      private
+
+      def plain? = @io.equal?(@socket)
+
+      def wait_within_limit
+        return if @io.respond_to?(:pending) && @io.pending.positive?
+        return if @socket.wait_readable([@deadline - Clock.now, 0].max)
+
+        raise IO::TimeoutError, "the request has taken too long"
+      end
+
+      def take(size)
+        bytes = @input.byteslice(@position, size)
+        @position += bytes.bytesize
+        drop_input if @position == @input.bytesize
+        bytes
+      end
+
+      def drop_input
+        @input = NOTHING
+        @position = 0
+      end
+
+      def give(bytes, buffer) = buffer ? buffer.replace(bytes) : bytes
+
+      def read_all
+        while fill?; end
+        take_buffered
+      end
+
+      def send_out(more = nil)
+        bytes = @output
+        @output = String.new
+        @written += more ? @io.write(bytes, more) : @io.write(bytes)
+      rescue SystemCallError, IOError
+        @broken = true
+        raise
+      end
+    end
+  end
+end

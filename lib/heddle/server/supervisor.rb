@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require_relative "serving_process"
+require_relative "signals"
+
+module Heddle
+  class Server
+    # Keeps the workers of a server alive. It serves nothing itself, and runs no scheduler.
+    #
+    # TERM and INT: the workers stop, each after the requests that it has. HUP: they are replaced one by one, by ones
+    # that load the application anew. USR2: so is this process, by the program that is installed now.
+    #
+    # @private
+    class Supervisor
+      # A worker: its process, since when, and whether it was told to stop.
+      Worker = Struct.new(:number, :pid, :since, :leaving)
+
+      # Seconds that a worker may take to load the application.
+      BOOT_TIME = 60
+      # A worker that has not lived for so many seconds is replaced after as many.
+      SHORT_LIFE = 1
+      PREDECESSORS = "HEDDLE_SERVE_WORKERS"
+      SIGNALS = { "TERM" => :stop, "INT" => :stop, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
+      private_constant :SIGNALS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS
+
+      # @param settings [Settings]
+      # @param sockets [Sockets]
+      def initialize(settings, sockets)
+        @settings = settings
+        @sockets = sockets
+        @workers = {} # pid => Worker
+        @lifeline, @held = IO.pipe
+        @missing = [] # [when, number] of workers that are to be started
+      end
+
+      # @return [Symbol] :stop, or :exec when another program is to take the place of this one
+      def run
+        @events = Signals.new(SIGNALS)
+        @settings.application if @settings.preload
+        @settings.workers.times { |number| start(number) }
+        stop_predecessors
+        @settings.notify("READY=1")
+        outcome = nil
+        outcome = follow(@events.pop(timeout: until_next_start)) until outcome
+        outcome
+      end
+
+      # @return [Hash{String => String}] environment for the program that takes the place of this one
+      def handed_over = { PREDECESSORS => @workers.each_key.to_a.join(",") }
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # @return [Symbol, nil] how it ends, if it does
+      def follow(event)
+        case event
+        when :child then reap
+        when :restart then restart
+        when :exec then return :exec
+        when :stop then return stop
+        end
+        start(@missing.shift.last) while @missing.any? && @missing.first.first <= now
+        nil
+      end
+
+      def until_next_start = @missing.empty? ? nil : [@missing.first.first - now, 0].max
+
+      def start(number)
+        reader, writer = IO.pipe
+        pid = fork { be_worker(number, writer) }
+        writer.close
+        @workers[pid] = Worker.new(number, pid, now, false)
+        ready = reader.wait_readable(BOOT_TIME) && reader.read(1)
+        say("worker #{number} (process #{pid}) is ready") if ready
+        ready
+      ensure
+        reader&.close
+      end
+
+      def be_worker(number, ready)
+        SIGNALS.each { |name, event| trap(name, %i[restart exec].include?(event) ? "IGNORE" : "DEFAULT") }
+        @events.leave
+        @held.close
+        Process.setproctitle("heddle serve: worker #{number}")
+        ServingProcess.new(@settings, @sockets.for_worker(number), lifeline: @lifeline, ready: ready).run
+        exit!(0)
+      rescue Exception => e # rubocop:disable Lint/RescueException -- nothing of the parent's is to run at its end
+        warn("heddle serve: worker #{number}: #{e.full_message(highlight: false)}")
+        exit!(1)
+      end
+
+      def reap
+        while (pid = Process.wait(-1, Process::WNOHANG))
+          worker = @workers.delete(pid) or next
+          next if worker.leaving
+
+          say("worker #{worker.number} (process #{pid}) has ended (#{$?.to_s.sub(/\Apid \d+ /,
+                                                                                 "")}); another one takes its place")
+          @missing << [now - worker.since < SHORT_LIFE ? now + SHORT_LIFE : now, worker.number]
+        end
+      rescue Errno::ECHILD
+        nil
+      end
+
+      def restart
+        @settings.notify("RELOADING=1")
+        @workers.values.reject(&:leaving).each do |worker|
+          start(worker.number) ? leave(worker) : say("worker #{worker.number} stays: the new one does not start")
+        end
+        @settings.notify("READY=1")
+      end
+
+      def leave(worker)
+        worker.leaving = true
+        Process.kill(:TERM, worker.pid)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def stop
+        @settings.notify("STOPPING=1")
+        @workers.each_value { |worker| leave(worker) }
+        limit = now + @settings.drain + 5
+        reap
+        reap while @workers.any? && wait_for_child(limit)
+        @workers.each_key { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+        :stop
+      end
+
+      # @return [Boolean] false: they have had their time
+      def wait_for_child(limit)
+        event = @events.pop(timeout: [limit - now, 0].max)
+        @workers.each_key { |pid| Process.kill(:INT, pid) } if event == :stop # once more
+        !event.nil?
+      end
+
+      # Those of the program whose place this one has taken.
+      def stop_predecessors
+        ENV.delete(PREDECESSORS).to_s.split(",").each do |pid|
+          @workers[Integer(pid)] = Worker.new(nil, Integer(pid), now, false)
+          leave(@workers[Integer(pid)])
+        end
+      end
+
+      def say(text) = @settings.say(text)
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "heddle/server/program"
+require "rackup/handler"
+
+module Rackup
+  module Handler # rubocop:disable Style/Documentation -- it is Rackup's
+    # `rackup -s heddle`, `rails server -u heddle`: one process, without supervision. See Heddle::Server.
+    module Heddle
+      class << self
+        # @param app [#call] a Rack application
+        # @param options [Hash{Symbol => Object}] :Host and :Port, or :bind; :workers; see valid_options
+        # @return [void]
+        def run(app, **options)
+          given = options.transform_keys(&:to_sym)
+          bind = given[:bind] || "tcp://#{given[:Host] || "127.0.0.1"}:#{given[:Port] || 9292}"
+          settings = ::Heddle::Server::Settings.new(app: app, bind: bind.split(","), backend: given[:backend],
+                                                    drain: given[:drain] && Float(given[:drain]))
+          yield(settings) if block_given?
+          ::Heddle::Server::Program.new(settings).run
+        end
+
+        # @return [Hash{String => String}] for rackup's help
+        def valid_options
+          { "Host=HOST" => "address to listen on (127.0.0.1)", "Port=PORT" => "port to listen on (9292)",
+            "bind=URLS" => "the same as URLs, with commas between them", "backend=NAME" => "uring or epoll",
+            "drain=SECONDS" => "that requests have to end (30)" }
+        end
+      end
+    end
+
+    register :heddle, Heddle
+  end
+end

@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+# bin/test: takes 20 s, 0.6 of a core
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/serve_program"
+
+# `heddle serve`: its processes, signals and sockets.
+class ServeProgramTest < HeddleTest
+  EXE = File.expand_path("../../exe/heddle", __dir__)
+  APP = <<~RUBY
+    name = File.read("name")
+    run(lambda do |env|
+      File.write("begun", "")
+      sleep(Float(env["QUERY_STRING"])) unless env["QUERY_STRING"].empty?
+      exit!(3) if env["PATH_INFO"] == "/die"
+      [200, { "content-type" => "text/plain" }, ["\#{name} \#{Process.pid}"]]
+    end)
+  RUBY
+
+  def setup
+    super
+    missing = %w[protocol-rack protocol-http1].filter_map do |gem|
+      TestSupport::Clients.load(gem, gem.tr("-", "/"))
+    end.first
+    skip(missing) if missing
+    @dir = tempdir
+    write("config.ru", APP)
+    write("name", "one")
+    @programs = []
+  end
+
+  def teardown
+    @programs&.each(&:close)
+    super
+  end
+
+  def write(name, text) = File.write(File.join(@dir, name), text)
+
+  def serve(*arguments, bind: "tcp://127.0.0.1:0", command: nil, **options)
+    command ||= [*ruby_command, EXE, "serve", "--bind", bind]
+    TestSupport::ServeProgram.new(*command, *arguments, chdir: @dir, **options).tap { |program| @programs << program }
+  end
+
+  def workers(count, *arguments, **options)
+    serve("--workers", count.to_s, *arguments, until_said: /is ready/, times: count, **options)
+  end
+
+  def pids(program, tries = 30) = Array.new(tries) { Integer(program.get.body.split.last) }.uniq.sort
+
+  def test_one_process
+    program = serve
+
+    assert_equal("one #{program.pid}", program.get.body)
+    program.signal(:TERM)
+
+    assert_predicate(program.wait, :success?)
+  end
+
+  def test_term_waits_for_the_requests
+    program = serve
+    answer = Thread.new { program.get("/?0.5") }
+    wait_until_begun
+    program.signal(:TERM)
+
+    assert_equal("200", answer.value.code)
+    assert_predicate(program.wait, :success?)
+  end
+
+  def test_a_second_signal_does_not_wait
+    program = serve
+    answer = Thread.new { program.get("/?60") rescue $! } # rubocop:disable Style/RescueModifier
+    wait_until_begun
+    program.signal(:TERM)
+    wait_until("it takes no connections") { refused?(program.port) }
+    program.signal(:TERM)
+
+    assert_predicate(program.wait, :success?)
+    assert_kind_of(EOFError, answer.value)
+  end
+
+  def test_workers_share_the_connections
+    program = workers(2)
+
+    assert_equal(2, pids(program, 60).size)
+    refute_includes(pids(program), program.pid)
+    program.signal(:INT)
+
+    assert_predicate(program.wait, :success?)
+  end
+
+  def test_a_worker_that_dies_is_replaced_and_no_connection_is_refused
+    program = workers(2)
+    before = pids(program, 60)
+
+    assert_raises(EOFError) { program.get("/die") }
+    200.times { assert_equal("200", program.get.code) }
+    program.wait_for(/is ready/, 3)
+    after = wait_until("the new one serves") { (found = pids(program, 60)) && found.size == 2 && found }
+
+    assert_equal(1, (before & after).size)
+  end
+
+  def test_hup_replaces_the_workers_and_no_request_fails
+    program = workers(2)
+    write("name", "two")
+    names = while_asked(program) do
+      program.signal(:HUP)
+      program.wait_for(/is ready/, 4)
+      wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }
+    end
+
+    assert_equal(%w[one two], names.sort)
+  end
+
+  def test_hup_keeps_the_workers_when_the_application_does_not_load
+    program = workers(1)
+    write("config.ru", "raise 'broken'")
+    program.signal(:HUP)
+    program.wait_for(/worker 0 stays/)
+
+    assert_equal("one", program.get.body.split.first)
+  end
+
+  def test_usr2_replaces_the_program_and_no_request_fails
+    [0, 2].each do |count|
+      write("name", "one")
+      program = count.zero? ? serve : workers(count)
+      write("name", "two")
+      names = while_asked(program) do
+        program.signal(:USR2)
+        program.wait_for(/listening on/, 2)
+        wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }
+      end
+
+      assert_equal(%w[one two], names.sort)
+      program.signal(:TERM)
+
+      assert_predicate(program.wait, :success?)
+    end
+  end
+
+  def test_workers_end_with_their_supervisor
+    program = workers(2)
+    left = pids(program, 60)
+    program.signal(:KILL)
+    program.wait
+
+    wait_until("they have ended") { left.none? { |pid| alive?(pid) } }
+  end
+
+  def test_preload
+    write("config.ru", "warn('loaded')\n#{APP}")
+    program = workers(2, "--preload")
+
+    assert_equal(1, program.said.grep(/loaded/).size)
+  end
+
+  def test_sockets_of_systemd
+    tcp = keep(TCPServer.new("127.0.0.1", 0))
+    script = 'ENV["LISTEN_PID"] = Process.pid.to_s; ENV["LISTEN_FDS"] = "1"; exec(*ARGV, 3 => 3)'
+    address = "tcp://127.0.0.1:#{tcp.addr[1]}"
+    program = serve(command: [RbConfig.ruby, "-e", script, *ruby_command, EXE, "serve", "--bind", address], 3 => tcp)
+
+    assert_equal([tcp.addr[1], "one"], [program.port, program.get.body.split.first])
+  end
+
+  def test_systemd_is_told
+    path = File.join(@dir, "notify")
+    told = keep(Socket.new(:UNIX, :DGRAM))
+    told.bind(Addrinfo.unix(path))
+    program = serve(env: { "NOTIFY_SOCKET" => path })
+
+    assert_equal("READY=1", told.recv(100))
+    program.signal(:TERM)
+
+    assert_equal("STOPPING=1", told.recv(100))
+  end
+
+  def test_what_cannot_be
+    taken = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
+    {
+      ["--bind", "tcp://127.0.0.1:#{taken}"] => [1, /Address already in use/],
+      ["--bind", "http://a"] => [1, /heddle serve: bind: must be/],
+      ["--workers", "-1"] => [2, /heddle serve: invalid argument: --workers/],
+      ["other.ru"] => [2, /heddle serve: there is no file other.ru/],
+      %w[a b] => [2, /unexpected argument: b/],
+      ["--max-body-size", "0"] => [1, /body_size: must be a positive Integer/]
+    }.each do |arguments, (status, text)|
+      outcome = run_command(*ruby_command, EXE, "serve", *arguments, chdir: @dir)
+
+      assert_equal(status, outcome.status.exitstatus, outcome.err)
+      assert_match(text, outcome.err)
+      assert_equal(1, outcome.err.lines.grep_v(%r{/gems/}).size, outcome.err) # (they have warnings of their own)
+    end
+  end
+
+  def test_rackup
+    missing = TestSupport::Clients.load("rackup")
+    skip(missing) if missing
+    rackup = Gem.bin_path("rackup", "rackup")
+    program = serve("-o", "127.0.0.1", "-p", "0", command: [*ruby_command, rackup, "-s", "heddle", "-E", "production"])
+
+    assert_equal("one #{program.pid}", program.get.body)
+    program.signal(:INT)
+    program.wait
+  end
+
+  private
+
+  def wait_until_begun = wait_until("the request has begun") { File.exist?(File.join(@dir, "begun")) }
+
+  def refused?(port)
+    TCPSocket.new("127.0.0.1", port).close
+    false
+  rescue Errno::ECONNREFUSED
+    true
+  end
+
+  # The names of those who answered while the block ran, however many asked.
+  def while_asked(program)
+    done = false
+    names = Array.new(3) { [] }
+    askers = names.map do |found|
+      Thread.new { found << program.get("/?0.01").body.split.first until done }
+    end
+    wait_until("each has an answer") { names.none?(&:empty?) || askers.any? { |asker| !asker.alive? } }
+    yield
+    done = true
+    askers.each(&:join)
+    names.flatten.uniq
+  end
+
+  def alive?(pid)
+    Process.kill(0, pid) && !File.read("/proc/#{pid}/stat").include?(") Z ")
+  rescue Errno::ESRCH, Errno::ENOENT
+    false
+  end
+end

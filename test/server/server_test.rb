@@ -1,0 +1,242 @@
+# frozen_string_literal: true
+
+# bin/test: takes 10 s, 0.3 of a core
+
+require_relative "../test_helper"
+require "net/http"
+require "stringio"
+require "support/certificate"
+require "support/rack_server"
+
+# Where Heddle::Server listens, what it keeps, and how it ends.
+contract "Server" do
+  include TestSupport::RackServer
+
+  def certificate_files
+    folder = tempdir
+    [["cert", TestSupport::Certificate.certificate.to_pem],
+     ["key", TestSupport::Certificate.key.to_pem]].map do |name, text|
+      File.join(folder, name).tap { |path| File.write(path, text) }
+    end
+  end
+
+  def serve_tls(**options, &app)
+    cert, key = certificate_files
+    serve(bind: "ssl://127.0.0.1:0?cert=#{cert}&key=#{key}", **options, &app)
+  end
+
+  def connect_tls
+    context = TestSupport::Certificate.client_context
+    context.alpn_protocols = %w[h2 http/1.1]
+    OpenSSL::SSL::SSLSocket.new(connect, context).tap do |ssl|
+      ssl.hostname = "localhost"
+      ssl.connect
+    end
+  end
+
+  def test_several_addresses
+    path = File.join(tempdir, "socket")
+    serve(bind: ["tcp://127.0.0.1:0", "unix:#{path}"]) { |env| text(200, env["REMOTE_ADDR"].inspect) }
+    unix = UNIXSocket.new(path)
+    @sockets << unix
+
+    assert_equal(['"127.0.0.1"', "nil"], [get("/").body, get("/", unix).body])
+    assert_equal(["tcp://127.0.0.1:#{@server.port}", "unix:#{path}"], @server.addresses)
+    stop_server
+
+    refute_path_exists(path, "the socket is left behind")
+  end
+
+  def test_a_unix_socket_that_somebody_has_left_behind
+    path = File.join(tempdir, "socket")
+    UNIXServer.new(path).close
+    serve(bind: "unix:#{path}") { text }
+    @sockets << (socket = UNIXSocket.new(path))
+
+    assert_equal(200, get("/", socket).status)
+  end
+
+  def test_a_unix_socket_that_somebody_listens_on
+    path = File.join(tempdir, "socket")
+    keep(UNIXServer.new(path))
+
+    assert_raises(Errno::EADDRINUSE) { Heddle::Server.new(-> {}, bind: "unix:#{path}") }
+  end
+
+  def test_a_server_socket
+    socket = keep(TCPServer.new("127.0.0.1", 0))
+    serve(bind: socket) { text }
+
+    assert_equal(200, get("/", connect(socket.addr[1])).status)
+  end
+
+  def test_an_address_that_is_none
+    ["127.0.0.1:80", "http://a", 3, "ssl://127.0.0.1:0"].each do |address|
+      assert_match(/\Abind: /, assert_raises(ArgumentError) { Heddle::Server.new(-> {}, bind: address) }.message)
+    end
+  end
+
+  def test_what_it_says_of_itself
+    serve { text }
+
+    assert_equal([10_000, false], [@server.limits.connections, @server.stopping?])
+    stop_server
+
+    assert_predicate(@server, :stopping?)
+    @server.stop_now # again is no harm
+  end
+
+  def test_an_application_that_cannot_be_called
+    assert_match(/\Aapp: /, assert_raises(ArgumentError) { Heddle::Server.new(3) }.message)
+  end
+
+  def test_tls
+    serve_tls { |env| text(200, "#{env["rack.url_scheme"]} #{env["rack.input"]&.read}") }
+    ssl = connect_tls
+
+    assert_equal("http/1.1", ssl.alpn_protocol)
+    2.times { assert_equal("https abc", ask(ssl, "POST / HTTP/1.1\nhost: a\ncontent-length: 3", "abc").body) }
+    large = "x" * 300_000
+
+    assert_equal("https #{large}", ask(ssl, "POST / HTTP/1.1\nhost: a\ncontent-length: #{large.size}", large).body)
+    ssl.close
+  end
+
+  def test_tls_connections_become_idle_too
+    serve_tls { text }
+    ssl = connect_tls
+    get("/", ssl)
+    wait_until("it is idle") { tasks_of_connections.zero? }
+
+    assert_equal(200, get("/", ssl).status)
+    ssl.close
+  end
+
+  def test_a_client_that_speaks_no_tls
+    serve_tls(limits: { handshake: 0.2 }) { text }
+    silent = connect
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\n\r\n")
+
+    [socket, silent].each { |one| assert_cut(one) }
+
+    assert_equal(200, get("/", connect_tls.tap { |ssl| @sockets.unshift(ssl) }).status)
+    assert_empty(@errors)
+  end
+
+  def test_idle_connections_have_no_task
+    serve { text }
+    sockets = Array.new(50) { connect.tap { |socket| get("/", socket) } }
+    never_used = Array.new(50) { connect }
+    wait_until("they are idle") { tasks_of_connections.zero? }
+
+    (sockets + never_used).shuffle.each { |socket| assert_equal(200, get("/", socket).status) }
+  end
+
+  def test_a_client_that_closes_its_idle_connection
+    serve { text }
+    connections = Array.new(5) { connect.tap { |socket| get("/", socket) } }
+    wait_until("they are idle") { tasks_of_connections.zero? }
+    before = descriptor_count
+    connections.each(&:close)
+    wait_until("the server has closed them") { descriptor_count == before - 10 }
+
+    assert_equal(200, get.status)
+  end
+
+  def test_stop_waits_for_requests_and_closes_idle_connections
+    started = Thread::Queue.new
+    serve do
+      started << true
+      sleep(0.3)
+      text
+    end
+    idle = connect
+    busy = connect
+    busy.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    started.pop
+    stopper = Thread.new { stop_server }
+
+    assert_closed(idle)
+    answer = answer(busy)
+
+    assert_equal([200, "close"], [answer.status, answer.headers["connection"]])
+    assert_closed(busy)
+    stopper.join
+
+    assert_raises(Errno::ECONNREFUSED) { connect }
+  end
+
+  # They are in the queue of the socket, which a close would reset.
+  def test_stop_serves_those_who_have_connected
+    started = Thread::Queue.new
+    serve do
+      started << true
+      Fiber.blocking { sleep(0.3) } # holds up the thread, so nobody accepts
+      text
+    end
+    first = connect
+    first.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    started.pop
+    others = Array.new(3) { connect.tap { |socket| socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") } }
+    stop_server(grace: 60)
+
+    assert_equal([200] * 4, [first, *others].map { |socket| answer(socket).status })
+  end
+
+  def test_stop_cancels_what_takes_too_long
+    started = Thread::Queue.new
+    cleaned = false
+    serve do
+      started << true
+      sleep
+    ensure
+      cleaned = true
+    end
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    started.pop
+    stop_server(grace: 0.1)
+
+    assert(cleaned)
+    assert_nil(answer(socket))
+  rescue Errno::ECONNRESET
+    assert(cleaned)
+  end
+
+  def test_the_access_log
+    reader, writer = pipe
+    serve(access_log: writer) { |env| text(env["PATH_INFO"] == "/none" ? 404 : 200) }
+    get("/a?b=c")
+    get("/none")
+    lines = Array.new(2) { reader.gets }
+
+    time = %r{\d\d/\w{3}/\d{4}:[\d:]{8} [+-]\d{4}}
+
+    assert_match(%r{\A127\.0\.0\.1 - - \[#{time}\] "GET /a\?b=c HTTP/1\.1" 200 \d+ \d+\.\d{4}$}, lines.first)
+    assert_match(%r{"GET /none HTTP/1\.1" 404 }, lines.last)
+  end
+
+  def test_net_http
+    serve { |env| text(200, "#{env["REQUEST_METHOD"]} #{env["rack.input"]&.read}") }
+    Net::HTTP.start("127.0.0.1", @server.port) do |http|
+      3.times { |i| assert_equal("POST #{i}", http.post("/", i.to_s).body) }
+      assert_equal("GET ", http.get("/").body)
+    end
+  end
+
+  private
+
+  # (TLS says why before it closes.)
+  def assert_cut(socket)
+    socket.read
+  rescue Errno::ECONNRESET
+    nil
+  end
+
+  def tasks_of_connections
+    text = StringIO.new
+    Heddle.dump(text)
+    text.string.scan("\"connection\"").size
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "socket"
+require "support/clients"
+
+module TestSupport
+  # Tests of Heddle::Server: each starts one in a thread of its own, with an application of its own, and talks to it in
+  # bytes. In the body of a contract: include TestSupport::RackServer
+  module RackServer
+    # What came back.
+    Answer = Struct.new(:status, :headers, :body)
+
+    def setup
+      super
+      heddle_only("it is a server for tasks")
+      missing = %w[protocol-rack protocol-http1].filter_map { |gem| Clients.load(gem, gem.tr("-", "/")) }.first
+      skip(missing) if missing
+      require "heddle/server"
+      require "rack/lint"
+      @sockets = []
+      @stop = Thread::Queue.new
+      @errors = Thread::Queue.new
+      Heddle.on_error { |error,| @errors << error }
+    end
+
+    def teardown
+      @sockets&.each(&:close)
+      @server_thread&.then { stop_server }
+      Heddle.on_error(nil)
+      super
+    end
+
+    # @return [Heddle::Server] with this application
+    # @param lint [Boolean] whether it is checked that both sides keep to the Rack specification
+    def serve(bind: "tcp://127.0.0.1:0", lint: true, **options, &app)
+      server = nil
+      started = Thread::Queue.new
+      @server_thread = Thread.new do
+        Thread.current.report_on_exception = false
+        Heddle.run(backend: backend) do
+          server = Heddle::Server.new(lint ? Rack::Lint.new(app) : app, bind: bind, **options)
+          Heddle.spawn(background: true) { (grace = @stop.pop) && server.stop(grace: grace) }
+          started << true
+          server.run
+        end
+      ensure
+        started.close
+      end
+      started.pop or @server_thread.join
+      @server = server
+    end
+
+    def stop_server(grace: 5)
+      @stop << grace
+      @server_thread.join
+    ensure
+      @server_thread = nil
+    end
+
+    # @return [Socket] connected to the server
+    def connect(port = @server.port)
+      TCPSocket.new("127.0.0.1", port).tap { |socket| @sockets << socket }
+    end
+
+    # @param request [String] its lines, without their ends
+    def ask(socket, request, body = "")
+      socket.write(request.lines(chomp: true).join("\r\n"), "\r\n\r\n", body)
+      answer(socket)
+    end
+
+    def get(path = "/", socket = connect, headers: "")
+      ask(socket, "GET #{path} HTTP/1.1\nhost: localhost#{headers}")
+    end
+
+    # Reads an answer; nil at the end of the connection.
+    def answer(socket, head: false)
+      status = socket.gets("\r\n") or return
+      headers = {}
+      while (line = socket.gets("\r\n", chomp: true)) && !line.empty?
+        name, value = line.split(": ", 2)
+        headers[name] = headers.key?(name) ? "#{headers[name]}, #{value}" : value
+      end
+      Answer.new(Integer(status.split[1]), headers, head ? "" : body_of(headers, socket))
+    end
+
+    def body_of(headers, socket)
+      return chunks(socket).join if headers["transfer-encoding"] == "chunked"
+
+      headers["content-length"] ? socket.read(Integer(headers["content-length"])) : socket.read
+    end
+
+    def chunks(socket)
+      found = []
+      until (size = Integer(socket.gets("\r\n", chomp: true), 16)).zero?
+        found << socket.read(size)
+
+        assert_equal("\r\n", socket.read(2))
+      end
+
+      assert_equal("\r\n", socket.gets("\r\n"))
+      found
+    end
+
+    # The server has closed this connection.
+    def assert_closed(socket)
+      assert_equal("", socket.read.to_s, "more came")
+    rescue Errno::ECONNRESET
+      nil
+    end
+
+    def text(status = 200, body = "hello", **headers)
+      [status, { "content-type" => "text/plain", **headers.transform_keys(&:to_s) }, [body]]
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "net/http"
+
+module TestSupport
+  # A server program in a process group of its own, and what it says.
+  class ServeProgram
+    # @return [Integer]
+    attr_reader :pid, :port
+    # @return [Array<String>] lines
+    attr_reader :said
+
+    # @param until_said [Regexp] it has begun when this is said so often
+    def initialize(*command, env: {}, until_said: /listening on/, times: 1, **options)
+      @said = []
+      @reader, writer = IO.pipe
+      @pid = Process.spawn(env, *command, err: writer, out: writer, pgroup: true, **options)
+      writer.close
+      @listener = Thread.new { @reader.each_line { |line| @said << line } }
+      wait_for(until_said, times)
+      @port = Integer(@said.join[%r{tcp://[\d.]+:(\d+)}, 1])
+    rescue RuntimeError
+      close
+      raise
+    end
+
+    # Until it has said this so often.
+    def wait_for(text, times = 1)
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+      until @said.grep(text).size >= times
+        sleep(0.01)
+        next if Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit && @listener.alive?
+
+        raise "it did not say #{text.inspect} #{times} times: #{@said.join}"
+      end
+    end
+
+    def get(path = "/")
+      Net::HTTP.start("127.0.0.1", @port, max_retries: 0) { |http| http.get(path) }
+    end
+
+    def signal(name) = Process.kill(name, @pid)
+
+    # @return [Process::Status]
+    def wait
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+      until (found = Process.wait2(@pid, Process::WNOHANG))
+        sleep(0.01)
+        raise "it does not end: #{@said.join}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      end
+      @ended = true
+      found.last
+    end
+
+    def close
+      Process.kill(:KILL, -@pid)
+    rescue Errno::ESRCH
+      nil
+    ensure
+      Process.wait(@pid) unless @ended
+      @listener.join
+      @reader.close
+    end
+  end
+end
