@@ -10,8 +10,8 @@ require_relative "server/limits"
 require_relative "server/listener"
 
 module Heddle
-  # A server for Rack applications: each connection is a task, which serves its requests one after another; while it is
-  # idle it is no task. It needs the gems protocol-http1 and protocol-rack.
+  # A server for Rack applications. Each connection is a task, which serves its requests one after another. A connection
+  # that is idle has no task. It needs the gems protocol-http1 and protocol-rack.
   #
   # The command `heddle serve` runs one in one or several processes.
   #
@@ -64,8 +64,7 @@ module Heddle
       Heddle.run do
         @scope = Scope.current
         @scope.spawn(background: true, name: "idle connections") { @idle.run }
-        @listeners.map { |listener| @scope.spawn(name: "accept") { accept_from(listener) } }.each(&:wait)
-        @left&.pop
+        @listeners.each { |listener| @scope.spawn(name: "accept") { accept_from(listener) } }
       end
     ensure
       @listeners.each(&:close)
@@ -131,7 +130,7 @@ module Heddle
       end
     end
 
-    # Who has connected by now is served; a close would reset those connections.
+    # Clients that have connected by now are served: to close the socket would reset their connections.
     def take_last(listener)
       while (connection = accept(listener, :accept_nonblock))
         start(connection)
@@ -153,7 +152,7 @@ module Heddle
     def pause(error)
       return if @stopping || error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
 
-      warn("heddle serve: #{error.message}: it accepts no connections for a while")
+      warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
       sleep(0.1)
       nil
     end
