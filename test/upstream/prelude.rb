@@ -4,6 +4,7 @@
 # in a fiber of a Heddle scheduler of its own, and notes in a file what becomes of it. HEDDLE_SUITES_BACKEND: uring,
 # epoll or nothing (no scheduler); HEDDLE_SUITES_RESULTS: the file, a line of JSON for each start and each end of a
 # test. One that is in there already is not run again: suites.rb goes on behind the one that hung or ended the process.
+# HEDDLE_SUITES_REQUIRE: what is loaded in place of heddle. (The backend none is Heddle without a scheduler.)
 # HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
 
 require "json"
@@ -16,11 +17,13 @@ module HeddleSuites
   THREADS = ENV.delete("HEDDLE_SUITES_THREADS")
   PROCESS = Process.pid
 
-  require "heddle" if BACKEND
+  FEATURE = ENV.delete("HEDDLE_SUITES_REQUIRE") || "heddle"
+
+  require FEATURE if BACKEND
 
   class << self
     def around(&)
-      return yield unless BACKEND
+      return yield if [nil, "none"].include?(BACKEND)
 
       value = Heddle.run(backend: BACKEND, &)
       raise "the scheduler is still set" if Fiber.scheduler
@@ -87,7 +90,8 @@ module HeddleSuites
       here = caller_locations(1, 1).first
       place = [here.path, here.lineno] unless place.all? && place.size == 2
       unless source.include?("define_singleton_method(:getaddrinfo)")
-        source = "require 'heddle'; Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend"
+        source = "Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend" unless BACKEND == "none"
+        source = "require #{FEATURE.dump}; #{source}"
       end
       super # (with what they are now)
     end
