@@ -16,7 +16,8 @@ class SignaturesTest < HeddleTest
     .grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
-  UNCALLED = /\AHeddle(::(Scheduler|Patch|Rails|TaskFailure|Pool#timeout\z)|\.(dump|backends|patches|would_block))/
+  UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|TaskFailure|Pool\#timeout\z)
+                        |\.(dump|backends|patches|would_block))/x
 
   def test_are_valid
     outcome = run_command(*ruby_command, "-e", 'load Gem.bin_path("rbs", "rbs")', "--",

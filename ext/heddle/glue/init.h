@@ -46,7 +46,8 @@
     init(tcp_connect) \
     init(whole_file) \
     init(pwrite) \
-    init(stalls)
+    init(stalls) \
+    init(http_bytes)
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);
 HD_INITS(HD_DECLARE_INIT)
