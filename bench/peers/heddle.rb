@@ -15,6 +15,10 @@ tasks = lambda do
   heddle.call.tap { |adapter| adapter.define_singleton_method(:spawn) { |&block| Heddle.spawn(&block) } }
 end
 
+accelerated = lambda do
+  heddle.call.tap { require "heddle/accelerate/net_http" }
+end
+
 missing = lambda do
   built = Dir[File.expand_path("../lib/{heddle,heddle/*}/heddle_native.so", Bench::ROOT)]
   "not built: run bin/build" if built.empty?
@@ -33,6 +37,8 @@ end
   Bench.peer("heddle-#{backend}", prepare: unavailable, env: { "HEDDLE_BACKEND" => backend }, &heddle)
 end
 
-# On request: the backend that Heddle chooses; and with Heddle.spawn in place of Fiber.schedule.
+# On request: the backend that Heddle chooses; with Net::HTTP accelerated; and with Heddle.spawn in place of
+# Fiber.schedule.
 Bench.peer("heddle", prepare: missing, default: false, &heddle)
+Bench.peer("heddle-accelerated", prepare: missing, default: false, &accelerated)
 Bench.peer("heddle-tasks", prepare: missing, default: false, &tasks)

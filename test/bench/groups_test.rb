@@ -53,6 +53,13 @@ class BenchGroupsTest < BenchCase
     assert_cells("fiber_pools", %w[heddle threads], bench("--rows", "fiber_pools").fetch("cells"))
   end
 
+  # As above.
+  def test_net_http
+    cells = bench("--rows", "net_http", "--scale", "0.01", "--peers", "heddle,heddle-accelerated").fetch("cells")
+
+    assert_cells("net_http", %w[heddle heddle-accelerated], cells)
+  end
+
   private
 
   # Every row of the group has been measured on each of the peers.

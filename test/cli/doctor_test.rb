@@ -66,6 +66,16 @@ class DoctorTest < HeddleTest
     assert_includes(text, "switched off by HEDDLE_WITHOUT: io_close, timeout\n")
   end
 
+  # A method of Net::HTTP that somebody has replaced is left alone.
+  def test_net_http
+    assert_equal({}, facts[:net_http][:left_out])
+    patch = File.join(tempdir, "patch.rb")
+    File.write(patch, "require 'net/http'\nmodule Net::HTTPHeader\n  private def capitalize(name) = name\nend\n")
+    text = doctor(env: { "RUBYOPT" => "-W0 -r#{patch}" }).out
+
+    assert_match(%r{^Net::HTTP +\d\S+: heddle/accelerate/net_http makes 4 of 5 parts faster\n +not field_names: }, text)
+  end
+
   def test_a_patch_that_there_is_not
     outcome = doctor(env: { "HEDDLE_WITHOUT" => "closes" })
 

@@ -5,6 +5,7 @@
 # epoll, outside (no scheduler runs, but Heddle's methods are in place) or nothing (no Heddle). HEDDLE_SUITES_RESULTS:
 # the file, a line of JSON for each start and each end of a test. One that is in there already is not run again:
 # suites.rb goes on behind the one that hung or ended the process.
+# HEDDLE_SUITES_REQUIRE: what is loaded in place of heddle.
 # HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
 
 require "json"
@@ -17,7 +18,9 @@ module HeddleSuites
   THREADS = ENV.delete("HEDDLE_SUITES_THREADS")
   PROCESS = Process.pid
 
-  require "heddle" if BACKEND
+  FEATURE = ENV.delete("HEDDLE_SUITES_REQUIRE") || "heddle"
+
+  require FEATURE if BACKEND
   Heddle.run { nil } if BACKEND == "outside"
 
   class << self
@@ -89,7 +92,8 @@ module HeddleSuites
       here = caller_locations(1, 1).first
       place = [here.path, here.lineno] unless place.all? && place.size == 2
       unless source.include?("define_singleton_method(:getaddrinfo)")
-        source = "require 'heddle'; Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend"
+        source = "Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend" unless BACKEND == "outside"
+        source = "require #{FEATURE.dump}; #{source}"
       end
       super # (with what they are now)
     end

@@ -48,7 +48,8 @@
     init(whole_file) \
     init(pwrite) \
     init(stalls) \
-    init(idle_sockets)
+    init(idle_sockets) \
+    init(http_bytes)
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);
 HD_INITS(HD_DECLARE_INIT)

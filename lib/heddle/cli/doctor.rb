@@ -40,7 +40,7 @@ module Heddle
 
       def print_text(facts)
         puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *patches(facts[:patches]),
-              *limits(facts[:limits]), *advice(facts[:advice])])
+              *net_http(facts[:net_http]), *limits(facts[:limits]), *advice(facts[:advice])])
       end
 
       def ruby(facts)
@@ -83,6 +83,15 @@ module Heddle
         lines << "           switched off by HEDDLE_WITHOUT: #{off.join(", ")}" if off.any?
         lines << "           not needed by this Ruby: #{others.join(", ")}" if others.any?
         lines
+      end
+
+      def net_http(net_http)
+        return [] unless net_http
+
+        active, left_out = net_http.values_at(:active, :left_out)
+        lines = ["Net::HTTP  #{net_http[:version]}: heddle/accelerate/net_http makes #{active.size} of " \
+                 "#{active.size + left_out.size} parts faster"]
+        lines + left_out.map { |name, reason| "           not #{name}: #{reason}" }
       end
 
       def names(hooks)

@@ -39,7 +39,7 @@ module Heddle
         backend, failure = backend_or_failure if @loaded
         { heddle: VERSION, ruby: ruby, backend: backend, backends: @loaded ? Heddle.backends : [], wanted: wanted,
           failure: failure, kernel: kernel, hooks: hooks, patches: patches,
-          limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
+          net_http: net_http, limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
       end
 
       private
@@ -91,6 +91,14 @@ module Heddle
         return {} unless @loaded
 
         Heddle.patches.group_by(&:state).transform_values { |patches| patches.map(&:name) }
+      end
+
+      # What `require "heddle/accelerate/net_http"` does with the Net::HTTP that is here.
+      def net_http
+        return unless @loaded
+
+        require "heddle/accelerate/net_http"
+        { version: Net::HTTP::VERSION, active: Accelerate::NetHTTP.active, left_out: Accelerate::NetHTTP.left_out }
       end
 
       def kernel
