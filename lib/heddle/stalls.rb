@@ -81,6 +81,8 @@ module Heddle
     end
 
     def name_of(scheduler, fiber)
+      return "the program" unless fiber # no fiber of it has run yet
+
       task = scheduler.tasks.find { |one| one.fiber.equal?(fiber) }
       return "fiber #{fiber.inspect}" unless task
 

@@ -32,8 +32,10 @@ class AccelerateNetHttpTest < HeddleTest
 
   # There may be a newer one among the gems.
   def test_all_is_the_same_with_the_net_http_of_this_ruby
-    assert_all_the_same(%w[plain threads --disable-gems], %w[accelerated threads --disable-gems])
-    output = assert_script(<<~RUBY, heddle: false, options: ["--disable-gems"])
+    options = %w[--disable-gems -rrbconfig] # (Ruby 3.4's resolv needs that)
+
+    assert_all_the_same(["plain", "threads", *options], ["accelerated", "threads", *options])
+    output = assert_script(<<~RUBY, heddle: false, options:)
       require "heddle/accelerate/net_http"
       p Heddle::Accelerate::NetHTTP.active, Heddle::Accelerate::NetHTTP.left_out
     RUBY

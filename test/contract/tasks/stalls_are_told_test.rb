@@ -49,7 +49,7 @@ contract "Stalls" do
   def test_the_child_of_a_fork
     text = stalls(<<~RUBY)
       Heddle.run do
-        Process.wait(fork { Heddle.run { Heddle.spawn(name: "in the child") { nil until told? } } })
+        Process.wait(fork { Heddle.run { Heddle.spawn(name: "in the child") { nil until told?("in the child") } } })
       end
     RUBY
 
