@@ -16,8 +16,15 @@
 enum { SCRATCH_SIZE = 16 * 1024 };
 
 /* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
- * empty whenever another fiber or thread may run. */
-static RB_THREAD_LOCAL_SPECIFIER char scratch[SCRATCH_SIZE];
+ * empty whenever another fiber may run. (It is the scheduler's, not the native thread's: a Ruby thread may go on in
+ * another one after a wait.) */
+static char *scratch_of(hd_scheduler *scheduler)
+{
+    if (RB_LIKELY(scheduler->scratch)) return scheduler->scratch;
+    scheduler->scratch = malloc(SCRATCH_SIZE);
+    if (!scheduler->scratch) rb_memerror();
+    return scheduler->scratch;
+}
 
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
@@ -99,14 +106,14 @@ static void begin_read(hd_transfer *call)
 /* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
 static VALUE read_new(hd_transfer *call, long size)
 {
-    direct_read reading = {.call = call, .memory = scratch, .size = (size_t)size, .string = Qnil};
-    if (size > SCRATCH_SIZE) {
-        reading.memory = NULL;
+    direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
+    if (size > SCRATCH_SIZE)
         reading.string = rb_str_new(NULL, size);
-    }
+    else
+        reading.memory = scratch_of(call->scheduler);
     if (!RTEST(read_once((VALUE)&reading))) return Qundef;
     if (reading.moved == 0) return Qnil;
-    if (reading.memory) return rb_str_new(scratch, reading.moved);
+    if (reading.memory) return rb_str_new(reading.memory, reading.moved);
     rb_str_resize(reading.string, reading.moved);
     return reading.string;
 }
@@ -160,10 +167,11 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 static void fill(VALUE io)
 {
     hd_transfer call;
-    direct_read reading = {.call = &call, .memory = scratch, .fills = true};
+    direct_read reading = {.call = &call, .fills = true};
     if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
-    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, scratch, (size_t)reading.moved);
+    reading.memory = scratch_of(call.scheduler);
+    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, reading.memory, (size_t)reading.moved);
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)

@@ -49,6 +49,7 @@ static void scheduler_free(void *pointer)
     free(scheduler->masks.kinds);
     free(scheduler->line);
     free(scheduler->guesses.by_descriptor);
+    free(scheduler->scratch);
     ruby_xfree(scheduler);
 }
 
