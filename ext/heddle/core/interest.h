@@ -16,6 +16,7 @@ struct hd_interest {
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
     bool closing;        /* another object with this descriptor is being closed */
     bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
+    bool looks_again;    /* given: it is for a transfer, which begins anew when nothing is there */
     bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
     bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */

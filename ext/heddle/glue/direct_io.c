@@ -10,6 +10,7 @@
 #include "core_ext.h"
 #include "init.h"
 #include "ruby_internals.h"
+#include "shared_io.h"
 #include "strike.h"
 #include "transfer.h"
 
@@ -84,10 +85,13 @@ static VALUE read_once(VALUE pointer)
     hd_transfer *call = reading->call;
     int64_t deadline_ns = 0;
     bool wait = hd_transfer_expects_to_wait(call);
+    /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
+    if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
     for (;; wait = true) {
-        if (wait) hd_transfer_wait(call, &deadline_ns);
-        /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
-        if ((wait || call->others_ran) && !hd_io_is_plain(call->io, true)) return Qfalse;
+        if (wait) {
+            hd_transfer_wait(call, &deadline_ns);
+            if (!hd_io_is_plain(call->io, true)) return Qfalse;
+        }
         if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
         reading->moved = try(call, bytes, reading->size);
@@ -171,7 +175,9 @@ static void fill(VALUE io)
     if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
     reading.memory = scratch_of(call.scheduler);
-    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, reading.memory, (size_t)reading.moved);
+    if (!RTEST(read_once((VALUE)&reading))) return;
+    hd_io_fill(io, reading.memory, (size_t)reading.moved);
+    hd_after_read_ahead(call.scheduler, io, call.fd);
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)

@@ -68,7 +68,7 @@ static bool begin_receive(hd_transfer *call, VALUE io)
 {
     if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
     hd_transfer_meets_reader(call);
-    return true;
+    return !call->others_ran || hd_io_is_plain(io, true);
 }
 
 /* The methods that take a size, flags and a string. */

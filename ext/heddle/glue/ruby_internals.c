@@ -23,6 +23,12 @@ bool hd_io_flushes(VALUE io, const void *bytes)
     return start && (const char *)bytes >= start && (const char *)bytes < start + fptr->wbuf.capa;
 }
 
+bool hd_io_reads_ahead(VALUE io, const void *bytes)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return fptr && bytes == fptr->rbuf.ptr;
+}
+
 size_t hd_io_filled_meanwhile(VALUE io, const void *bytes)
 {
     rb_io_t *fptr = RFILE(io)->fptr;
@@ -146,6 +152,11 @@ void hd_io_show(const hd_hidden_io *hidden)
 void hd_io_take_over(VALUE io) {}
 
 bool hd_io_flushes(VALUE io, const void *bytes)
+{
+    return false;
+}
+
+bool hd_io_reads_ahead(VALUE io, const void *bytes)
 {
     return false;
 }

@@ -15,6 +15,9 @@ void hd_io_take_over(VALUE io);
  * lost when the IO is closed. */
 bool hd_io_flushes(VALUE io, const void *bytes);
 
+/* Are these bytes Ruby's read buffer? */
+bool hd_io_reads_ahead(VALUE io, const void *bytes);
+
 /* These bytes are where a read is to go to, after a wait. If that is the read buffer, and another fiber has filled it
  * meanwhile, what is in it still is moved to its beginning, as if it had been read now: so many bytes. Else 0. */
 size_t hd_io_filled_meanwhile(VALUE io, const void *bytes);

@@ -4,6 +4,7 @@
 
 #include "shared_io.h"
 
+#include "../core/interest.h"
 #include "init.h"
 #include "strike.h"
 
@@ -51,6 +52,17 @@ int hd_meet_reader(hd_scheduler *scheduler, VALUE io, int fd)
     rb_funcall(rb_const_get(hd_mHeddle, rb_intern("SharedIO")), rb_intern("met"), 4, io, root, (VALUE)wait->root,
                (VALUE)hd_wait_fiber(wait));
     return rb_io_descriptor(io);
+}
+
+void hd_wake_readers(hd_scheduler *scheduler, VALUE io, int fd)
+{
+    hd_map_node *node = hd_map_find(scheduler->reactor.ios, (hd_word)fd);
+    for (; node; node = hd_map_find_next(scheduler->reactor.ios, node)) {
+        hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
+        if (!interest->looks_again || !reads(interest, io) || interest->wait->state != HD_WAIT_PARKED) continue;
+        interest->revents = POLLIN;
+        hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
+    }
 }
 
 static VALUE get_mode(VALUE self)

@@ -71,7 +71,7 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 /* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
 static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
 {
-    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io, .looks_again = at_once};
     hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
                           .interests_count = 1};
     int result = hd_park_until_ready(scheduler, &request);
@@ -300,6 +300,8 @@ static ssize_t move_some(hd_transfer *call)
         if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
         if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
         if (moved == -ETIME) continue;
+        if (moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes))
+            hd_after_read_ahead(call->scheduler, call->io, call->fd);
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
         hd_transfer_wait(call, &deadline_ns);
     }
