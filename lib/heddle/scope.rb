@@ -113,6 +113,10 @@ module Heddle
       task
     end
 
+    # @private
+    # @return [Exception, nil] what the first task that failed has raised
+    def failure = @failures.first&.error
+
     # @return [Boolean] can tasks be spawned in it?
     def open? = @state != :ended
 
@@ -149,7 +153,7 @@ module Heddle
     def finish
       close_resources(nil) if @resources
       close
-      raise_first(@failures.first.error, caller) unless @failures.empty?
+      raise_first(failure, caller) unless @failures.empty?
     end
 
     private
@@ -178,14 +182,14 @@ module Heddle
     def supervise
       value = yield
       outlast_tasks
-      @failures.empty? ? value : raise_first(@failures.first.error, caller)
+      @failures.empty? ? value : raise_first(failure, caller)
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
       first = earlier_failure(e)
       note_cancel(e)
       end_tasks(e)
-      first ||= @failures.first&.error if e.is_a?(Cancelled)
+      first ||= failure if e.is_a?(Cancelled)
       raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed

@@ -32,9 +32,7 @@ module Heddle
 
       # The task that failed before the owner's block has raised its error, so that this is a consequence.
       def earlier_failure(error)
-        return if GO_FIRST.any? { |kind| error.is_a?(kind) }
-
-        @failures.first&.error
+        failure unless GO_FIRST.any? { |kind| error.is_a?(kind) }
       end
 
       # With its own cause: what the owner was doing meanwhile, and its cancel, are none.
