@@ -2,6 +2,7 @@
 
 require "protocol/http1"
 require "protocol/http/body/stream"
+require_relative "chunked_body"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
@@ -66,6 +67,20 @@ module Heddle
         super(@version, status, headers)
       end
 
+      # -- for the body of a request ---------------------------------------------------------------------------------
+
+      # What the block reads is a part of the headers.
+      def read_with_bounds
+        @head_size = 0
+        yield
+      ensure
+        @head_size = nil
+      end
+
+      def read_chunked_body(headers) = ChunkedBody.new(self, headers)
+
+      # -- for the connection ----------------------------------------------------------------------------------------
+
       # (What is sent while the server stops says that the connection ends, and what is idle is closed.)
       def drain = nil
       def farewell = nil
@@ -115,10 +130,18 @@ module Heddle
 
       def read_line?
         line = super
-        return line unless line && @head_size
+        return line && chunk_line(line) unless line && @head_size
 
         @head_size += line.bytesize
         raise Refusal, 431 if @head_size > @limits.head_size
+
+        line
+      end
+
+      # The size of a chunk. Others might take a line feed for its end, and nobody waits for more than is taken.
+      def chunk_line(line)
+        raise Refusal, 400 if line.match?(/[\r\n]/)
+        raise Refusal, 413 if line.to_i(16) > @limits.body_size
 
         line
       end
