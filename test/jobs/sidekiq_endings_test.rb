@@ -25,6 +25,7 @@ contract "SidekiqEndings" do
     assert_equal(["Iterate", *["Stubborn"] * 31], queued.sort)
     assert_match(/Pushed 31 jobs back to Redis/, @log)
     assert_empty(reports("ended"))
+    assert_equal(0, redis("ZCARD", "retry"))
     assert_equal("1", redis("HGET", "it-#{iteration}", "ex"))
     second = start_sidekiq("-c", "50")
     iterated = wait_for_reports("iterated", 30)

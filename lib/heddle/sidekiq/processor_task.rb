@@ -4,8 +4,8 @@ require_relative "../loop_thread"
 
 module Heddle
   module Sidekiq
-    # The task of a Sidekiq::Processor, with those methods of a thread that Sidekiq calls. All of them run in one
-    # thread, which starts with the first, and ends with the last.
+    # The task of a Sidekiq::Processor, with those methods of a thread that Sidekiq and its tests call. All of them run
+    # in one thread, which starts with the first, and ends with the last.
     #
     # @private
     class ProcessorTask
@@ -36,6 +36,8 @@ module Heddle
             started = true
             Context.name_task
             processor.watchdog("processor", &block)
+          rescue ::Sidekiq::Shutdown # it has struck when the processor was about to end; it must not end the others
+            nil
           ensure
             leave_loop(loop)
           end
@@ -93,8 +95,8 @@ module Heddle
       # @return [void]
       def raise(error) = @loop.interrupt(@task, error.exception)
 
-      # @return [Boolean]
-      def alive? = @task.alive?
+      # @return [String, false] as Thread#status has it
+      def status = @task.alive? && "sleep"
     end
   end
 end
