@@ -91,8 +91,8 @@ module Heddle
     end
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
-    def spawn_isolated(&block)
-      task = Task.new(self, nil, false, true)
+    def spawn_isolated(name = nil, &block)
+      task = Task.new(self, name, false, true)
       task.asked!
       start(task, []) { Scope.open(&block) }
     end

@@ -17,7 +17,7 @@ class SignaturesTest < HeddleTest
     .grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
-  UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|TaskFailure|Pool\#timeout\z|Server::Limits)|
+  UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Pool\#timeout\z|Server::Limits)|
                      \.(dump|backends|patches|would_block))/x
 
   def test_are_valid

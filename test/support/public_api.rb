@@ -3,6 +3,7 @@
 require "heddle/accelerate/net_http"
 require "heddle/middleware"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
+require "heddle/sidekiq/settings" # (the same)
 require "yard"
 require "support/clients"
 
