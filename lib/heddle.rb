@@ -120,7 +120,10 @@ module Heddle
     #
     # @param io [#write]
     # @return [void]
+    # @raise [ArgumentError] if that cannot write
     def dump(io = $stderr)
+      raise ArgumentError, "io: must have the method write, unlike #{io.inspect}" unless io.respond_to?(:write)
+
       Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
       nil
     end
