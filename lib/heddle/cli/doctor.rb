@@ -104,8 +104,8 @@ module Heddle
         lines = ["Limits     open files #{files[:soft]}, at most #{files[:hard]}; demo and doctor raise it to " \
                  "#{limits[:open_files_raised_to]}",
                  "           locked memory #{size(memory[:soft])}#{" (no limit for root)" if limits[:root]}",
-                 "           stack for Ruby calls: #{size(limits[:fiber_stack])} in a task (RUBY_FIBER_VM_STACK_SIZE), " \
-                 "#{size(limits[:thread_stack])} in a thread"]
+                 "           stack for Ruby calls: #{size(limits[:fiber_stack])} in a task (RUBY_FIBER_VM_STACK_SIZE)" \
+                 ", #{size(limits[:thread_stack])} in a thread"]
         return lines unless limits[:fibers]
 
         lines << "           vm.max_map_count #{limits[:max_map_count]}: about #{limits[:fibers]} fibers at once"
