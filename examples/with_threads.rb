@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A program with threads that lets tasks wait for the network: the threads ask one Fetcher for pages, and the Fetcher has
-# up to fifty requests under way on a single thread. It lets other threads compute: they compress the pages.
+# A program with threads that lets tasks wait for the network: the threads ask one Fetcher for pages, and the Fetcher
+# has up to fifty requests under way on a single thread. It lets other threads compute: they compress the pages.
 #
 #   ruby examples/with_threads.rb [URL ...]
 
