@@ -160,7 +160,7 @@ module Heddle
 
     # @return [Proc] what the task is to do
     def take_in(task, block)
-      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
+      raise Error, "the scope has ended: its block has returned, and its tasks have ended" unless open?
 
       block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty? || task.equal?(@reporter)
       report_failures if task.isolated? && !@reporter

@@ -54,7 +54,9 @@ module Heddle
     #
     # @param timeout [Numeric, nil] seconds
     # @return [self, nil] nil if it is still running when the time is over
+    # @raise [ArgumentError] if the timeout is not a number
     def wait(timeout = nil)
+      Check.time("timeout", timeout)
       @asked = true
       return self if @finished
 
