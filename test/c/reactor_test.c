@@ -42,7 +42,7 @@ TEST(a_poll_is_due_after_a_millisecond)
     close_setting();
 }
 
-/* ... or when a deadline has come: within four switches of quick fibers, and at once after one that has run for long. */
+/* ... or when a deadline has come: within four switches of quick fibers, and at once after one that ran for long. */
 TEST(a_poll_is_due_when_a_deadline_has_come)
 {
     waiter sleeper = {0};
