@@ -48,6 +48,9 @@ bool hd_transfer_expects_to_wait(const hd_transfer *call);
 /* Waits until the IO is ready for this transfer. *deadline_ns: 0 before the first wait. */
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
 
+/* Have the others not run for a while? */
+bool hd_slice_is_over(const hd_scheduler *scheduler);
+
 /* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
 void hd_yield_now_and_then(hd_transfer *call);
 
