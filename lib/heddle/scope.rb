@@ -115,7 +115,11 @@ module Heddle
 
     # @private
     # @return [Exception, nil] what the first task that failed has raised
-    def failure = @failures.first&.error
+    def failure = @failures.first&.failure
+
+    # @private
+    # @return [Exception, nil] the same, if somebody has asked for the value of that task
+    def failure_told = (failure if @failures.first&.asked?)
 
     # @return [Boolean] can tasks be spawned in it?
     def open? = @state != :ended

@@ -129,6 +129,12 @@ module Heddle
     # @private Its outcome is in somebody's hands.
     def asked! = @asked = true
 
+    # @private Has somebody asked for its value?
+    def asked? = @asked
+
+    # @private The same as #error, for who does not ask on behalf of the program.
+    def failure = @error
+
     # @private It was started while an exception was on its way, in an ensure or rescue clause; perhaps in a scope that
     # is ending.
     def started_amid(error, ending)

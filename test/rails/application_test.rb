@@ -4,7 +4,7 @@
 
 require_relative "../test_helper"
 require "support/clients"
-require "support/puma"
+require "support/rails/puma"
 require "support/servers/nginx"
 require "support/servers/postgres"
 

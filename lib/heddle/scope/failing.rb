@@ -19,7 +19,7 @@ module Heddle
 
       def note_failure(task)
         @failures << task
-        end_by_failure(task.error) if @failures.size == 1
+        end_by_failure(task.failure) if @failures.size == 1
       end
 
       def end_by_failure(error)
@@ -39,7 +39,7 @@ module Heddle
       # @param frames [Array<String>] where the scope was opened
       # @param raised [Exception, nil] what the owner's block has raised
       def raise_first(error, frames, raised = nil)
-        others = [*@failures.map(&:error), *raised].grep_v(Cancelled)
+        others = [*@failures.map(&:failure), *raised].grep_v(Cancelled)
         TaskFailure.end_scope(error, frames) unless error.is_a?(Cancelled)
         TaskFailure.attach(error, others).each { |other| ErrorReport.print(other) }
         TaskFailure.leave(error)

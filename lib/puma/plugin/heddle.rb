@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "puma/plugin"
-require "heddle/middleware"
+require "heddle/rack"
 
-# `plugin :heddle` in the configuration of Puma: Heddle::Middleware around the application, outside of all others.
+# `plugin :heddle` in config/puma.rb: each request gets a Heddle.run, as by Heddle::Rack::Middleware.
 Puma::Plugin.create do
-  # @param launcher [Puma::Launcher] which has not loaded the application yet
+  # @param launcher [Puma::Launcher] that has not asked for the application yet
   def start(launcher)
-    launcher.config.define_singleton_method(:app) { Heddle::Middleware.new(super()) }
+    launcher.config.singleton_class.prepend(Module.new { def app = Heddle::Rack::Middleware.new(super) })
   end
 end

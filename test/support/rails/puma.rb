@@ -4,7 +4,7 @@ require "json"
 require "net/http"
 
 module TestSupport
-  # A Rack application of the tests in a Puma of its own, on a free port.
+  # The Rails application of the tests in a Puma of its own, on a free port.
   class Puma
     START = 60 # seconds
     STOP = 60
@@ -13,10 +13,15 @@ module TestSupport
     # @param folder [String] of the application
     # @param threads [Integer]
     # @param environment [Hash{String => String}]
-    # @param configuration [String, nil] the path of a file of Puma's
-    def initialize(command, folder, threads:, environment:, configuration: nil)
-      arguments = ["-C", configuration || "-", "-b", "tcp://127.0.0.1:0", "-t", "#{threads}:#{threads}", "config.ru"]
-      start(command, "puma", arguments, folder, environment)
+    def initialize(command, folder, threads:, environment:)
+      reader, writer = IO.pipe
+      start = "gem 'puma'; load Gem.bin_path('puma', 'puma')"
+      arguments = ["-C", "-", "-b", "tcp://127.0.0.1:0", "-t", "#{threads}:#{threads}", "config.ru"]
+      @pid = spawn({ "RAILS_ENV" => "production", **environment }, *command, "-W1", "-e", start, "--", *arguments,
+                   chdir: folder, in: File::NULL, out: writer, err: writer, pgroup: true)
+      writer.close
+      @said = +""
+      listen(reader)
     end
 
     # @return [String] what it has printed
@@ -37,26 +42,10 @@ module TestSupport
       ended = wait(STOP)
       %i[ALRM KILL].each { |signal| Process.kill(signal, @pid) && wait(2) } unless ended
       @reading&.join
-      raise "#{self.class} does not end:\n#{@said}" unless ended
+      raise "Puma does not end:\n#{@said}" unless ended
     end
-
-    # @return [Integer]
-    attr_reader :port
 
     private
-
-    def start(command, name, arguments, folder, environment)
-      reader, writer = IO.pipe
-      program = "gem '#{name}'; load Gem.bin_path('#{name}', '#{name}')"
-      @pid = spawn({ "RAILS_ENV" => "production", **environment }, *command, "-W1", "-e", program, "--", *arguments,
-                   chdir: folder, in: File::NULL, out: writer, err: writer, pgroup: true)
-      writer.close
-      @said = +""
-      listen(reader)
-    end
-
-    # The line of its output that tells its port.
-    def listening = %r{Listening on http://127\.0\.0\.1:(\d+)}
 
     # @return [Boolean] whether it has ended within so many seconds
     def wait(seconds)
@@ -74,13 +63,13 @@ module TestSupport
       @reading = Thread.new do
         reader.each_line do |line|
           @said << line
-          begun << Integer($1) if line =~ listening
+          begun << Integer($1) if line =~ %r{Listening on http://127\.0\.0\.1:(\d+)}
         end
       ensure
         begun.close
         reader.close
       end
-      @port = begun.pop(timeout: START) || raise("#{self.class} does not start:\n#{@said}")
+      @port = begun.pop(timeout: START) || raise("Puma does not start:\n#{@said}")
     end
   end
 end
