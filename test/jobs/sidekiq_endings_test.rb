@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 20 s, 0.5 of a core
+# bin/test: takes 25 s, 0.5 of a core
 
 require_relative "../test_helper"
 require "support/sidekiq_case"
