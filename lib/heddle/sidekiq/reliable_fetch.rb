@@ -50,7 +50,7 @@ module Heddle
         recovery = Recovery.new(config)
         config[:fetch_class] = self
         config.on(:beat) { recovery.run }
-        config.on(:exit) { recovery.leave }
+        config.on(:exit) { recovery.leave } if config[:lifecycle_events].key?(:exit) # not before Sidekiq 8.1
       end
 
       # @param component [Sidekiq::Component] of this process

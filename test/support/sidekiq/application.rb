@@ -144,7 +144,7 @@ class Slow
 
   def perform(number)
     report("begun", number)
-    sleep(1)
+    sleep(2)
     report("done", number)
   end
 end

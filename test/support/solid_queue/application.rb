@@ -41,7 +41,7 @@ class MeetJob < ActiveJob::Base
   def perform(count, number)
     Current.number = number
     Report.tell("begun", number)
-    sleep(0.05) until Report.uncached { Report.where(word: "begun").count } >= count
+    sleep(0.5) until Report.uncached { Report.where(word: "begun").count } >= count
     Report.tell("met", number, Current.number, Thread.current.name)
   end
 end

@@ -55,7 +55,7 @@ module Program
     end
   end
 
-  def wait_until(what, seconds = 60)
+  def wait_until(what, seconds = 120)
     ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     until (value = yield)
       abort("no #{what}: #{state}") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
