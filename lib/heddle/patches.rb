@@ -204,6 +204,10 @@ module Heddle
             "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
             "TCPServer#" => "DirectSocket::Accept", "UNIXServer#" => "DirectSocket::Accept" },
           kept: "__heddle_direct_")
+    patch(:direct_sleep, "all",
+          "Ruby calls a method of the scheduler for each sleep, which takes a quarter of the time of a sleep(0).",
+          %w[direct_sleep.c],
+          { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, and with it all tasks, also when that refuses to be closed.",
           %w[set_scheduler.rb],
