@@ -209,6 +209,10 @@ module Heddle
             "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
             "TCPServer#" => "DirectSocket::Accept", "UNIXServer#" => "DirectSocket::Accept" },
           kept: "__heddle_direct_")
+    patch(:direct_sleep, "all",
+          "Ruby calls a method of the scheduler for each sleep, which takes a quarter of the time of a sleep(0).",
+          %w[direct_sleep.c],
+          { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, with all of its tasks, even if the scheduler refuses to be " \
           "closed.",
