@@ -19,7 +19,11 @@ contract "ServerBrowser" do
         const seen = [];
         const tell = () => { if (seen.length == 4) fetch("/seen", { method: "POST", body: seen.sort().join(" ") }) };
         const events = new EventSource("/events");
-        events.onmessage = (event) => { seen.push("event:" + event.data); if (event.data == "2") events.close(); tell(); };
+        events.onmessage = (event) => {
+          seen.push("event:" + event.data);
+          if (event.data == "2") events.close();
+          tell();
+        };
         const socket = new WebSocket(location.href.replace(/^http/, "ws") + "socket");
         socket.onopen = () => socket.send("hello");
         socket.onmessage = (message) => { seen.push("socket:" + message.data); socket.close(); tell(); };
