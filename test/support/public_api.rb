@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/accelerate/net_http"
+require "heddle/rack"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
 require "yard"
 require "support/clients"
