@@ -13,12 +13,6 @@
 #include "strike.h"
 #include "transfer.h"
 
-enum { SCRATCH_SIZE = 16 * 1024 };
-
-/* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
- * empty whenever another fiber or thread may run. */
-static RB_THREAD_LOCAL_SPECIFIER char scratch[SCRATCH_SIZE];
-
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
     /* (What is most often the reason comes first.) */
@@ -66,8 +60,24 @@ typedef struct {
 static bool find_room(direct_read *reading)
 {
     if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
-    if (reading->size > SCRATCH_SIZE) reading->size = SCRATCH_SIZE;
+    if (reading->size > HD_LANDING_SIZE) reading->size = HD_LANDING_SIZE;
     return true;
+}
+
+/* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
+ * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
+static VALUE take_what_came(direct_read *reading)
+{
+    hd_transfer *call = reading->call;
+    if (call->moved < 0) raise_error(call->moved);
+    bool open = hd_io_descriptor(call->io) >= 0;
+    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !find_room(reading)) : reading->fills) {
+        hd_transfer_put_back(call);
+        return Qfalse;
+    }
+    reading->moved = call->moved;
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), hd_landing, (size_t)reading->moved);
+    return Qtrue;
 }
 
 /* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
@@ -76,14 +86,16 @@ static VALUE read_once(VALUE pointer)
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
     int64_t deadline_ns = 0;
-    bool wait = hd_transfer_expects_to_wait(call);
+    bool wait = hd_transfer_expects_to_wait(call) && !hd_io_has_left_over(call->io);
     for (;; wait = true) {
-        if (wait) hd_transfer_wait(call, &deadline_ns);
+        if (wait) hd_transfer_wait_for_bytes(call, reading->size, &deadline_ns);
+        if (call->came) return take_what_came(reading);
         /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
         if ((wait || call->others_ran) && !hd_io_is_plain(call->io, true)) return Qfalse;
         if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
-        reading->moved = try(call, bytes, reading->size);
+        reading->moved = (ssize_t)hd_io_take_left_over(call->io, bytes, reading->size);
+        if (reading->moved == 0) reading->moved = try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
         if (is_for_ruby(reading->moved)) return Qfalse;
         if (reading->moved != -EAGAIN) raise_error(reading->moved);
@@ -99,14 +111,14 @@ static void begin_read(hd_transfer *call)
 /* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
 static VALUE read_new(hd_transfer *call, long size)
 {
-    direct_read reading = {.call = call, .memory = scratch, .size = (size_t)size, .string = Qnil};
-    if (size > SCRATCH_SIZE) {
+    direct_read reading = {.call = call, .memory = hd_landing, .size = (size_t)size, .string = Qnil};
+    if (size > HD_LANDING_SIZE) {
         reading.memory = NULL;
         reading.string = rb_str_new(NULL, size);
     }
     if (!RTEST(read_once((VALUE)&reading))) return Qundef;
     if (reading.moved == 0) return Qnil;
-    if (reading.memory) return rb_str_new(scratch, reading.moved);
+    if (reading.memory) return rb_str_new(hd_landing, reading.moved);
     rb_str_resize(reading.string, reading.moved);
     return reading.string;
 }
@@ -152,6 +164,7 @@ static VALUE io_readpartial(int argc, VALUE *argv, VALUE io)
 static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 {
     VALUE string = read_directly(argc, argv, io);
+    if (string == Qundef && hd_io_has_put_back(io)) return rb_funcallv(io, HD_KEPT("readpartial"), argc, argv);
     return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
 }
 
@@ -160,10 +173,10 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 static void fill(VALUE io)
 {
     hd_transfer call;
-    direct_read reading = {.call = &call, .memory = scratch, .fills = true};
+    direct_read reading = {.call = &call, .memory = hd_landing, .fills = true};
     if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
-    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, scratch, (size_t)reading.moved);
+    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, hd_landing, (size_t)reading.moved);
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)

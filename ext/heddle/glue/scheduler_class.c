@@ -270,7 +270,11 @@ static void disarm_interests(hd_map_node *node, void *unused)
 {
     (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
+    for (size_t i = 0; i < wait->interests_count; i++) {
+        hd_interest *interest = (hd_interest *)&wait->interests[i];
+        hd_interest_disarm(interest);
+        hd_interest_release(interest);
+    }
 }
 
 /* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
