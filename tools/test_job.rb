@@ -8,8 +8,8 @@ module Tools
   # One process of the test run: a test file on one Ruby, the C tests or a checker.
   class TestJob
     # How it ended. +failed_tests+ are pairs: a name for minitest's -n (or nil), and what was said of it; +trouble+ is
-    # nil, or what to say beside the counts.
-    Result = Struct.new(:counts, :failed_tests, :trouble, :output, :seconds, keyword_init: true) do
+    # nil, or what to say beside the counts; +cores+: how many it has kept busy, nil when that is not known.
+    Result = Struct.new(:counts, :failed_tests, :trouble, :output, :seconds, :cores, keyword_init: true) do
       def failed
         counts.fetch(:failures) + counts.fetch(:errors)
       end
@@ -59,9 +59,10 @@ module Tools
       FileUtils.mkdir_p(File.dirname(@output))
       counts, trouble = judge(run_process)
       output = File.read(@output).scrub
-      told = counts.delete(:failed_tests)
-      result = Result.new(counts: counts, trouble: trouble, output: output, failed_tests: told.to_a,
-                          seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+      told, cpu_seconds = counts.values_at(:failed_tests, :cpu_seconds)
+      seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      result = Result.new(counts: counts.slice(*NOTHING.keys), trouble: trouble, output: output,
+                          failed_tests: told.to_a, seconds: seconds, cores: cpu_seconds&./(seconds))
       return result if result.ok? || told&.any?
 
       result.tap { result.failed_tests = [[told ? nil : running_test, trouble_in(output)]] }

@@ -22,7 +22,7 @@ class CountsReporter < Minitest::StatisticsReporter
     super
     failed = results.reject(&:skipped?).map { |result| ["#{result.klass}##{result.name}", result.to_s] }
     counts = { runs: count, assertions: assertions, failures: failures, errors: errors, skips: skips,
-               failed_tests: failed }
+               failed_tests: failed, cpu_seconds: Process.times.sum }
     File.write(@path, JSON.generate(counts))
   end
 end

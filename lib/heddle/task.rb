@@ -167,14 +167,14 @@ module Heddle
       arguments = @arguments
       block = @block
       @arguments = @block = nil
-      perform(arguments, &block)
+      run_block(arguments, &block)
     ensure
       end_here
     end
 
     # @private The same in a fiber that does more than that.
     def execute(arguments = [], &)
-      perform(arguments, &)
+      run_block(arguments, &)
     ensure
       @scheduler.end_task(self)
     end
@@ -190,7 +190,7 @@ module Heddle
 
     private
 
-    def perform(arguments, &block)
+    def run_block(arguments, &block)
       @fiber = Fiber.current
       Fiber[:heddle_task] = self
       @value = arguments.empty? ? yield : yield(*arguments)

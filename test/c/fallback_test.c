@@ -93,7 +93,7 @@ static void read_by_itself(void)
 {
     for (int i = 0; i < 2; i++) {
         int fds[2];
-        waiter waiter = {.interest = {.wanted = 10, .socket = true}};
+        waiter waiter = {.interest = {.wanted = 10}};
         open_setting(&settings[i]);
         CHECK_EQ(0, world->pair(fds));
         CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));

@@ -118,7 +118,6 @@ WRAP_SIZED(ssize_t, send, (int fd, const void *bytes, size_t size, int flags), s
 WRAP_VECTOR(ssize_t, preadv2, vectors)
 WRAP_VECTOR(ssize_t, pwritev2, vectors)
 
-
 int __real_fcntl(int fd, int what, ...);
 int __wrap_fcntl(int fd, int what, ...);
 int __wrap_fcntl(int fd, int what, ...)
@@ -127,7 +126,8 @@ int __wrap_fcntl(int fd, int what, ...)
     va_start(list, what);
     long argument = va_arg(list, long);
     va_end(list);
-    if (FAILS(strike("fcntl"))) return -1;
+    fault *one = strike("fcntl");
+    if (FAILS(one)) return -1;
     return __real_fcntl(fd, what, argument);
 }
 

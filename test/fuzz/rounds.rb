@@ -66,7 +66,7 @@ module Fuzz
     # A round that was ended may have struck an actor between making an IO, or a child, and keeping it. And Thread#kill
     # strikes Ruby itself between accept(2) and the socket object, with plain threads too.
     def tidy(before, ios)
-      (open_ios - ios).each(&:close)
+      (open_ios - ios).each { |io| close(io) }
       (TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a).each { |fd, _| IO.for_fd(fd).close }
       (TestSupport::Leaks.children - before.children).each do |pid|
         Process.kill(:KILL, pid)
@@ -74,6 +74,13 @@ module Fuzz
       rescue Errno::ECHILD, Errno::ESRCH
         nil
       end
+    end
+
+    def close(io)
+      number = io.fileno
+      io.close
+    rescue Errno::EBADF
+      raise Failure, "#{io.inspect} is open, and its descriptor #{number} is not\n#{told}"
     end
 
     def open_ios

@@ -33,6 +33,13 @@ module HeddleSuites
       value
     end
 
+    # For a process of its own, of which the script runs as this one runs tests.
+    def script(source)
+      return "require #{FEATURE.dump}; Heddle.run { nil }; #{source}" if BACKEND == "outside"
+
+      "require #{FEATURE.dump}; Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend"
+    end
+
     def of_a_test?(block)
       file, = block&.source_location
       file&.start_with?(THREADS)
@@ -91,10 +98,7 @@ module HeddleSuites
     def assert_separately(arguments, *place, source, **)
       here = caller_locations(1, 1).first
       place = [here.path, here.lineno] unless place.all? && place.size == 2
-      unless source.include?("define_singleton_method(:getaddrinfo)")
-        source = "Heddle.run(backend: #{BACKEND.dump}) do #{source}\nend" unless BACKEND == "outside"
-        source = "require #{FEATURE.dump}; #{source}"
-      end
+      source = HeddleSuites.script(source) unless source.include?("define_singleton_method(:getaddrinfo)")
       super # (with what they are now)
     end
   end

@@ -18,10 +18,10 @@ struct hd_interest {
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
     bool closing;        /* another object with this descriptor is being closed */
     bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
+    bool looks_again;    /* given: it is for a transfer, which begins anew when nothing is there */
     bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
     bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
-    size_t wanted;       /* given: at most so many bytes may be read for it; 0: none */
-    bool socket;         /* given: they are a socket's */
+    size_t wanted;       /* given: at most so many bytes of a socket may be read for it; 0: none */
     bool brought;        /* the answer: they were read, or the read has failed */
     ssize_t result;      /* how many, 0 at the end, or -errno */
     const char *bytes;   /* where they are: see hd_interest_release */

@@ -10,6 +10,7 @@
 #include "core_ext.h"
 #include "init.h"
 #include "ruby_internals.h"
+#include "shared_io.h"
 #include "strike.h"
 #include "transfer.h"
 
@@ -64,6 +65,11 @@ static bool find_room(direct_read *reading)
     return true;
 }
 
+static bool has_room(direct_read *reading)
+{
+    return find_room(reading) && (ssize_t)reading->size >= reading->call->moved;
+}
+
 /* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
  * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
 static VALUE take_what_came(direct_read *reading)
@@ -71,12 +77,12 @@ static VALUE take_what_came(direct_read *reading)
     hd_transfer *call = reading->call;
     if (call->moved < 0) raise_error(call->moved);
     bool open = hd_io_descriptor(call->io) >= 0;
-    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !find_room(reading)) : reading->fills) {
-        hd_transfer_put_back(call);
+    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
+        hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
         return Qfalse;
     }
     reading->moved = call->moved;
-    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), hd_landing, (size_t)reading->moved);
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)reading->moved);
     return Qtrue;
 }
 
@@ -86,16 +92,18 @@ static VALUE read_once(VALUE pointer)
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
     int64_t deadline_ns = 0;
-    bool wait = hd_transfer_expects_to_wait(call) && !hd_io_has_left_over(call->io);
+    bool wait = hd_transfer_expects_to_wait(call);
+    /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
+    if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
     for (;; wait = true) {
-        if (wait) hd_transfer_wait_for_bytes(call, reading->size, &deadline_ns);
-        if (call->came) return take_what_came(reading);
-        /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
-        if ((wait || call->others_ran) && !hd_io_is_plain(call->io, true)) return Qfalse;
+        if (wait) {
+            hd_transfer_wait_for_bytes(call, reading->size, &deadline_ns);
+            if (call->came) return take_what_came(reading);
+            if (!hd_io_is_plain(call->io, true)) return Qfalse;
+        }
         if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
-        reading->moved = (ssize_t)hd_io_take_left_over(call->io, bytes, reading->size);
-        if (reading->moved == 0) reading->moved = try(call, bytes, reading->size);
+        reading->moved = try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
         if (is_for_ruby(reading->moved)) return Qfalse;
         if (reading->moved != -EAGAIN) raise_error(reading->moved);
@@ -111,14 +119,14 @@ static void begin_read(hd_transfer *call)
 /* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
 static VALUE read_new(hd_transfer *call, long size)
 {
-    direct_read reading = {.call = call, .memory = hd_landing, .size = (size_t)size, .string = Qnil};
-    if (size > HD_LANDING_SIZE) {
-        reading.memory = NULL;
+    direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
+    if (size > HD_LANDING_SIZE)
         reading.string = rb_str_new(NULL, size);
-    }
+    else
+        reading.memory = hd_landing(call->scheduler);
     if (!RTEST(read_once((VALUE)&reading))) return Qundef;
     if (reading.moved == 0) return Qnil;
-    if (reading.memory) return rb_str_new(hd_landing, reading.moved);
+    if (reading.memory) return rb_str_new(reading.memory, reading.moved);
     rb_str_resize(reading.string, reading.moved);
     return reading.string;
 }
@@ -173,10 +181,13 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 static void fill(VALUE io)
 {
     hd_transfer call;
-    direct_read reading = {.call = &call, .memory = hd_landing, .fills = true};
+    direct_read reading = {.call = &call, .fills = true};
     if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
-    if (RTEST(read_once((VALUE)&reading))) hd_io_fill(io, hd_landing, (size_t)reading.moved);
+    reading.memory = hd_landing(call.scheduler);
+    if (!RTEST(read_once((VALUE)&reading))) return;
+    hd_io_fill(io, reading.memory, (size_t)reading.moved);
+    hd_after_read_ahead(call.scheduler, io, call.fd);
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)

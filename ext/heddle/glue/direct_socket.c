@@ -68,7 +68,7 @@ static bool begin_receive(hd_transfer *call, VALUE io)
 {
     if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
     hd_transfer_meets_reader(call);
-    return true;
+    return !call->others_ran || hd_io_is_plain(io, true);
 }
 
 /* The methods that take a size, flags and a string. */
@@ -82,7 +82,7 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
 
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
 {
-    if (hd_io_has_put_back(io) && argc > 0) {
+    if (argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) && hd_io_has_put_back(io)) {
         VALUE arguments[] = {argv[0], argc > 2 ? argv[2] : Qnil};
         return rb_funcallv(io, rb_intern("readpartial"), 2, arguments);
     }

@@ -3,10 +3,9 @@
 #include "park.h"
 
 #include <errno.h>
-#include <poll.h>
 
 #include "loop.h"
-#include "ruby_internals.h"
+#include "shared_io.h"
 #include "stalls.h"
 #include "strike.h"
 #include "unblock_relay.h"
@@ -89,19 +88,6 @@ static VALUE until_woken(VALUE pointer)
     return Qnil;
 }
 
-/* Who else wants to read from this IO is woken, as if the kernel had told all of its readiness: there may be more, and
- * in Ruby's read buffer. */
-static void wake_other_readers(const hd_scheduler *scheduler, const hd_interest *interest)
-{
-    hd_map_node *node = hd_map_find(scheduler->reactor.ios, (hd_word)interest->fd);
-    for (; node; node = hd_map_find_next(scheduler->reactor.ios, node)) {
-        hd_interest *other = HD_CONTAINER_OF(node, hd_interest, io_node);
-        if (other->io != interest->io || !(other->events & POLLIN) || other->wait->state != HD_WAIT_PARKED) continue;
-        other->revents |= POLLIN;
-        hd_wake_wait(other->wait, HD_WOKEN_BY_EVENT);
-    }
-}
-
 /* Takes the bytes that the kernel has read. */
 static void land(const park_call *parking, hd_interest *interest)
 {
@@ -109,11 +95,10 @@ static void land(const park_call *parking, hd_interest *interest)
         interest->brought = false; /* the child of a fork: they are for its parent */
         return;
     }
-    wake_other_readers(parking->scheduler, interest);
     if (interest->result > 0 && parking->over)
         memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
     else if (interest->result > 0)
-        hd_io_put_back((VALUE)interest->io, interest->bytes, (size_t)interest->result);
+        hd_put_back(parking->scheduler, interest);
     hd_interest_release(interest);
 }
 

@@ -8,43 +8,9 @@
 
 /* -- the insides of an IO -------------------------------------------------------------------------------------- */
 
-#define LEFT_OVER "heddle_left_over" /* bytes of an IO that its read buffer has no room for */
+#define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
 
-#define PUT_BACK "heddle_put_back"   /* true: it has had some of a read that was ended */
-
-static bool some_are_left_over, some_were_put_back; /* in any IO, at any time */
-
-void hd_io_put_back(VALUE io, const char *bytes, size_t size)
-{
-    hd_io_append(io, bytes, size);
-    if (OBJ_FROZEN(io)) return;
-    some_were_put_back = true;
-    rb_ivar_set(io, rb_intern(PUT_BACK), Qtrue);
-}
-
-static void leave_over(VALUE io, const char *bytes, size_t size)
-{
-    VALUE before = rb_attr_get(io, rb_intern(LEFT_OVER));
-    some_are_left_over = true;
-    rb_ivar_set(io, rb_intern(LEFT_OVER), rb_str_cat(NIL_P(before) ? rb_str_new(NULL, 0) : before, bytes, (long)size));
-}
-
-bool hd_io_has_left_over(VALUE io)
-{
-    return some_are_left_over && !NIL_P(rb_attr_get(io, rb_intern(LEFT_OVER)));
-}
-
-size_t hd_io_take_left_over(VALUE io, char *bytes, size_t size)
-{
-    if (size == 0 || !hd_io_has_left_over(io)) return 0;
-    VALUE left = rb_attr_get(io, rb_intern(LEFT_OVER));
-    size_t count = (size_t)RSTRING_LEN(left) < size ? (size_t)RSTRING_LEN(left) : size;
-    memcpy(bytes, RSTRING_PTR(left), count);
-    VALUE rest = rb_str_new(RSTRING_PTR(left) + count, RSTRING_LEN(left) - (long)count);
-    rb_ivar_set(io, rb_intern(LEFT_OVER), RSTRING_LEN(rest) ? rest : Qnil);
-    RB_GC_GUARD(left);
-    return count;
-}
+static bool some_were_put_back; /* in any IO, at any time */
 
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -61,6 +27,12 @@ bool hd_io_flushes(VALUE io, const void *bytes)
     const rb_io_t *fptr = RFILE(io)->fptr;
     const char *start = fptr ? fptr->wbuf.ptr : NULL;
     return start && (const char *)bytes >= start && (const char *)bytes < start + fptr->wbuf.capa;
+}
+
+bool hd_io_reads_ahead(VALUE io, const void *bytes)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return fptr && bytes == fptr->rbuf.ptr;
 }
 
 size_t hd_io_filled_meanwhile(VALUE io, const void *bytes)
@@ -148,34 +120,35 @@ void hd_io_fill(VALUE io, const char *bytes, size_t size)
     fptr->rbuf.len = (int)size;
 }
 
-/* A fiber that reads may be parked with the address of the read buffer: it never moves. */
-void hd_io_append(VALUE io, const char *bytes, size_t size)
+/* (It has room, unless another reader has filled it meanwhile.) */
+static void make_room(rb_io_t *fptr, size_t size)
+{
+    size_t there = (size_t)fptr->rbuf.len, capacity = there + size < READ_BUFFER_MIN ? READ_BUFFER_MIN : there + size;
+    char *bytes = fptr->rbuf.ptr;
+    if (!bytes || (size_t)fptr->rbuf.capa < there + size) {
+        fptr->rbuf.ptr = ALLOC_N(char, capacity); /* the old one is not freed: a thread may be reading into it */
+        fptr->rbuf.capa = (int)capacity;
+    }
+    if (there) memmove(fptr->rbuf.ptr, bytes + fptr->rbuf.off, there);
+    fptr->rbuf.off = 0;
+}
+
+void hd_io_put_back(VALUE io, const char *bytes, size_t size)
 {
     rb_io_t *fptr = RFILE(io)->fptr;
     if (!fptr || fptr->fd < 0 || size == 0) return;
-    if (!fptr->rbuf.ptr) {
-        fptr->rbuf.ptr = ALLOC_N(char, READ_BUFFER_MIN);
-        fptr->rbuf.capa = READ_BUFFER_MIN;
-    }
-    size_t there = (size_t)fptr->rbuf.len, room = (size_t)fptr->rbuf.capa - there;
-    if (room > size) room = size;
-    if (hd_io_has_left_over(io)) room = 0; /* they come before these */
-    if (there) memmove(fptr->rbuf.ptr, fptr->rbuf.ptr + fptr->rbuf.off, there);
-    memcpy(fptr->rbuf.ptr + there, bytes, room);
-    fptr->rbuf.off = 0;
-    fptr->rbuf.len = (int)(there + room);
-    if (room < size) leave_over(io, bytes + room, size - room);
+    make_room(fptr, size);
+    memcpy(fptr->rbuf.ptr + fptr->rbuf.len, bytes, size);
+    fptr->rbuf.len += (int)size;
+    if (OBJ_FROZEN(io)) return;
+    some_were_put_back = true;
+    rb_ivar_set(io, rb_intern(PUT_BACK), Qtrue);
 }
 
 bool hd_io_has_put_back(VALUE io)
 {
     return some_were_put_back && !NIL_P(rb_attr_get(io, rb_intern(PUT_BACK))) && RFILE(io)->fptr &&
            RFILE(io)->fptr->rbuf.len > 0;
-}
-
-size_t hd_io_buffered(VALUE io)
-{
-    return (size_t)RFILE(io)->fptr->rbuf.len;
 }
 
 int hd_io_descriptor(VALUE io)
@@ -216,6 +189,11 @@ void hd_io_show(const hd_hidden_io *hidden)
 void hd_io_take_over(VALUE io) {}
 
 bool hd_io_flushes(VALUE io, const void *bytes)
+{
+    return false;
+}
+
+bool hd_io_reads_ahead(VALUE io, const void *bytes)
 {
     return false;
 }
@@ -275,19 +253,11 @@ bool hd_io_read_buffer(VALUE io, size_t *size)
 
 void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
 
-void hd_io_append(VALUE io, const char *bytes, size_t size)
-{
-    leave_over(io, bytes, size);
-}
+void hd_io_put_back(VALUE io, const char *bytes, size_t size) {}
 
 bool hd_io_has_put_back(VALUE io)
 {
     return false;
-}
-
-size_t hd_io_buffered(VALUE io)
-{
-    return 0;
 }
 
 int hd_io_descriptor(VALUE io)

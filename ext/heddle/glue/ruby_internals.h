@@ -15,6 +15,9 @@ void hd_io_take_over(VALUE io);
  * lost when the IO is closed. */
 bool hd_io_flushes(VALUE io, const void *bytes);
 
+/* Are these bytes Ruby's read buffer? */
+bool hd_io_reads_ahead(VALUE io, const void *bytes);
+
 /* These bytes are where a read is to go to, after a wait. If that is the read buffer, and another fiber has filled it
  * meanwhile, what is in it still is moved to its beginning, as if it had been read now: so many bytes. Else 0. */
 size_t hd_io_filled_meanwhile(VALUE io, const void *bytes);
@@ -52,21 +55,10 @@ bool hd_io_has_read_nothing(VALUE io);
 bool hd_io_read_buffer(VALUE io, size_t *size);
 void hd_io_fill(VALUE io, const char *bytes, size_t size);
 
-/* Puts the bytes behind those in the read buffer. What that has no room for comes first in Heddle's next read of the
- * IO: hd_io_take_left_over. If the IO is closed, nobody can read them any more. */
-void hd_io_append(VALUE io, const char *bytes, size_t size);
-
-/* The same for bytes of a read that was ended by an exception, and is as if it had never been: the methods that refuse
- * to read when there is something in the read buffer take them. */
+/* Puts the bytes of a read that was ended behind those in the read buffer, where every method finds them: also those
+ * that refuse to read when something is there, see hd_io_has_put_back. If the IO is closed, nobody can read them. */
 void hd_io_put_back(VALUE io, const char *bytes, size_t size);
 bool hd_io_has_put_back(VALUE io);
-
-/* Takes at most so many of the bytes that are left over; mostly 0. Only when nothing is in the read buffer. */
-size_t hd_io_take_left_over(VALUE io, char *bytes, size_t size);
-bool hd_io_has_left_over(VALUE io);
-
-/* How much is in the read buffer. */
-size_t hd_io_buffered(VALUE io);
 
 /* The number of an open IO, or -1. (One that is hidden is not open.) */
 int hd_io_descriptor(VALUE io);

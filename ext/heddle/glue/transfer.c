@@ -17,9 +17,18 @@
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { SLICE_NS = HD_NS_PER_MS };
 
+/* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
+enum { BROUGHT_MAX = 8192 };
+
 static VALUE eTimeoutError, cBasicSocket;
 
-RB_THREAD_LOCAL_SPECIFIER char hd_landing[HD_LANDING_SIZE];
+char *hd_landing(hd_scheduler *scheduler)
+{
+    if (RB_LIKELY(scheduler->landing)) return scheduler->landing;
+    scheduler->landing = malloc(HD_LANDING_SIZE);
+    if (!scheduler->landing) rb_memerror();
+    return scheduler->landing;
+}
 
 /* -- waits --------------------------------------------------------------------------------------------------- */
 
@@ -75,7 +84,8 @@ static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadl
 {
     VALUE io = (VALUE)interest->io;
     hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = interest,
-                          .interests_count = 1, .landing = hd_landing};
+                          .interests_count = 1};
+    if (interest->wanted) request.landing = hd_landing(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
     if (result > 0 && interest->unpollable) return -EPERM; /* as epoll says it */
@@ -234,34 +244,29 @@ static void expect_to_wait(const hd_transfer *call, bool wait)
 void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns)
 {
     hd_interest interest = {.fd = call->fd, .events = call->direction == HD_READ ? POLLIN : POLLOUT,
-                            .io = (hd_word)call->io, .socket = call->kind == HD_SOCKET};
-    if (size <= HD_LANDING_SIZE && (call->kind == HD_SOCKET || call->kind == HD_STREAM)) interest.wanted = size;
+                            .io = (hd_word)call->io, .looks_again = true};
+    bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
+    if (alone && call->kind == HD_SOCKET && size <= BROUGHT_MAX) interest.wanted = size;
     if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
     int ready = wait_for(call->scheduler, &interest, *deadline_ns);
     call->came = interest.brought;
     call->moved = interest.result;
     if (call->came) {
         expect_to_wait(call, !interest.at_once);
-        /* It is the end; but another fiber may have the bytes before it, and leave some in Ruby's buffer. */
-        if (call->moved == 0 && hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd)) hd_yield(call->scheduler);
         return;
     }
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
     if (interest.at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
-    if (!hd_scheduler_foreign(call->scheduler))
-        expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
+    if (hd_scheduler_foreign(call->scheduler)) return;
+    expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
+    if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
 }
 
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
 {
     hd_transfer_wait_for_bytes(call, 0, deadline_ns);
-}
-
-void hd_transfer_put_back(const hd_transfer *call)
-{
-    if (call->moved > 0) hd_io_append(call->io, hd_landing, (size_t)call->moved);
 }
 
 /* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
@@ -300,32 +305,6 @@ void hd_yield_now_and_then(hd_transfer *call)
     if (hd_clock_now() - call->scheduler->reactor.polled_ns > SLICE_NS && !must_not_wait(call)) let_others_run(call);
 }
 
-/* Puts what has come with the wait where it is to go to. That buffer may have been resized, and if it is Ruby's read
- * buffer, others may have filled it: then it is as if all that is there had been read now. */
-static ssize_t take_what_came(const hd_transfer *call)
-{
-    if (call->moved < 0) return call->moved;
-    size_t size, came = (size_t)call->moved;
-    rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
-    void *bytes = hd_transfer_bytes((hd_transfer *)call, &size);
-    if (hd_io_filled_meanwhile(call->io, bytes) > 0) {
-        hd_transfer_put_back(call);
-        return (ssize_t)hd_io_buffered(call->io);
-    }
-    if (size > came) size = came;
-    memcpy(bytes, hd_landing, size);
-    if (size < came) hd_io_append(call->io, hd_landing + size, came - size);
-    return (ssize_t)size;
-}
-
-/* Waits, perhaps for the bytes themselves: then they are taken, and so many are told. Else -EAGAIN. */
-static ssize_t wait_to_move(hd_transfer *call, size_t size, int64_t *deadline_ns)
-{
-    bool bytes_may_come = call->direction == HD_READ && call->from == HD_NO_OFFSET;
-    hd_transfer_wait_for_bytes(call, bytes_may_come ? size : 0, deadline_ns);
-    return call->came ? take_what_came(call) : -EAGAIN;
-}
-
 /* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
 static ssize_t move_some(hd_transfer *call)
 {
@@ -335,28 +314,26 @@ static ssize_t move_some(hd_transfer *call)
         size_t size;
         void *bytes = hd_transfer_bytes(call, &size);
         size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
-        if (there == 0 && call->direction == HD_READ) there = hd_io_take_left_over(call->io, bytes, size);
         if (there > 0) return (ssize_t)there;
         /* Else the kernel may have an error to tell, or an empty datagram to send. */
         if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
-        ssize_t moved = -EAGAIN;
         if (wait_first) {
             wait_first = false;
-            moved = wait_to_move(call, size, &deadline_ns);
-            if (moved != -EAGAIN) return moved;
+            hd_transfer_wait(call, &deadline_ns);
             continue;
         }
         size = piece_of(call, size);
-        moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
         if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
         if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
         if (moved == -ETIME) continue;
+        if (moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes))
+            hd_after_read_ahead(call->scheduler, call->io, call->fd);
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
-        moved = wait_to_move(call, size, &deadline_ns);
-        if (moved != -EAGAIN) return moved;
+        hd_transfer_wait(call, &deadline_ns);
     }
 }
 

@@ -16,14 +16,15 @@ typedef struct {
     bool in_part; /* a piece of a file has been moved: what comes now must not wait */
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
-    bool came;       /* the last wait has brought what it was to wait for: it is in hd_landing */
+    bool came;       /* the last wait has brought what it was to wait for: see hd_transfer_wait_for_bytes */
     ssize_t moved;   /* so many bytes, 0 at the end, or -errno */
 } hd_transfer;
 
 /* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
- * empty whenever another fiber or thread may run. */
+ * empty whenever another fiber may run. (It is the scheduler's, not the native thread's: a Ruby thread may go on in
+ * another one after a wait.) */
 enum { HD_LANDING_SIZE = 16 * 1024 };
-extern RB_THREAD_LOCAL_SPECIFIER char hd_landing[HD_LANDING_SIZE];
+char *hd_landing(hd_scheduler *scheduler);
 
 /* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
 hd_file_kind hd_kind_of(VALUE io);
@@ -59,10 +60,6 @@ void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
  * are there. Then the caller takes them, for they are nowhere else: also if the IO was closed meanwhile, where the
  * fiber can go on with them. */
 void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns);
-
-/* The caller has no use for what has come, for others have filled the read buffer meanwhile, or have closed the IO. It
- * is put behind what is there. */
-void hd_transfer_put_back(const hd_transfer *call);
 
 /* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
 void hd_yield_now_and_then(hd_transfer *call);

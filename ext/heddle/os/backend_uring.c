@@ -44,7 +44,7 @@ struct hd_backend {
     bool wake_armed;
     unsigned requests; /* that the kernel has not done with, or has not been given yet */
     unsigned reads; /* requests among these */
-    bool no_reads, no_stream_reads; /* this kernel does not do them, or only a socket's */
+    bool no_reads; /* this kernel does not do them */
     uring_buffers buffers;
     bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
@@ -160,7 +160,6 @@ static unsigned wake_events(short events)
 static bool is_read(hd_backend *backend, const hd_interest *interest)
 {
     if (!interest->wanted || interest->wanted > URING_BUFFER_SIZE || backend->no_reads) return false;
-    if (!interest->socket && backend->no_stream_reads) return false;
     if (!backend->buffers.memory) backend->no_reads = uring_buffers_open(&backend->buffers, &backend->ring) < 0;
     return !backend->no_reads;
 }
@@ -169,15 +168,12 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
 {
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
     if (!sqe) return false;
-    sqe->opcode = interest->socket ? IORING_OP_RECV : IORING_OP_READ;
+    sqe->opcode = IORING_OP_RECV;
     sqe->fd = interest->fd;
     sqe->len = (uint32_t)interest->wanted;
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = URING_BUFFER_GROUP;
-    if (interest->socket)
-        sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
-    else
-        sqe->off = UINT64_MAX; /* as read(2) */
+    sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
     sqe->user_data = token;
     backend->requests++;
     backend->reads++;
@@ -209,15 +205,16 @@ static int uring_arm(hd_backend *backend, hd_interest *interest)
 
 /* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
  * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
-static void cancel(hd_backend *backend, uint64_t token)
+static bool cancel(hd_backend *backend, uint64_t token)
 {
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
-    if (!sqe) return; /* a poll stays in the kernel until its event; its token is void already */
+    if (!sqe) return false; /* a poll stays in the kernel until its event; its token is void already */
     sqe->opcode = IORING_OP_ASYNC_CANCEL;
     sqe->fd = -1;
     sqe->addr = token;
     sqe->user_data = NO_TOKEN;
     backend->requests++;
+    return true;
 }
 
 static void remove_poll(hd_backend *backend, uint64_t token)
@@ -251,13 +248,14 @@ static bool in_use(const hd_backend *backend, uint64_t token)
     return backend->slots[(uint32_t)token].generation == (uint32_t)(token >> 32);
 }
 
-/* Waits for the answer: what has been read must not be lost. It comes at once for sockets and pipes. (The memory is the
+/* Waits for the answer: what has been read must not be lost. It comes at once for sockets. (The memory is the
  * ring's: should a driver keep the kernel from answering, nothing is harmed but the bytes that it reads later.) */
 static void drop_read(hd_backend *backend, uint64_t token)
 {
+    bool cancelled = false;
     backend->slots[(uint32_t)token].dropped = true;
-    cancel(backend, token);
     for (int turns = 0; turns < DROP_TURNS_MAX && in_use(backend, token); turns++) {
+        if (!cancelled) cancelled = cancel(backend, token); /* (the ring may be full) */
         uring_ring_enter(&backend->ring, turns > 0, turns > 0 ? DROP_TURN_NS : HD_NO_DEADLINE);
         finish_task_work(&backend->ring);
         uring_reap(backend);
@@ -316,8 +314,6 @@ static void complete_read(hd_backend *backend, uint32_t index, uint64_t token, i
         release_slot(backend, index);
         return;
     }
-    /* (Older kernels do not wait for a pipe that is in non-blocking mode.) */
-    backend->no_stream_reads |= result == -EAGAIN && !interest->socket;
     slot->reads = false;
     if (prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
     release_slot(backend, index);

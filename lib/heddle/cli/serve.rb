@@ -92,8 +92,8 @@ module Heddle
       def addresses(parser, options)
         parser.on("-b", "--bind URL", "tcp://HOST:PORT, unix:/PATH, ssl://HOST:PORT?cert=FILE&key=FILE;",
                   "several times for several (tcp://127.0.0.1:9292)") { |url| (options[:bind] ||= []) << url }
-        parser.on("-o", "--host HOST", "the same as --bind tcp://HOST:PORT") { |host| options[:host] = host }
-        parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "the same as --bind tcp://HOST:PORT") do |port|
+        parser.on("-o", "--host HOST", "one address to listen on (127.0.0.1)") { |host| options[:host] = host }
+        parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "its port (9292)") do |port|
           options[:port] = port
         end
       end

@@ -133,6 +133,92 @@ contract "ReadStruck" do
     assert_equal(%W[1\n 2\n], [task.value, waits.value].sort)
   end
 
+  # A fiber that is raised in has not read: its bytes are there for everyone.
+  {
+    "readpartial" => ->(io) { io.readpartial(100) },
+    "sysread" => ->(io) { io.sysread(100) },
+    "recv" => ->(io) { io.recv(100) },
+    "read" => ->(io) { io.read(5) },
+    "read_nonblock" => ->(io) { io.read_nonblock(100) },
+    "wait_readable" => ->(io) { io.wait_readable(20) && io.getc + io.read(4) },
+    "select" => ->(io) { IO.select([io], nil, nil, 20) && io.readpartial(100) },
+    "a plain thread" => ->(io) { Thread.new { io.readpartial(100) }.value }
+  }.each do |name, read|
+    define_method("test_#{name.tr(" ", "_")}_gets_what_a_fiber_that_is_raised_in_has_not") do
+      20.times do |i|
+        ends = socket_pair
+        got = reactor do
+          fiber = nil
+          task = Heddle.spawn(isolated: true) do
+            fiber = Fiber.current
+            ends[0].readpartial(100)
+          end
+          sleep(0)
+          ends[1].write("bytes")
+          (i % 4).times { sleep(0) }
+          fiber.raise(StopIteration) if fiber.alive?
+          task.wait
+          task.value
+        rescue StopIteration
+          read.call(ends[0])
+        end
+
+        assert_equal("bytes", got)
+      end
+    end
+  end
+
+  # What has come for the first is read before what the second reads, also if the first is raised in.
+  def test_a_second_reader_comes_after_the_first
+    30.times do |i|
+      ends = socket_pair
+      Heddle.share_io(ends[0])
+      got = +""
+      reactor do
+        first = nil
+        task = Heddle.spawn(isolated: true) do
+          first = Fiber.current
+          got << ends[0].gets
+        end
+        sleep(0)
+        ends[1].write("1\n")
+        (i % 3).times { sleep(0) }
+        ends[1].write("2\n3\n")
+        second = go { got << ends[0].gets }
+        (i % 4).times { sleep(0) }
+        first.raise(StopIteration) if first.alive?
+        task.wait
+        second.value
+        ends[1].close
+        got << ends[0].read
+      end
+
+      assert_equal("1\n2\n3\n", got)
+    end
+  end
+
+  # (Fibers of the program's own, inside of an Enumerator, and not.)
+  def test_a_fiber_that_is_forgotten
+    8.times do |i|
+      ends = socket_pair
+      got = +""
+      thread = Thread.new do
+        Heddle.run do
+          read = -> { got << ends[0].readpartial(100) }
+          Fiber.new { i.even? ? read.call : Enumerator.new { |yielder| yielder << read.call }.next }.resume
+        end
+      end
+      wait_until { thread.stop? }
+      ends[1].write("bytes")
+      sleep(0.001) if i % 4 > 1
+      thread.kill.join
+      GC.start
+      got << ends[0].readpartial(100) while got.size < 5
+
+      assert_equal("bytes", got)
+    end
+  end
+
   def test_the_thread_dies
     ends = socket_pair
     20.times do |i|

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "delegate"
 require "support/certificate"
 require "support/shared_io"
 
@@ -157,6 +158,36 @@ contract "SharedConnection" do
     end
 
     assert_equal(1, reports(said), said)
+  end
+
+  # The second one reads ahead what both are to have, and the kernel has nothing left to tell the first.
+  def test_what_one_reads_ahead_is_for_the_others
+    %i[socket_pair pipe_and_back].each do |streams|
+      lines = nil
+      said_with(:ignore) do
+        Heddle.run(backend: backend) do
+          one, other = send(streams)
+          first = Array.new(2) { Heddle.spawn { one.gets } }
+          other.write("1\n2\n3\n")
+          second = Heddle.spawn { one.gets }
+          lines = [*first, second].map { |task| task.wait(20) && task.value }
+          first.each(&:cancel)
+        end
+      end
+
+      assert_equal(%W[1\n 2\n 3\n], lines.compact.sort, streams)
+    end
+  end
+
+  # Ruby's own path: the IO that writes is tied to the one that reads.
+  def pipe_and_back
+    cat = keep(IO.popen("cat", "r+"))
+    answers = Class.new(SimpleDelegator) do
+      def write(text)
+        super.tap { sleep(0.01) until IO.select([__getobj__], nil, nil, 0) }
+      end
+    end
+    [cat, answers.new(cat)]
   end
 
   # -- what is right -----------------------------------------------------------------------------------------------
