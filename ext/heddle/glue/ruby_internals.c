@@ -8,14 +8,14 @@
 
 /* -- the insides of an IO -------------------------------------------------------------------------------------- */
 
-#define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
-
-static bool some_were_put_back; /* in any IO, at any time */
-
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 enum { READ_BUFFER_MIN = 8192 }; /* as Ruby makes it */
+
+#define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
+
+static bool some_were_put_back; /* in any IO, at any time */
 
 void hd_io_take_over(VALUE io)
 {
