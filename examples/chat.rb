@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A chat server. SIGTERM and Ctrl-C end it gracefully: it takes no new members, sends everybody what is still to be sent
-# and a last word, and waits for that five seconds at most.
+# A chat server. At SIGTERM or Ctrl-C it takes no new members, sends the last messages to all members, and ends. It
+# waits at most five seconds for those who read slowly.
 #
 #   ruby examples/chat.rb [PORT]
 #
@@ -30,13 +30,13 @@ class Room
     say "* #{member.name} has left" if @members.delete(member)
   end
 
-  # Waits for nobody: who has a hundred lines to read still has to go.
+  # It does not wait. A member who has not read the last hundred lines is thrown out.
   def say(line)
     @members.reject { |member| member.outbox.closed? }
       .each { |member| member.outbox.push("#{line}\n", timeout: 0) || member.outbox.close }
   end
 
-  # What is in the outboxes can still be sent.
+  # The lines that are in the outboxes are still sent.
   def close
     say "* the chat ends now"
     @members.each { |member| member.outbox.close }
@@ -54,7 +54,7 @@ ensure
   client.close
 end
 
-# Ends when the outbox is closed and empty. The task that reads then ends with it.
+# Ends when the outbox is closed and empty. Then the task that reads ends, too.
 def chat(client, room, name)
   member = room.enter(name)
   Heddle.run do
@@ -87,6 +87,6 @@ Heddle.scope do |scope|
   accepting.wait
   server.close
   room.close
-  scope.spawn(background: true) { sleep(5) && scope.tasks.each(&:cancel) } # those who do not read; itself comes last
+  scope.spawn(background: true) { sleep(5) && scope.tasks.each(&:cancel) } # (this task is the last of them)
 end
 warn "the chat has ended"

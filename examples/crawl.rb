@@ -4,13 +4,13 @@
 #
 #   ruby examples/crawl.rb [URL] [PAGES]
 #
-# It is polite: it heeds robots.txt, makes at most four requests at a time and ten in a second. A page that the server
-# cannot give now is asked for again, after a pause that grows each time.
+# It obeys robots.txt, and makes at most four requests at a time and ten in a second. If the server cannot give a page
+# now, the program asks again, after a pause that grows each time.
 
 require "heddle"
 require "net/http"
 
-# One visit of a site.
+# One visit to a site.
 class Crawl
   LINK = /<a\s[^>]*?href\s*=\s*["']?([^"'\s>]+)/i
   TEMPORARY = [Net::HTTPFatalError, Timeout::Error, IOError, SystemCallError, SocketError].freeze
@@ -69,7 +69,7 @@ class Crawl
       link = URI.join(url, link.gsub("&amp;", "&").sub(/#.*/, ""))
       link if link.is_a?(URI::HTTP) && link.origin == @start.origin
     rescue URI::Error
-      nil # the page says something else
+      nil # this is no URL
     end
   end
 

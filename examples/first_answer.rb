@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Asks three services for the address that this machine has in the Internet, and takes the first right answer. The
-# other requests are ended.
+# Asks three services for the address that this machine has in the Internet, takes the first right answer, and cancels
+# the other requests.
 #
 #   ruby examples/first_answer.rb [--seconds 10] [URL ...]
 #

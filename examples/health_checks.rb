@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Looks every ten seconds whether web sites answer, all at the same time, and reports it. Ctrl-C ends it and prints a
-# summary.
+# Checks every ten seconds whether web sites answer, all at the same time, and prints the results. Ctrl-C ends the
+# program and prints a summary.
 #
 #   ruby examples/health_checks.rb [--every 10] [--timeout 3] [URL ...]
 
@@ -19,7 +19,7 @@ class Health
     @figures = urls.to_h { |url| [url, Figures.new(0, 0, 0.0)] }
   end
 
-  # A site that is down, or slow, holds up no other.
+  # A site that is down or slow does not hold up the others.
   def check
     tasks = Heddle.settle(@urls, limit: 50) { |url| Heddle.timeout(@timeout) { seconds_of_answer(url) } }
     @urls.zip(tasks) { |url, task| note(url, task) }

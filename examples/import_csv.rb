@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Reads a CSV file into a table of PostgreSQL, over a few connections at the same time. The file may be larger than the
-# memory: only as many rows are read as are on their way.
+# memory: the program reads rows only when it can send them.
 #
 #   ruby examples/import_csv.rb FILE [TABLE] [DATABASE]
 #
@@ -13,9 +13,9 @@ require "heddle"
 require "pg"
 
 CONNECTIONS = 4
-ROWS = 1000 # that go to the database at once, all of them or none
+ROWS = 1000 # for each COPY, which stores all of them or none
 
-# A table that rows go into, over as many connections as it may have.
+# The table that gets the rows, and a pool of connections to its database.
 class Table
   def initialize(database, name, columns)
     @name = PG::Connection.quote_ident(name)
@@ -53,7 +53,7 @@ begin
   end
   warn "\n#{file} is in the table #{name}"
 rescue SystemCallError, CSV::MalformedCSVError, PG::Error => e
-  abort "\n#{e.message}" # the batches that were told as done are in the table
+  abort "\n#{e.message}" # (the rows that the progress has shown are in the table)
 rescue Interrupt
   abort "\nended by Ctrl-C"
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A reverse proxy for HTTP/1: it hands each request to one of some servers, to each in turn, and passes over those that
-# cannot be reached. Bodies are handed on as they come, so they may be of any size, and need not end.
+# A reverse proxy for HTTP/1: it hands each request to one of several servers, to each in turn, and skips servers that
+# cannot be reached. It passes bodies on as they come, so a body may have any size, and need not end.
 #
 #   ruby examples/reverse_proxy.rb [PORT] [HOST:PORT ...]
 #
@@ -13,7 +13,7 @@ require "socket"
 # Takes requests on one side and hands them on at the other.
 class ReverseProxy
   SECONDS = 30 # for each read and write
-  # These hold for one connection alone. X-Forwarded-For is ours to say.
+  # The first three concern only one connection. The proxy sets X-Forwarded-For by itself.
   DROPPED = /^(?:Connection|Keep-Alive|Proxy-Connection|X-Forwarded-For):.*\r\n/i
 
   def initialize(servers)
@@ -59,13 +59,13 @@ class ReverseProxy
     nil
   end
 
-  # The request's body is sent on while the answer comes, and given up when the answer has come.
+  # Sends the body of the request while the answer comes, and stops when the whole answer has come.
   def relay(client, server)
     Heddle.run do
       Heddle.spawn(background: true) do
         IO.copy_stream(client, server)
       rescue SystemCallError, IOError
-        nil # the server does not want all of it
+        nil # the server does not read the whole body
       end
       first = first_part(client, server) or next
       client.write(first)

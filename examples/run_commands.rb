@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Runs shell commands, as many at a time as there are cores, and prints what they print, each line with the number of
-# its command.
+# Runs shell commands, as many at a time as there are cores, and prints their output, each line with the number of its
+# command.
 #
 #   ruby examples/run_commands.rb [-j JOBS] 'make -C lib' 'make -C app' ...
 #   ruby examples/run_commands.rb [-j JOBS] < file-with-a-command-in-each-line

@@ -17,7 +17,7 @@ PAGE = <<~HTML
   </script>
 HTML
 
-# Hands each event to all who listen.
+# Hands each event to all listeners.
 class Channel
   BACKLOG = 10 # events
 
@@ -36,7 +36,7 @@ class Channel
     @listeners.delete(events)
   end
 
-  # Waits for nobody: who has not taken the last ten events is dropped.
+  # It does not wait. A listener that has not taken the last ten events is dropped.
   def publish(event)
     @listeners.reject(&:closed?).each { |events| events.push(event, timeout: 0) || events.close }
   end

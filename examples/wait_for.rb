@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Waits until all of some services take connections, for as long as you allow. For scripts that start a program after
-# its database, for example.
+# Waits until all of the given services accept connections, but not longer than you allow. Use it in scripts, for
+# example to start a program after its database.
 #
 #   ruby examples/wait_for.rb [--seconds 30] [HOST:PORT ...]
 #
-# The exit status is 0 when all are there, and 1 when the time is over.
+# The exit status is 0 when all services accept connections, and 1 when the time is over.
 
 require "heddle"
 require "optparse"

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# A program of threads that leaves its waiting to tasks: each thread asks one Fetcher for pages, and the Fetcher has
-# fifty requests under way on a single thread. In turn it leaves the computing to threads.
+# A program with threads that lets tasks wait for the network: the threads ask one Fetcher for pages, and the Fetcher
+# has up to fifty requests under way on a single thread. It lets other threads compute: they compress the pages.
 #
 #   ruby examples/with_threads.rb [URL ...]
 
-require "digest"
 require "heddle"
 require "net/http"
+require "zlib"
 
 # Gets pages for threads, in tasks on a thread of its own.
 class Fetcher
-  Page = Struct.new(:url, :body, :digest)
+  Page = Struct.new(:url, :body, :compressed)
   Job = Struct.new(:url, :answer)
 
   def initialize(limit: 50)
@@ -30,7 +30,7 @@ class Fetcher
     error ? raise(error) : page
   end
 
-  # Ends the thread, when the requests that are under way have ended.
+  # Waits for the requests that are under way, and ends the thread.
   def close
     @jobs.close
     @thread.join
@@ -44,8 +44,8 @@ class Fetcher
   def perform(job)
     response = Net::HTTP.get_response(URI(job.url))
     response.value # raises an error, unless the page is there
-    digest = Heddle.offload { Digest::SHA256.hexdigest(response.body) } # the other tasks go on meanwhile
-    job.answer << [Page.new(job.url, response.body, digest), nil]
+    compressed = Heddle.offload { Zlib.deflate(response.body) } # the other tasks go on meanwhile
+    job.answer << [Page.new(job.url, response.body, compressed), nil]
   rescue StandardError => e
     job.answer << [nil, e] # for the one who has asked
   end
@@ -61,7 +61,7 @@ workers = Array.new(8) do
     while (url = urls.pop)
       begin
         page = fetcher.get(url)
-        puts "#{page.digest[0, 12]} #{page.body.bytesize} bytes #{page.url}\n"
+        puts "#{page.url}: #{page.body.bytesize} bytes, #{page.compressed.bytesize} compressed\n"
       rescue StandardError => e
         warn "#{url}: #{e.message} (#{e.class})"
       end

@@ -46,13 +46,14 @@ module Heddle
 
   class << self
     # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
-    # Inside a running Heddle it only opens a scope of its own; in a blocking fiber (Fiber.blocking) and in a trap
-    # handler that interrupts the loop the block is a task of that scope, and the others run meanwhile. The first
-    # failing task cancels the others, and its error is raised here. Fibers made with Fiber.schedule are waited for, too
-    # (by the outermost run).
+    # The first task that fails cancels the others, and its error is raised here. The outermost run also waits for
+    # fibers that were made with Fiber.schedule.
     #
-    # The block sees and leaves the fiber-locals and the Fiber storage of its caller. A throw leaves it; break and
-    # return cannot leave the block of the outermost run, which runs in a fiber of its own.
+    # Inside of another Heddle.run it only opens a scope of its own. In a blocking fiber (Fiber.blocking), and in a trap
+    # handler that interrupts the loop, the block is a task of this scope, and other tasks run meanwhile.
+    #
+    # The block shares the fiber-locals and the Fiber storage of its caller. A throw can leave it. break and return
+    # cannot leave the block of the outermost run, because it runs in a fiber of its own.
     #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
@@ -72,8 +73,8 @@ module Heddle
                    "run Heddle in a thread of its own, or before that scheduler is set"
     end
 
-    # Runs the block in a scope: it waits for the tasks that are spawned in it, and the first that fails cancels the
-    # others, and the block, and is raised here. Starts a run of its own where there is none.
+    # Runs the block in a scope, and waits for the tasks that are spawned in it. The first task that fails cancels the
+    # other tasks and the block, and its error is raised here. Starts a run if there is none.
     #
     # @example
     #   Heddle.scope(deadline: 2) do |scope|
@@ -82,14 +83,14 @@ module Heddle
     #     [user.value, orders.value]
     #   end
     #
-    # @param deadline [Numeric, nil] seconds until the block and all its tasks are cancelled; nil: no limit. Of several
-    #   that are nested, the earliest holds.
+    # @param deadline [Numeric, nil] seconds until the block and all its tasks are cancelled; nil: no limit. If scopes
+    #   with deadlines are nested, the earliest deadline counts.
     # @param grace [Numeric, nil] see Heddle.run
     # @yieldparam scope [Heddle::Scope]
     # @return [Object] the value of the block
     # @raise [Heddle::TimeoutError] when the time is over
     # @raise [Exception] what the first task that failed has raised
-    # @raise [ArgumentError] without a block, or if a number is none
+    # @raise [ArgumentError] without a block, or if the deadline or the grace is not a number
     def scope(deadline: nil, grace: nil)
       raise ArgumentError, "Heddle.scope needs a block" unless block_given?
 
@@ -120,7 +121,10 @@ module Heddle
     #
     # @param io [#write]
     # @return [void]
+    # @raise [ArgumentError] if the io has no method write
     def dump(io = $stderr)
+      raise ArgumentError, "io: must have the method write, unlike #{io.inspect}" unless io.respond_to?(:write)
+
       Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
       nil
     end

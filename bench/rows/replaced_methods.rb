@@ -65,6 +65,8 @@ module Bench
       "Dir#each" => "@folder.each { nil }",
       "Dir#each_child" => "@folder.each_child { nil }",
       "Kernel.system" => "Kernel.system('true')",
+      "Kernel.sleep" => "Kernel.sleep(0)",
+      "Kernel#sleep" => "sleep(0)",
       "Kernel#system" => "system('true')",
       "Kernel#spawn" => "Process.wait(spawn('true'))",
       "Process.spawn" => "Process.wait(Process.spawn('true'))",

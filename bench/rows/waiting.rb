@@ -68,7 +68,7 @@ module Bench
         socket.close
       end
 
-      # About 50 microseconds of work, then a moment for others.
+      # Some microseconds of work (with YJIT; without it, some ten), then a moment for others.
       def compute
         1000.times { nil }
         sleep(0)

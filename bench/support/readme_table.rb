@@ -77,20 +77,22 @@ module Bench
 
     def words
       rounds = @runner.cells.values.map { |one| one.rounds.size }
-      ["These are #{@lines.size} of #{all_lines.size} lines. `bin/bench` measured them on #{@facts["made"]}: the " \
-       "median of #{rounds.minmax.uniq.join(" to ")} rounds, by turns, CPU time where nothing else is said, " \
+      ["These are #{@lines.size} of #{all_lines.size} lines. `bin/bench` measured them on #{@facts["made"]}: CPU " \
+       "time where nothing else is said, the median of #{rounds.minmax.uniq.join(" to ")} rounds, " \
        "#{@facts["machine"]}, #{@facts["kernel"]}.", behind, floor, broken,
        "The versions are #{@facts["peers"].gsub(/heddle\S* \(\w+\), |threads, |, c \(epoll\)/, "")}."].compact.join(" ")
     end
 
     def all_lines = @runner.cells.values.map(&:row).uniq.flat_map(&:lines)
 
-    # How often somebody else is ahead, and where by most.
+    # How often another one is faster, and where by most.
     def behind
       ratios = all_lines.to_h { |line| [line, best_ratio(line)] }.compact.select { |_, ratio| ratio < 1 }
-      text = "On #{ratios.size} of #{all_lines.size} lines somebody is ahead of #{NAMES.fetch(@peers.first.name)}"
+      text = "On #{ratios.size} of the #{all_lines.size} lines another one was faster than " \
+             "#{NAMES.fetch(@peers.first.name)}"
       line, ratio = ratios.min_by { |_, one| one }
-      line ? format("%s, by most on \"%s\" (%.2f).", text, line.row.title, ratio) : "#{text}."
+      least = format(" At best it took %.2f times as long, on the line \"%s\".", ratio, line.row.title) if line
+      "#{text}.#{least}"
     end
 
     def best_ratio(line)
@@ -108,7 +110,7 @@ module Bench
 
     def broken
       limit = @runner.cells.values.find { |one| one.failure == "hangs" }&.detail
-      "\"Hangs\" means #{limit}." if limit
+      "\"Hangs\" means: #{limit}." if limit
     end
   end
 end

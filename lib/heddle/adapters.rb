@@ -14,17 +14,18 @@ module Heddle
       # @param gem [String]
       # @param file [String] to be required
       # @param versions [Array<String>] of the gem
+      # @param feature [String] what the program has required
       # @raise [LoadError] if it is not there, or is of another version
-      def load_library(gem, *versions, file: gem)
+      def load_library(gem, *versions, file: gem, feature: "heddle/adapters/#{gem}")
         require file
         version = Gem.loaded_specs[gem]&.version unless versions.empty?
         return if version.nil? || Gem::Requirement.new(versions).satisfied_by?(version)
 
-        raise LoadError, "heddle/adapters/#{gem} is for #{gem} #{versions.join(", ")}, and this is #{gem} #{version}"
+        raise LoadError, "#{feature} is for #{gem} #{versions.join(", ")}, and this is #{gem} #{version}"
       rescue LoadError => e
         raise e unless e.path == file
 
-        raise LoadError, "heddle/adapters/#{gem} needs the gem #{gem}: #{e.message}"
+        raise LoadError, "#{feature} needs the gem #{gem}: #{e.message}"
       end
 
       # Prepends a module whose methods call those of the library by super.
@@ -32,15 +33,16 @@ module Heddle
       # @param gem [String]
       # @param owner [Module]
       # @param methods [Module]
+      # @param feature [String] what the program has required
       # @raise [LoadError] if the library has no such methods
-      def prepend_to(gem, owner, methods)
+      def prepend_to(gem, owner, methods, feature: "heddle/adapters/#{gem}")
         names = methods.instance_methods(false) + methods.private_instance_methods(false)
         missing = names.reject do |name|
           name.start_with?("heddle_") || owner.method_defined?(name) || owner.private_method_defined?(name)
         end
         return owner.prepend(methods) if missing.empty?
 
-        raise LoadError, "heddle/adapters/#{gem}: #{owner} has no method #{missing.join(", ")} in #{gem} " \
+        raise LoadError, "#{feature}: #{owner} has no method #{missing.join(", ")} in #{gem} " \
                          "#{Gem.loaded_specs[gem]&.version}"
       end
 

@@ -5,9 +5,9 @@ module Heddle
   using Internal
 
   class << self
-    # Runs the block as without a scheduler: whatever waits in it holds up the whole thread, with all tasks. For code
-    # that must not be interleaved with others, or that does not cooperate with schedulers. May be nested; where no
-    # Heddle runs, it only calls the block.
+    # Runs the block as without a scheduler: if the block waits, the whole thread waits, with all tasks. Use it for code
+    # during which no other task may run, or that does not work with a scheduler. It may be nested. Outside of
+    # Heddle.run it only calls the block.
     #
     # @yield
     # @return [Object] the value of the block
@@ -18,23 +18,23 @@ module Heddle
       Fiber.blocking { yield }
     end
 
-    # Runs the block on a worker thread, while the task waits and the others go on: for what computes in C without the
-    # GVL (a compression, an image, bcrypt), or waits in C without telling the scheduler. Ruby code that computes gets
-    # no faster by it, but the others get their turns. Where no Heddle runs, it only calls the block.
+    # Runs the block on a worker thread. The task waits for it, and the other tasks go on. Use it for C code that
+    # computes without the GVL (compression, images, bcrypt), or that waits without telling the scheduler. Ruby code
+    # that computes does not get faster in this way, but the other tasks get their turns. Outside of Heddle.run it only
+    # calls the block.
     #
-    # A cancel or a timeout of the task interrupts the block as Thread#raise does: a system call of Ruby's ends, what
-    # computes in C runs to its end. In any case the task goes on when the block has ended, for the block may use what
-    # belongs to the task. The block sees the Fiber storage of the task. It is no task itself, and may have a Heddle.run
-    # of its own.
+    # A cancel or a timeout of the task interrupts the block as Thread#raise does: it ends a system call of Ruby, but
+    # not a computation in C. The task always goes on only when the block has ended, because the block may use objects
+    # of the task. The block sees the Fiber storage of the task. It is not a task itself, and may call Heddle.run.
     #
-    # @example A C library that waits for a socket, and does not heed interrupts
+    # @example A C library that waits for a socket, and ignores interrupts
     #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
     #
-    # @param stop [#call, nil] what makes the block end, in place of an interrupt: called once, in the thread of the
+    # @param stop [#call, nil] makes the block end, in place of an interrupt: it is called once, in the thread of the
     #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is
     #   lost then.
-    # @param lasting [Boolean] the block may wait for long, as for a subscription: it gets a thread beside the 64 that
-    #   the others share
+    # @param lasting [Boolean] the block may wait for a long time, for example for a subscription: it gets a thread of
+    #   its own, beside the 64 threads that other blocks share
     # @yield on another thread
     # @return [Object] the value of the block
     # @raise [Exception] what the block has raised

@@ -14,8 +14,8 @@ module Heddle
       "run" => "run a Ruby script with Heddle, unchanged",
       "serve" => "serve a Rack application",
       "demo" => "measure 1,000 slow HTTP requests: blocking, threads, Heddle",
-      "doctor" => "say what this machine and this Ruby can do",
-      "help" => "say more about a command"
+      "doctor" => "show what Heddle can use on this machine, and what to change",
+      "help" => "show the options of a command"
     }.freeze
 
     class << self
@@ -77,7 +77,8 @@ module Heddle
       def usage(out, status)
         width = COMMANDS.keys.map(&:size).max
         commands = COMMANDS.map { |name, text| "  heddle #{name.ljust(width)}  #{text}" }
-        out.puts("usage: heddle COMMAND", "", *commands, "", "heddle help COMMAND says more; heddle --version")
+        out.puts("usage: heddle COMMAND", "", *commands, "",
+                 "heddle help COMMAND shows the options of a command; heddle --version shows the version.")
         status
       end
     end

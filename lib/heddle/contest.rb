@@ -6,10 +6,10 @@ module Heddle
     # @param callables [Array<#call>]
     # @raise [ArgumentError] if there is none, or one that has no +call+
     def initialize(callables)
-      raise ArgumentError, "at least one callable is needed" if callables.empty?
+      raise ArgumentError, "callables: at least one is needed" if callables.empty?
 
       wrong = callables.find { |callable| !callable.respond_to?(:call) }
-      raise ArgumentError, "#{wrong.inspect} has no method +call+: a Proc or a Method has one" if wrong
+      raise ArgumentError, "callables: each must have the method call, unlike #{wrong.inspect}" if wrong
 
       @waiting = callables.dup
       @tasks = []

@@ -5,12 +5,12 @@ require_relative "check"
 # What is to be done again and again.
 module Heddle
   class << self
-    # Starts a background task that calls the block again and again: first when the seconds are over, then at each
-    # multiple of them, counted from the call of Heddle.every. So it does not drift, however long the block takes. It
-    # does not overlap either: where the block takes longer than the seconds, what it has missed is left out.
+    # Starts a background task that calls the block at an interval: at each multiple of the seconds, counted from the
+    # call of Heddle.every. So the times do not drift, however long the block takes. Calls do not overlap: if the block
+    # takes longer than the interval, the times that are over are skipped.
     #
-    # It ends with its scope, which does not wait for it, or with a cancel. An error of the block is a failure of the
-    # task, and so of the scope.
+    # The task ends with its scope, which does not wait for it, or with a cancel. If the block raises an error, the task
+    # fails, and so does the scope.
     #
     # @example
     #   Heddle.run do

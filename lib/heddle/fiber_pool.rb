@@ -4,12 +4,11 @@ require_relative "check"
 require_relative "fiber_pool/job"
 
 module Heddle
-  # Starts tasks, so many at the same time; further ones wait in line until one of those has ended. Whoever spawns them
-  # does not wait. What waits in line has no fiber and no stack.
+  # Starts jobs as tasks, at most so many at the same time. Further jobs wait in line, without fiber and stack, until
+  # another job has ended. The caller of +spawn+ does not wait.
   #
-  # The jobs are tasks of the scope in which the pool was made, whoever spawns them, and those in line as well. So a
-  # pool needs no close: the end of the scope waits for all of its jobs, the first that fails cancels the others, and
-  # the error is raised there.
+  # All jobs, also those in line, are tasks of the scope in which the pool was made. So you need not close a pool: the
+  # end of this scope waits for all jobs. The first job that fails cancels the others, and the scope raises its error.
   #
   # @example A thousand requests, twenty at a time
   #   Heddle.run do
@@ -39,10 +38,10 @@ module Heddle
     # @return [Integer] how many wait in line
     def waiting = @line.size
 
-    # Starts a job, or puts it in line. It sees the arguments and the Fiber storage of now, whenever it starts. A job
-    # may spawn others; but where it waits for one that is still in line, it keeps its place meanwhile.
+    # Starts a job, or puts it in line. Even if it starts later, it gets the arguments and the Fiber storage of this
+    # moment. A job may spawn further jobs. But while it waits for a job that is in line, it counts as one that runs.
     #
-    # A cancel of a job that is still in line ends it without a call of its block.
+    # If a job is cancelled while it is in line, its block is not called.
     #
     # @param arguments [Array<Object>] what the block gets
     # @param name [String, nil] for reports

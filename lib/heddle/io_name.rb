@@ -16,17 +16,18 @@ module Heddle
       private
 
       def where(io, number)
-        return "#{address(io.local_address)} -> #{peer(io)}" if io.is_a?(BasicSocket)
+        return [address(io.local_address), peer(io)].compact.join(" -> ") if io.is_a?(BasicSocket)
 
         File.readlink("/proc/self/fd/#{number}")
       rescue SystemCallError, SocketError
         "?"
       end
 
+      # @return [String, nil] nil: it has none, as a server socket
       def peer(socket)
         address(socket.remote_address)
       rescue SystemCallError
-        "no peer"
+        nil
       end
 
       def address(addrinfo)

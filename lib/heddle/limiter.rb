@@ -4,11 +4,11 @@ require_relative "check"
 require_relative "line"
 
 module Heddle
-  # Lets so many in at the same time; the others wait in line. For tasks, for threads without Heddle, and for both at
-  # once, also of several schedulers.
+  # Lets at most so many tasks and threads in at the same time; the others wait in line. Tasks of several schedulers and
+  # threads without Heddle can share it.
   #
-  # Who has waited longest is next, and what becomes free is handed to that one: nobody who comes later overtakes. One
-  # that is cancelled, timed out or killed while it waits leaves the line, and loses nothing that was on its way to it.
+  # The one that has waited longest is always next. A task or thread that is cancelled, timed out or killed while it
+  # waits leaves the line. If it was just about to be let in, the next one is let in instead.
   #
   # @example At most four requests at the same time
   #   limiter = Heddle::Limiter.new(4)
@@ -31,8 +31,8 @@ module Heddle
     # @return [Integer] how many wait
     def waiting = @line.waiting
 
-    # Waits until it is let in. With a block: calls it, and leaves when it ends, in whatever way. Without one: Limiter
-    # #release has to be called, once, by whomever.
+    # Waits until the caller is let in. With a block: calls it, and leaves when it ends, in whatever way. Without a
+    # block: call Limiter#release afterwards, once, from any task or thread.
     #
     # @yield
     # @return [Object] the value of the block; without one, the limiter

@@ -5,12 +5,12 @@ require_relative "fan_out"
 # Blocks that run for many items at once.
 module Heddle
   class << self
-    # Calls the block for each item, in a task each, and returns what it returned, in the order of the items. When it
-    # raises an error for one of them, the others are cancelled, and their tasks have ended when that error is raised
-    # here. What the block spawns is waited for, too. Starts a run of its own where there is none.
+    # Calls the block for each item, in a task each, and returns its values in the order of the items. If the block
+    # raises an error for one item, the other tasks are cancelled. When they have ended, the error is raised here. Also
+    # waits for the tasks that the block spawns. Starts a run if there is none.
     #
-    # The items are taken as the tasks start, never more than the limit ahead of those that have ended: they may be
-    # lazy, and come from where one has to wait.
+    # An item is taken only when a task for it can start, and there are never more than +limit+ items that are not done.
+    # So the items may be lazy, or endless, or wait for the next one.
     #
     # @example
     #   bodies = Heddle.map(urls, limit: 20) { |url| Net::HTTP.get(URI(url)) }
@@ -30,8 +30,8 @@ module Heddle
       values
     end
 
-    # The same as Heddle.map for what the block does, not for what it returns: it keeps no value, so a hundred thousand
-    # items need no more memory than those that run at the same time.
+    # The same as Heddle.map, but it does not keep the values of the block. So a hundred thousand items need no more
+    # memory than the items that run at the same time.
     #
     # @example
     #   Heddle.each(1..100_000, limit: 200) { |id| refresh(id) }
@@ -51,8 +51,8 @@ module Heddle
     end
 
     # Calls the block for each item, in a task each, and returns the tasks when all have ended: each has a value or an
-    # error. An error cancels nobody. (But SystemExit, signals and NoMemoryError are meant for the program: they cancel
-    # the others, and are raised here.) Starts a run of its own where there is none.
+    # error. An error cancels no other task. (But SystemExit, signals and NoMemoryError are meant for the program: they
+    # cancel the others, and are raised here.) Starts a run if there is none.
     #
     # @example
     #   failed = Heddle.settle(hosts, limit: 50) { |host| ping(host) }.select(&:error)

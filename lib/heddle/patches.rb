@@ -98,14 +98,15 @@ module Heddle
     end
 
     patch(:service_names, "all",
-          "With a scheduler Ruby knows only the numbers of ports: the name of a service (\"http\") is an unknown host.",
+          "With a scheduler, Ruby takes only a number for a port: it looks for the name of a service (\"http\") " \
+          "as if it were a host, and fails.",
           %w[service_names.c],
           { "Addrinfo." => "ServiceNames::ForAddrinfo", "Socket." => "ServiceNames::ForSocket",
             "TCPSocket#" => "ServiceNames::ForTCPSocket", "TCPServer#" => "ServiceNames::ForTCPServer",
             "UDPSocket#" => "ServiceNames::ForUDPSocket" })
     patch(:fifo_redirection, "all",
-          "A program is started with a FIFO for its input or output: Ruby opens that in the parent, and the whole " \
-          "thread waits for the other end.",
+          "If a program is started with a FIFO as its input or output, Ruby opens the FIFO in the parent, and " \
+          "the whole thread waits for the other end.",
           %w[fifo_redirection.rb],
           { "Kernel." => %w[FifoRedirection::Spawn FifoRedirection::System],
             "Kernel#" => %w[FifoRedirection::Spawn FifoRedirection::System],
@@ -116,27 +117,27 @@ module Heddle
           { "IO." => "FifoOpen::Path", "IO#" => "FifoOpen::Reopen" },
           needed: !RubyFeatures::OPEN_IS_OFFLOADED, kept: "__heddle_path_")
     patch(:addrinfo_timeout, "4.0 and newer",
-          "Ruby does not heed the timeout when a scheduler resolves the name.",
+          "Ruby ignores the timeout if a scheduler resolves the name.",
           %w[addrinfo_timeout.rb],
           { "Addrinfo." => "AddrinfoTimeout" },
           needed: RubyFeatures::GETADDRINFO_HEEDS_TIMEOUT, kept: "__heddle_timed_")
     patch(:block_form_close, "all",
-          "What is closed at the end of the block is not closed by the method IO#close: the fibers that wait for it " \
-          "are not woken.",
+          "Ruby closes the IO at the end of the block without a call of IO#close, so the fibers that wait for " \
+          "it are not woken.",
           %w[block_form_close.rb],
           { "IO." => "BlockFormClose" }, kept: "__heddle_block_")
     patch(:copy_stream, "all",
-          "A worker copies the whole on Ruby 3.4 and newer, and waits there for sockets and pipes where neither a " \
-          "close nor a cancel reaches it; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
+          "On Ruby 3.4 and newer a worker copies everything, and neither a close nor a cancel ends its waits " \
+          "for sockets and pipes; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
           %w[copy_stream.rb send_file.c],
           { "IO." => "CopyStream" })
     patch(:fiber_raise, "all",
-          "The calling fiber never goes on if the other fiber was waiting in a scheduler.",
+          "If the other fiber was waiting in a scheduler, the calling fiber never goes on.",
           %w[hook_fiber.c],
           { "Fiber#" => "FiberRaise" })
     patch(:file_lookup, "all",
-          "Ruby 3.3 looks a file up without asking the scheduler, and the whole thread waits for the disk; Ruby 3.4 " \
-          "and newer hand each call to a worker, also when the kernel knows the answer.",
+          "Ruby 3.3 looks up a file without asking the scheduler, and the whole thread waits for the disk; Ruby " \
+          "3.4 and newer hand each call to a worker, even if the kernel has the answer in memory.",
           %w[file_lookup.rb],
           { "File." => "FileLookup::Stat", "Dir." => "FileLookup::Exist" })
     patch(:file_open, "all",
@@ -153,33 +154,36 @@ module Heddle
           %w[flock.rb],
           { "File#" => "Flock" })
     patch(:flush, "3.3 and 3.4",
-          "Ruby flushes without asking the scheduler, and the whole thread waits for a full pipe in blocking mode.",
+          "Ruby flushes without asking the scheduler, and the whole thread waits if the pipe is full and in " \
+          "blocking mode.",
           %w[flush.c],
           { "IO#" => "Flush" },
           needed: RubyFeatures::FLUSH_PASSES_BY_IO_WRITE, bug: 21_789)
     patch(:folder, "all",
-          "Ruby 3.3 lists a folder without asking the scheduler, and the whole thread waits for the disk; Ruby 3.4 " \
-          "and newer hand each entry to a worker, for up to 70 times the price.",
+          "Ruby 3.3 lists a folder without asking the scheduler, and the whole thread waits for the disk; Ruby " \
+          "3.4 and newer hand each entry to a worker, which takes up to 70 times as long.",
           %w[folder.rb],
           { "Dir." => ["Folder::List", "Folder::Each", :open],
             "Dir#" => ["Folder::Open", :read, :tell, :seek, :rewind, :close] })
     patch(:fork, "3.3 and 3.4",
-          "The child of a fork has the scheduler of its parent.",
+          "The child of a fork still has the scheduler of its parent.",
           %w[fork.rb],
           { "Process." => "Fork" },
           needed: !RubyFeatures::FORK_DROPS_THE_SCHEDULER)
     patch(:handle_interrupt, "all",
-          "Ruby holds back what is raised in a thread, but no timeout and no cancel of a fiber.",
+          "Ruby holds back exceptions that are raised in a thread, but not the timeout or the cancel of a " \
+          "fiber.",
           %w[handle_interrupt.c],
           { "Thread." => "HandleInterrupt" }, kept_visibility: :public)
     patch(:io_close, "all",
-          "Ruby 3.3 and 3.4 leave the fibers that wait on the IO parked for ever, and no Ruby wakes those in " \
+          "Ruby 3.3 and 3.4 never wake the fibers that wait for the IO, and no Ruby wakes those that wait in " \
           "IO.select.",
           %w[hook_close.c],
           { "IO#" => %w[IOClose IOHalfClose], "BasicSocket#" => "IOHalfClose" }, bug: 19_039)
     patch(:joined_write, "all",
-          "With a scheduler Ruby writes one string after the other: a line over TCP takes 40 ms, for its newline is " \
-          "a packet of its own, and the line of another fiber can come between a text and its newline.",
+          "With a scheduler Ruby writes several strings one after the other. The newline of a line over TCP is " \
+          "a packet of its own, which takes 40 ms, and the text of another fiber can come between a line and " \
+          "its newline.",
           %w[joined_write.c],
           { "IO#" => "JoinedWrite" })
     patch(:direct_io, "all",
@@ -188,38 +192,45 @@ module Heddle
           %w[direct_io.c],
           { "IO#" => "DirectIO" })
     patch(:pwrite, "3.3 and 3.4",
-          "Ruby calls the scheduler without the GVL: memory is corrupted.",
+          "Ruby calls the scheduler without the GVL (Ruby's global lock), which corrupts memory.",
           %w[pwrite.c],
           { "IO#" => "Pwrite" }, needed: !RubyFeatures::PWRITE_HAS_THE_GVL)
     patch(:name_lookup, "all",
-          "Ruby asks for the name of an address in a thread of its own, and the whole thread waits for it.",
+          "Ruby looks up the name of an address in a thread of its own, and the whole calling thread waits for " \
+          "it.",
           %w[name_lookup.rb name_lookup.c],
           { "Addrinfo#" => "NameLookup::ForAddrinfo", "Socket." => "NameLookup::ForSocket",
             "IPSocket#" => "NameLookup::ForIPSocket" }, kept: "__heddle_named_")
     patch(:direct_socket, "all",
-          "Ruby has no hook for these methods: it lets go of the GVL for each attempt, and makes one that finds " \
-          "nothing before each wait.",
+          "Ruby has no hook for these methods: it releases the GVL (Ruby's global lock) for each attempt, and always " \
+          "tries once before it waits, even if there is nothing to read.",
           %w[direct_socket.c],
           { "BasicSocket#" => "DirectSocket::ForBasicSocket", "UDPSocket#" => "DirectSocket::ForUDPSocket",
             "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
             "TCPServer#" => "DirectSocket::Accept", "UNIXServer#" => "DirectSocket::Accept" },
           kept: "__heddle_direct_")
+    patch(:direct_sleep, "all",
+          "Ruby calls a method of the scheduler for each sleep, which takes a quarter of the time of a sleep(0).",
+          %w[direct_sleep.c],
+          { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
-          "Ruby drops the scheduler of the thread, and with it all tasks, also when that refuses to be closed.",
+          "Ruby drops the scheduler of the thread, with all of its tasks, even if the scheduler refuses to be " \
+          "closed.",
           %w[set_scheduler.rb],
           { "Fiber." => "SetScheduler" })
     patch(:socket_connect, "3.3",
-          "Ruby waits on another IO object that has the same descriptor: neither IO#timeout nor a close ends it.",
+          "Ruby waits on another IO object with the same descriptor, so neither IO#timeout nor a close ends the " \
+          "wait.",
           %w[socket_connect.rb],
           { "Socket#" => "SocketConnect" },
           needed: !RubyFeatures::CONNECT_WAITS_FOR_THE_SOCKET)
     patch(:tcp_connect, "all",
-          "To connect to a host by name, TCPSocket.new holds up the whole thread on Ruby 3.4 and newer, and " \
+          "If you connect to a host by name, TCPSocket.new holds up the whole thread on Ruby 3.4 and newer, and " \
           "Socket.tcp starts two threads.",
           %w[tcp_connect.rb tcp_connect.c],
           { "TCPSocket#" => "TCPSocketConnect", "Socket." => "SocketTCP" }, kept: "__heddle_numeric_")
     patch(:thread_calls, "all",
-          "What is raised in a thread that runs a scheduler may end one fiber and no more; Thread#wakeup wakes " \
+          "An exception that is raised in a thread with a scheduler may end only one fiber; Thread#wakeup wakes " \
           "nobody, and Thread.stop stops all fibers.",
           %w[thread_calls.c],
           { "Thread#" => "ThreadCalls", "Thread." => "ThreadStop" })
@@ -228,29 +239,29 @@ module Heddle
           %w[mutex_sleep.c],
           { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
     patch(:timeout, "all",
-          "Ruby makes objects beforehand for an exception that most blocks never see, which takes five times as " \
-          "long; and in a blocking fiber of a scheduler its timeout strikes the whole thread.",
+          "For each block Ruby makes objects for an exception that is rarely raised, which takes five times as " \
+          "long; and in a blocking fiber of a scheduler, Ruby's timeout interrupts the whole thread.",
           %w[timeout.rb],
           { "Timeout." => "TimeoutBlock",
             "Timeout#" => ("TimeoutBlock" unless RubyFeatures::INCLUDED_TIMEOUT_CALLS_THE_MODULE) }.compact)
     patch(:whole_file, "all",
-          "Nobody else runs while a large file is read; Ruby 3.3 opens a FIFO without asking the scheduler; and from " \
-          "Ruby 3.4 on a cancelled File.write leaves a descriptor behind.",
+          "No other task runs while a large file is read; Ruby 3.3 opens a FIFO without asking the scheduler; " \
+          "and from Ruby 3.4 on a cancelled File.write leaves a descriptor behind.",
           %w[whole_file.rb whole_file.c],
           { "IO." => "WholeFile::ByPath", "IO#" => "WholeFile::Read" })
     patch(:direct_read, "all",
-          "As with direct_io: an IO::Buffer and a method of the scheduler for each transfer.",
+          "As with direct_io: for each transfer, Ruby makes an IO::Buffer and calls a method of the scheduler.",
           %w[direct_read.c],
           { "IO#" => "DirectRead" }, kept: "__heddle_direct_")
     patch(:would_block_errors, "all",
-          "An exception that says \"it would block\" has a backtrace, which nobody reads and which costs most of its " \
-          "price.",
+          "An exception that says \"it would block\" has a backtrace, which nobody reads and which takes most " \
+          "of the time.",
           %w[would_block_errors.rb would_block_errors.c])
     patch(:socket_read_nonblock, "all",
-          "The method takes an eighth longer when its exception is raised in C.",
+          "Ruby raises the exception in C, which takes an eighth longer.",
           %w[socket_read_nonblock.rb])
     patch(:ssl_would_block_errors, "all",
-          "As with the others: the backtrace costs most of the exception's price.",
+          "As with the others: the backtrace of the exception takes most of the time.",
           %w[ssl_would_block_errors.rb])
     complete
   end

@@ -18,10 +18,10 @@ module Heddle
   end
 
   class << self
-    # Calls all of them at the same time, in a task each, and returns what the first one returns that ends, or raises
-    # its error. The others are cancelled, and have ended when it returns: their ensure blocks have run. What they raise
-    # meanwhile is dropped. (One that ends before it waits for anything spares the start of those behind it.) Starts a
-    # run of its own where there is none.
+    # Calls all callables at the same time, in a task each. Returns the value of the first one that ends, or raises its
+    # error. The others are cancelled. When race returns, they have ended and their ensure blocks have run; errors that
+    # they raise meanwhile are dropped. (If one ends before it waits for anything, the next ones are not called at all.)
+    # Starts a run if there is none.
     #
     # @example
     #   Heddle.race(-> { ask(:here) }, -> { ask(:there) })
@@ -34,10 +34,10 @@ module Heddle
       Contest.new(callables).winner { true }.value
     end
 
-    # Calls all of them at the same time, in a task each, and returns what the first one returns that succeeds. The
-    # others are cancelled, and have ended when it returns: their ensure blocks have run. What they raise is dropped.
-    # (SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised.) Starts a run of
-    # its own where there is none.
+    # Calls all callables at the same time, in a task each. Returns the value of the first one that succeeds. The others
+    # are cancelled. When any returns, they have ended and their ensure blocks have run; errors that they raise are
+    # dropped. (SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised.) Starts a
+    # run if there is none.
     #
     # @example
     #   Heddle.any(*mirrors.map { |mirror| -> { Net::HTTP.get(mirror) } })

@@ -3,21 +3,21 @@
 require_relative "limiter"
 
 module Heddle
-  # Lets so many in per time; the others wait in line. Between the first and the last of any limit + 1 that follow each
-  # other lies at least that time: there is no greater burst anywhere. For tasks, for threads without Heddle, and for
-  # both at once.
+  # Lets at most so many tasks and threads in per period; the others wait in line. This holds for every period of that
+  # length, also after a pause: there are no bursts. Tasks of several schedulers and threads without Heddle can share
+  # it.
   #
-  # Who has waited longest is next. One that is cancelled or timed out while it waits takes no turn away from those
-  # behind it.
+  # The one that has waited longest is always next. A task that is cancelled or timed out while it waits does not use up
+  # a turn.
   #
   # @example At most ten requests in any second
   #   limiter = Heddle::RateLimiter.new(10, per: 1)
   #   urls.each { |url| Heddle.spawn { limiter.acquire { Net::HTTP.get(url) } } }
   class RateLimiter
-    # @return [Integer] how many are let in per time
+    # @return [Integer] how many are let in per period
     attr_reader :limit
 
-    # @return [Numeric] that time in seconds
+    # @return [Numeric] the length of the period in seconds
     attr_reader :per
 
     # @param limit [Integer]
@@ -36,8 +36,8 @@ module Heddle
     # @return [Integer] how many wait
     def waiting = @line.waiting + @line.count
 
-    # Waits until it is let in. With a block: calls it then. (It may take as long as it likes: Heddle::Limiter limits
-    # how many do so at the same time.)
+    # Waits until the caller is let in. With a block: calls it then. (The block may take any time: Heddle::Limiter
+    # limits how many run at the same time.)
     #
     # @yield
     # @return [Object] the value of the block; without one, the limiter

@@ -91,8 +91,8 @@ module Heddle
     end
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
-    def spawn_isolated(&block)
-      task = Task.new(self, nil, false, true)
+    def spawn_isolated(name = nil, &block)
+      task = Task.new(self, name, false, true)
       task.asked!
       start(task, []) { Scope.open(&block) }
     end
@@ -112,6 +112,14 @@ module Heddle
       cancel(task) if @state == :ending
       task
     end
+
+    # @private
+    # @return [Exception, nil] what the first task that failed has raised
+    def failure = @failures.first&.failure
+
+    # @private
+    # @return [Exception, nil] the same, if somebody has asked for the value of that task
+    def failure_told = (failure if @failures.first&.asked?)
 
     # @return [Boolean] can tasks be spawned in it?
     def open? = @state != :ended
@@ -149,14 +157,14 @@ module Heddle
     def finish
       close_resources(nil) if @resources
       close
-      raise_first(@failures.first.error, caller) unless @failures.empty?
+      raise_first(failure, caller) unless @failures.empty?
     end
 
     private
 
     # @return [Proc] what the task is to do
     def take_in(task, block)
-      raise Error, "the scope has ended: its block has returned, and so have its tasks" unless open?
+      raise Error, "the scope has ended: its block has returned, and its tasks have ended" unless open?
 
       block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty? || task.equal?(@reporter)
       report_failures if task.isolated? && !@reporter
@@ -178,14 +186,14 @@ module Heddle
     def supervise
       value = yield
       outlast_tasks
-      @failures.empty? ? value : raise_first(@failures.first.error, caller)
+      @failures.empty? ? value : raise_first(failure, caller)
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise unless runs_here? # the tasks of a parent process never run in the child of a fork
 
       first = earlier_failure(e)
       note_cancel(e)
       end_tasks(e)
-      first ||= @failures.first&.error if e.is_a?(Cancelled)
+      first ||= failure if e.is_a?(Cancelled)
       raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed

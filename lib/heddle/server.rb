@@ -34,14 +34,20 @@ module Heddle
     #   ssl://0.0.0.0:9292?cert=FILE&key=FILE; or a server socket. They listen from now on
     # @param limits [Hash{Symbol => Numeric}] see {Limits}
     # @param access_log [IO, nil] gets a line for each request
+    # @param http2 [Boolean, nil] whether it speaks HTTP/2 over TLS, and with clients that begin with it. This needs the
+    #   gem protocol-http2; nil: if that is installed
     # @raise [ArgumentError]
+    # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if it cannot listen there
-    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil)
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
       Check.callable("app", app)
       @limits = limits.is_a?(Limits) ? limits : Limits.new(**limits)
       @app = Application.new(app) { |error| report(error) }
+      @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
-      @listeners = (bind.is_a?(Array) ? bind : [bind]).map { |address| Listener.open(address) }
+      @listeners = (bind.is_a?(Array) ? bind : [bind]).map do |address|
+        Listener.open(address, http2: @http2)
+      end
       @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = 0
@@ -53,6 +59,9 @@ module Heddle
 
     # @return [Integer, nil] of the first address that has one
     def port = @listeners.filter_map(&:port).first
+
+    # @return [Boolean] whether it speaks HTTP/2
+    def http2? = @http2
 
     # @return [Boolean] whether it takes no more connections
     def stopping? = @stopping
@@ -84,6 +93,7 @@ module Heddle
       @left = Thread::Queue.new
       @listeners.each { |listener| take_last(listener) }
       @idle.close
+      @serving.each_key(&:drain)
       @left.pop(timeout: grace) unless @serving.empty?
       stop_now
     end

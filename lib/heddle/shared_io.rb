@@ -84,12 +84,12 @@ module Heddle
   private_constant :SharedIO
 
   class << self
-    # Lets tasks read from this IO side by side without a report. A pipe needs no such thing; a pair of sockets does,
-    # from which several tasks take their work.
+    # Allows several tasks to read from this IO without a warning. Use it for a pair of sockets from which several tasks
+    # take their work. A pipe does not need it.
     #
     # @param io [IO, #to_io]
     # @return [IO, #to_io] the same
-    # @raise [ArgumentError] if it is no IO
+    # @raise [ArgumentError] if it is not an IO
     # @see .shared_io
     def share_io(io)
       SharedIO.allow(IO.try_convert(io) || raise(ArgumentError, "io: must be an IO, not #{io.inspect}"))

@@ -11,11 +11,11 @@ module Heddle
   private_constant :SHIELDED, :SHIELDED_IN_A_THREAD
 
   class << self
-    # Runs the block to its end, though the task is cancelled meanwhile, its scope fails or ends, or a Heddle.timeout or
-    # Timeout.timeout around the block is over: all of that strikes at the end of the block. Timeouts and scopes inside
-    # of the block end as always. For a few steps that have to be done together, which end soon. When the whole thread
-    # has to end (Ctrl-C, exit, Thread#raise, Thread#kill), the block has the grace period of its Heddle.run to end. (In
-    # a thread without Heddle it holds back timeouts, also those inside of the block.)
+    # Runs the block to its end. If meanwhile the task is cancelled, its scope fails or ends, or a Heddle.timeout or
+    # Timeout.timeout around the block is over, this is raised only at the end of the block. Timeouts and scopes inside
+    # of the block end as always. Use it for a few steps that belong together and end soon. When the whole thread has to
+    # end (Ctrl-C, exit, Thread#raise, Thread#kill), the block has the grace period of its Heddle.run to end. (In a
+    # thread without Heddle it holds back timeouts, also those inside of the block.)
     #
     # @example
     #   Heddle.shield { account.withdraw(amount) && other.deposit(amount) }

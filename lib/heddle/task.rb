@@ -54,7 +54,9 @@ module Heddle
     #
     # @param timeout [Numeric, nil] seconds
     # @return [self, nil] nil if it is still running when the time is over
+    # @raise [ArgumentError] if the timeout is not a number
     def wait(timeout = nil)
+      Check.time("timeout", timeout)
       @asked = true
       return self if @finished
 
@@ -126,6 +128,12 @@ module Heddle
 
     # @private Its outcome is in somebody's hands.
     def asked! = @asked = true
+
+    # @private Has somebody asked for its value?
+    def asked? = @asked
+
+    # @private The same as #error, for who does not ask on behalf of the program.
+    def failure = @error
 
     # @private It was started while an exception was on its way, in an ensure or rescue clause; perhaps in a scope that
     # is ending.

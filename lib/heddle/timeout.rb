@@ -9,12 +9,12 @@ module Heddle
   class TimeoutError < ::Timeout::Error; end
 
   class << self
-    # Calls the block, and ends it when the time is over. What is raised in the block then is not rescued by a
-    # +rescue => e+ in there, and its ensure blocks run; Heddle.timeout raises Heddle::TimeoutError when they have. In a
-    # task and in any thread; Heddle need not run. Timeouts may be nested: that which is over first ends its own block.
+    # Calls the block, and ends it when the time is over. A +rescue => e+ in the block does not catch this. When the
+    # ensure blocks have run, Heddle.timeout raises Heddle::TimeoutError. It works in tasks and in every thread, also
+    # outside of Heddle.run. Timeouts may be nested: the one that is over first ends its own block.
     #
-    # The block ends, and the tasks of a Heddle.run, Heddle.map and so on in it; not the tasks that Heddle.spawn starts
-    # in it, which belong to the scope around it.
+    # It also ends the tasks of a Heddle.run, Heddle.map and so on in the block. It does not end the tasks that
+    # Heddle.spawn itself starts in the block, because these belong to the scope around it.
     #
     # @param seconds [Numeric, nil] nil and infinity: no limit; 0 or less: the time is over before the block begins
     # @yield

@@ -18,6 +18,15 @@ class AdapterLoadingTest < HeddleTest
     end
   end
 
+  def test_an_engine_for_jobs_that_is_missing
+    %w[sidekiq solid_queue].each do |name|
+      outcome = run_command(*ruby_command, "--disable-gems", "-rheddle/#{name}", "-e", "")
+
+      refute_predicate(outcome, :success?)
+      assert_match(%r{heddle/#{name} needs the gem #{name}: cannot load such file .*LoadError}, outcome.err)
+    end
+  end
+
   def test_a_gem_of_another_version
     error = assert_raises(LoadError) { ADAPTERS.load_library("minitest", ">= 100") }
 

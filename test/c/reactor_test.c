@@ -42,6 +42,29 @@ TEST(a_poll_is_due_after_a_millisecond)
     close_setting();
 }
 
+/* ... or when a deadline has come: within four switches of quick fibers, and at once after one that ran for long. */
+TEST(a_poll_is_due_when_a_deadline_has_come)
+{
+    waiter sleeper = {0};
+    open_sim((sim_faults){0});
+    for (int long_runs = 0; long_runs < 2; long_runs++) {
+        poll_now();
+        CHECK_EQ(0, hd_wait_begin(&sleeper.wait, &reactor, HD_WAIT_FOR_SLEEP, (hd_word)&sleeper, sim_now() + 30000));
+        for (int i = 0; i < 8; i++) {
+            CHECK(!hd_reactor_poll_due(&reactor));
+            if (long_runs) sim_advance(3000);
+        }
+        sim_advance(30000);
+        int switches = 1;
+        while (!hd_reactor_poll_due(&reactor)) switches++;
+        CHECK_AT_LEAST(switches, long_runs ? 1 : 4);
+        poll_now();
+        CHECK(hd_next_ready(&reactor) == &sleeper.wait);
+        hd_wait_end(&sleeper.wait);
+    }
+    close_setting();
+}
+
 /* A timer and an event reach their fibers although others are always ready. */
 TEST(nobody_starves)
 {
@@ -157,8 +180,8 @@ TEST(an_event_beats_a_timeout_of_the_same_turn)
     close_setting();
 }
 
-/* Reap first, run later: nothing runs from within a completion, so the order of one turn is events, then timers. */
-TEST(events_come_before_timers)
+/* Reap first, run later. Then one whose deadline has come, one whose event has: neither kind holds up the other. */
+TEST(deadlines_and_events_take_turns)
 {
     enum { PAIRS = 5 };
     int fds[PAIRS][2];
@@ -174,8 +197,12 @@ TEST(events_come_before_timers)
     }
     sim_advance(10);
     poll_now();
-    for (int i = 0; i < PAIRS; i++) CHECK_EQ(HD_WOKEN_BY_EVENT, hd_next_ready(&reactor)->wake);
-    for (int i = 2; i >= 0; i--) CHECK(hd_next_ready(&reactor) == &sleepers[i].wait);
+    for (int i = 2; i >= 0; i--) {
+        CHECK(hd_next_ready(&reactor) == &sleepers[i].wait);
+        CHECK_EQ(HD_WOKEN_BY_EVENT, hd_next_ready(&reactor)->wake);
+    }
+    for (int i = 3; i < PAIRS; i++) CHECK_EQ(HD_WOKEN_BY_EVENT, hd_next_ready(&reactor)->wake);
+    CHECK(!hd_next_ready(&reactor));
     for (int i = 0; i < 3; i++) hd_wait_end(&sleepers[i].wait);
     for (int i = 0; i < PAIRS; i++) unpark(&readers[i]), sim_close(fds[i][0]), sim_close(fds[i][1]);
     close_setting();
@@ -270,12 +297,13 @@ int main(int argc, char **argv)
     test_start(argc, argv);
     RUN(a_poll_is_due_after_64_switches);
     RUN(a_poll_is_due_after_a_millisecond);
+    RUN(a_poll_is_due_when_a_deadline_has_come);
     RUN(nobody_starves);
     RUN(the_timeout_of_a_turn);
     RUN(limits_and_timers_fire_in_one_order);
     RUN(a_limit_ends_the_sleep_of_the_loop);
     RUN(an_event_beats_a_timeout_of_the_same_turn);
-    RUN(events_come_before_timers);
+    RUN(deadlines_and_events_take_turns);
     RUN(a_sleeping_owner_is_woken_once);
     RUN(arming_fails);
     RUN(a_fork_forgets_without_touching);

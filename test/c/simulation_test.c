@@ -20,13 +20,22 @@ typedef struct {
     hd_wake cause; /* valid when READY */
     hd_word exception;
     int64_t deadline_ns;
+    bool in_front;
+    uint64_t order; /* when it was parked, or became ready by something else than its deadline */
     int interests;
     int fd_index[INTERESTS_MAX];
     bool seen; /* one of its events has been there since it was armed */
 } fiber;
 
 static fiber fibers[FIBERS];
-static int queue[FIBERS], queue_length; /* the ready queue as it must be */
+
+typedef struct {
+    int fibers[FIBERS], length;
+} line;
+
+static line ready, due; /* who can run, as it must be: those whose deadline has come by themselves */
+static bool due_was_last;
+static uint64_t sequence;
 static int fds[FDS];
 static bool event_stays[FIBERS];  /* an event of this parked fiber is there, since the last turn or longer */
 static int64_t looked_ns[FIBERS]; /* ... and a turn has ended then that found it so from its start; 0 = not yet */
@@ -71,19 +80,36 @@ static void note_events(void)
 
 static void model_ready(fiber *f, hd_wake cause, bool front)
 {
+    line *of = cause == HD_WOKEN_BY_TIMEOUT ? &due : &ready;
     f->state = READY;
     f->cause = cause;
-    if (front)
-        memmove(&queue[1], &queue[0], (size_t)queue_length * sizeof(*queue));
-    queue[front ? 0 : queue_length] = (int)(f - fibers);
-    queue_length++;
+    f->in_front = front;
+    if (cause != HD_WOKEN_BY_TIMEOUT) f->order = ++sequence;
+    if (front) memmove(&of->fibers[1], &of->fibers[0], (size_t)of->length * sizeof(*of->fibers));
+    of->fibers[front ? 0 : of->length] = (int)(f - fibers);
+    of->length++;
 }
 
 static void model_remove(fiber *f)
 {
-    for (int i = 0; i < queue_length; i++)
-        if (queue[i] == f - fibers) memmove(&queue[i], &queue[i + 1], (size_t)(--queue_length - i) * sizeof(*queue));
+    line *lines[] = {&ready, &due};
+    for (int l = 0; l < 2; l++)
+        for (int i = 0, *in = lines[l]->fibers; i < lines[l]->length; i++)
+            if (in[i] == f - fibers) memmove(&in[i], &in[i + 1], (size_t)(--lines[l]->length - i) * sizeof(*in));
     f->state = IDLE;
+}
+
+/* Who must run next, taken out of the model; or -1. */
+static int model_next(void)
+{
+    if (!ready.length && !due.length) return -1;
+    const fiber *first = ready.length ? &fibers[ready.fibers[0]] : NULL;
+    bool waits = first && (due_was_last || first->in_front || first->order < fibers[due.fibers[0]].order);
+    due_was_last = due.length && !waits;
+    line *of = due_was_last ? &due : &ready;
+    int next = of->fibers[0];
+    memmove(&of->fibers[0], &of->fibers[1], (size_t)--of->length * sizeof(*of->fibers));
+    return next;
 }
 
 /* What is linked is what the model says: a fiber in the table from begin to end, a timer while it is parked. */
@@ -135,6 +161,7 @@ static void park_fiber(fiber *f)
     int interests = chance(60) ? 1 + (int)rnd(chance(80) ? 1 : INTERESTS_MAX) : 0;
     f->deadline_ns = hd_clock_deadline(sim_now(), timeout_ns);
     f->state = PARKED;
+    f->order = ++sequence;
     CHECK_EQ(0, hd_wait_begin(&f->record->wait, &reactor, interests ? HD_WAIT_FOR_IO : HD_WAIT_FOR_BLOCK, word_of(f),
                               f->deadline_ns));
     for (; f->interests < interests; f->interests++) {
@@ -205,35 +232,48 @@ static void close_pair(int at)
 
 /* -- the turn -------------------------------------------------------------------------------------------------- */
 
+/* The nodes of the queue begin with those of the model; the first one after these. */
+static hd_node *check_known(const hd_list *queue, const line *known)
+{
+    hd_node *node = hd_list_first(queue);
+    for (int i = 0; i < known->length; i++, node = hd_list_after(queue, node)) {
+        CHECK(node);
+        CHECK_EQ(known->fibers[i], fiber_of(HD_CONTAINER_OF(node, hd_wait, ready_node)) - fibers);
+    }
+    return node;
+}
+
+static fiber *check_woken(const hd_wait *wait, hd_wake cause)
+{
+    fiber *f = fiber_of(wait);
+    CHECK_EQ(PARKED, f->state);
+    CHECK_EQ(cause, wait->wake);
+    return f;
+}
+
 /* What reap has woken: each for a true reason, behind those that were ready before. */
 static void check_reaped(void)
 {
-    hd_node *node = hd_list_first(&reactor.ready);
-    for (int i = 0; i < queue_length; i++, node = hd_list_after(&reactor.ready, node)) {
-        CHECK(node);
-        CHECK_EQ(queue[i], fiber_of(HD_CONTAINER_OF(node, hd_wait, ready_node)) - fibers);
+    hd_node *node = check_known(&reactor.ready, &ready);
+    for (; node; node = hd_list_after(&reactor.ready, node)) {
+        fiber *f = check_woken(HD_CONTAINER_OF(node, hd_wait, ready_node), HD_WOKEN_BY_EVENT);
+        CHECK(f->seen || faults.phantom_percent);
+        short revents = 0;
+        for (int i = 0; i < f->interests; i++) {
+            CHECK_EQ(0, f->record->interests[i].revents & ~(f->record->interests[i].events | POLLIN | POLLOUT));
+            revents |= f->record->interests[i].revents;
+        }
+        CHECK(revents);
+        model_ready(f, HD_WOKEN_BY_EVENT, false);
     }
     int64_t last_deadline_ns = INT64_MIN;
-    for (; node; node = hd_list_after(&reactor.ready, node)) {
-        hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, ready_node);
-        fiber *f = fiber_of(wait);
-        CHECK_EQ(PARKED, f->state);
-        if (wait->wake == HD_WOKEN_BY_TIMEOUT) {
-            CHECK_AT_LEAST(f->deadline_ns, reactor.now_ns);
-            CHECK_AT_LEAST(last_deadline_ns, f->deadline_ns); /* in order of deadlines, after all events */
-            last_deadline_ns = f->deadline_ns;
-        } else {
-            CHECK_EQ(HD_WOKEN_BY_EVENT, wait->wake);
-            CHECK_EQ(INT64_MIN, last_deadline_ns);
-            CHECK(f->seen || faults.phantom_percent);
-            short revents = 0;
-            for (int i = 0; i < f->interests; i++) {
-                CHECK_EQ(0, f->record->interests[i].revents & ~(f->record->interests[i].events | POLLIN | POLLOUT));
-                revents |= f->record->interests[i].revents;
-            }
-            CHECK(revents);
-        }
-        model_ready(f, wait->wake, false);
+    node = check_known(&reactor.due, &due);
+    for (; node; node = hd_list_after(&reactor.due, node)) {
+        fiber *f = check_woken(HD_CONTAINER_OF(node, hd_wait, ready_node), HD_WOKEN_BY_TIMEOUT);
+        CHECK_AT_LEAST(f->deadline_ns, reactor.now_ns);
+        CHECK_AT_LEAST(last_deadline_ns, f->deadline_ns); /* in order of deadlines */
+        last_deadline_ns = f->deadline_ns;
+        model_ready(f, HD_WOKEN_BY_TIMEOUT, false);
     }
     for (int i = 0; i < FIBERS; i++)
         if (fibers[i].state == PARKED) {
@@ -260,7 +300,7 @@ static void take_turn(int64_t limit_ns)
     bool stayed[FIBERS];
     memcpy(stayed, event_stays, sizeof(stayed));
     int64_t began_ns = sim_now(), timeout_ns = hd_reactor_timeout(&reactor);
-    if (queue_length) CHECK_EQ(0, timeout_ns);
+    if (ready.length || due.length) CHECK_EQ(0, timeout_ns);
     if (timeout_ns > limit_ns) timeout_ns = limit_ns;
     reactor.asleep = timeout_ns > 0;
     hd_reactor_poll_nogvl(&reactor, timeout_ns);
@@ -274,12 +314,11 @@ static void take_turn(int64_t limit_ns)
 static void run_one(void)
 {
     hd_wait *wait = hd_next_ready(&reactor);
-    if (!wait) {
-        CHECK_EQ(0, queue_length);
-        return;
-    }
+    int expected = model_next();
+    CHECK_EQ(expected < 0, !wait);
+    if (!wait) return;
     fiber *f = fiber_of(wait);
-    CHECK(queue_length > 0 && queue[0] == f - fibers);
+    CHECK_EQ(expected, f - fibers);
     CHECK(wait == &f->record->wait);
     CHECK_EQ(READY, f->state);
     CHECK_EQ(f->cause, wait->wake);
@@ -288,7 +327,6 @@ static void run_one(void)
     note((uint64_t)(f - fibers) << 8 | wait->wake);
     note((uint64_t)sim_now());
     if (chance(20)) CHECK(!hd_wait_settle(wait, HD_WOKEN_BY_UNBLOCK)); /* a late one, before it cleans up */
-    model_remove(f);
     end_wait(f);
 }
 
@@ -326,7 +364,7 @@ static void step(void)
         break;
     default:
         take_turn(5 * HD_NS_PER_MS);
-        for (uint64_t batch = rnd(FIBERS); batch > 0 && queue_length; batch--) run_one();
+        for (uint64_t batch = rnd(FIBERS); batch > 0 && (ready.length || due.length); batch--) run_one();
         break;
     }
     note_events();
@@ -344,7 +382,7 @@ static void finish_all(void)
                 settle(&fibers[i]);
             waiting += fibers[i].state != IDLE;
         }
-        while (queue_length) run_one();
+        while (ready.length || due.length) run_one();
         if (!waiting) break;
         if (sim_now() > end_ns) FAIL("%d fibers are never woken", waiting);
         take_turn(HD_NS_PER_MS);
@@ -376,7 +414,8 @@ static uint64_t run_once(uint64_t seed)
     memset(fibers, 0, sizeof(fibers));
     memset(event_stays, 0, sizeof(event_stays));
     memset(looked_ns, 0, sizeof(looked_ns));
-    queue_length = 0;
+    ready.length = due.length = 0;
+    due_was_last = false;
     faults = random_faults();
     sim = (setting){.name = "sim", .ops = &hd_backend_sim, .world = &sim_world, .faults = faults};
     open_setting(&sim);

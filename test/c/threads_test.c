@@ -78,7 +78,7 @@ static void block(waiter *waiter)
 
 static void sleep_until_woken(void)
 {
-    while (hd_list_empty(&reactor.ready)) {
+    while (!hd_reactor_has_ready(&reactor)) {
         int64_t timeout_ns = hd_reactor_timeout(&reactor);
         reactor.asleep = true;
         pthread_mutex_unlock(&gvl);

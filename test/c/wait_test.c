@@ -28,7 +28,7 @@ static void close_reactor(void)
     CHECK_EQ(0, reactor.waits.count);
     CHECK_EQ(0, reactor.chains.count);
     CHECK_EQ(0, reactor.timers.count);
-    CHECK(hd_list_empty(&reactor.ready));
+    CHECK(!hd_reactor_has_ready(&reactor));
     hd_reactor_free(&reactor);
     hd_map_free(&ios);
     hd_clock_replace(NULL);
@@ -119,7 +119,7 @@ TEST(an_unblock_takes_the_place_of_an_exception_or_a_timeout)
             CHECK_EQ(gives_way ? HD_WOKEN_BY_UNBLOCK : causes[first], wait.wake);
             CHECK_EQ(0, wait.exception);
             CHECK(!hd_wait_unblock_instead(&wait, &displaced));
-            CHECK_EQ(has_run, hd_list_empty(&reactor.ready));
+            CHECK_EQ(has_run, !hd_reactor_has_ready(&reactor));
             hd_wait_end(&wait);
             check_unlinked(&wait);
             close_reactor();
@@ -153,7 +153,7 @@ TEST(the_second_wake_does_nothing)
                     CHECK(!hd_wait_settle(&wait, causes[second]));
                 CHECK_EQ(causes[first], wait.wake);
                 CHECK_EQ(causes[first] == HD_WOKEN_BY_EXCEPTION ? 42 : 0, wait.exception);
-                CHECK_EQ(when == 0, !hd_list_empty(&reactor.ready));
+                CHECK_EQ(when == 0, hd_reactor_has_ready(&reactor));
                 hd_wait_end(&wait);
                 hd_wait_end(&wait); /* an ensure may run after the normal end */
                 check_unlinked(&wait);
@@ -208,7 +208,7 @@ TEST(the_record_is_used_again)
 
 TEST(first_come_first_served_but_the_front)
 {
-    hd_wait waits[5];
+    hd_wait waits[6];
     open_reactor();
     begin(&waits[0], HD_NO_DEADLINE);
     begin(&waits[1], HD_NO_DEADLINE);
@@ -217,11 +217,57 @@ TEST(first_come_first_served_but_the_front)
     CHECK(hd_wait_settle(&waits[0], HD_WOKEN_BY_EVENT));
     hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], true);
     hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], true);
-    const int order[] = {4, 3, 1, 2, 0};
-    for (int i = 0; i < 5; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
+    begin(&waits[5], 0);
+    CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
+    const int order[] = {4, 3, 1, 2, 0, 5};
+    for (int i = 0; i < 6; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
     CHECK(!hd_next_ready(&reactor));
     CHECK(!hd_wait_settle(&waits[3], HD_WOKEN_BY_TIMEOUT));
-    for (int i = 0; i < 5; i++) hd_wait_end(&waits[i]);
+    for (int i = 0; i < 6; i++) hd_wait_end(&waits[i]);
+    close_reactor();
+}
+
+TEST(a_deadline_overtakes_what_became_ready_later)
+{
+    hd_wait waits[6];
+    open_reactor();
+    hd_wait_begin_ready(&waits[0], &reactor, (hd_word)&waits[0], false);
+    begin(&waits[1], 0);
+    begin(&waits[2], 0);
+    begin(&waits[3], HD_NO_DEADLINE);
+    CHECK(hd_wait_settle(&waits[3], HD_WOKEN_BY_EVENT));
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], false);
+    CHECK_EQ(2, fire_due(&reactor.timers, now_ns));
+    hd_wait_begin_ready(&waits[5], &reactor, (hd_word)&waits[5], true);
+    const int order[] = {5, 0, 1, 3, 2, 4};
+    for (int i = 0; i < 6; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
+    CHECK(!hd_next_ready(&reactor));
+    for (int i = 0; i < 6; i++) hd_wait_end(&waits[i]);
+    close_reactor();
+}
+
+/* Fibers whose deadline comes again and again leave every second turn to the others, and the other way round. */
+TEST(deadlines_and_others_take_turns)
+{
+    hd_wait sleeper, yielder;
+    int slept = 0, yielded = 0;
+    open_reactor();
+    begin(&sleeper, 0);
+    hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, false);
+    for (int i = 0; i < 100; i++) {
+        fire_due(&reactor.timers, now_ns);
+        hd_wait *next = hd_next_ready(&reactor);
+        hd_wait_end(next);
+        CHECK_EQ(i % 2 == 0, next == &sleeper);
+        if (next == &sleeper)
+            slept++, begin(&sleeper, 0);
+        else
+            yielded++, hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, false);
+    }
+    CHECK_EQ(50, slept);
+    CHECK_EQ(50, yielded);
+    hd_wait_end(&sleeper);
+    hd_wait_end(&yielder);
     close_reactor();
 }
 
@@ -280,6 +326,8 @@ int main(int argc, char **argv)
     RUN(ended_in_every_state);
     RUN(the_record_is_used_again);
     RUN(first_come_first_served_but_the_front);
+    RUN(a_deadline_overtakes_what_became_ready_later);
+    RUN(deadlines_and_others_take_turns);
     RUN(deadlines_past_far_and_none);
     RUN(misuse_is_caught);
     RUN(ready_events);

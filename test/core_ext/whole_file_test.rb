@@ -2,6 +2,7 @@
 
 # bin/test: takes 6 s, 0.8 of a core
 
+require "pathname"
 require_relative "../test_helper"
 
 # A large file that the kernel has in memory is read and written in pieces: the others have their turns in between.
@@ -53,6 +54,69 @@ contract "WholeFile" do
     define_method("test_#{name}") do
       reactor { assert_equal(data, assert_turns { reading.call(path) }.b) }
     end
+  end
+
+  # What the methods give or raise for this path.
+  def outcomes(path)
+    [File.method(:read), IO.method(:read), File.method(:binread), Class.new(File).method(:read)].map do |method|
+      content = method.call(path)
+      [content, content.encoding, content.valid_encoding?, content.frozen?]
+    rescue StandardError => e
+      [e.class, e.message]
+    end
+  end
+
+  def paths
+    { "empty" => "", "small" => "x", "page" => "y" * 4096, "utf8" => "\u00e9", "other" => "a\xff\r\nb".b }
+      .map { |name, content| File.join(tempdir, name).tap { |file| File.binwrite(file, content) } } +
+      [tempdir, File.join(tempdir, "none"), "", "a\0b", "a".encode("UTF-16LE"), nil, 1, "/proc/self/comm"]
+  end
+
+  def test_small_files_are_read_as_without_a_scheduler
+    names = paths + [Pathname.new(paths[1])]
+    expected = names.map { |name| outcomes(name) }
+
+    assert_equal(expected, reactor { names.map { |name| outcomes(name) } })
+  end
+
+  def default_encodings(external, internal)
+    verbose = $VERBOSE
+    $VERBOSE = nil
+    Encoding.default_external = external
+    Encoding.default_internal = internal
+  ensure
+    $VERBOSE = verbose
+  end
+
+  def test_small_files_are_read_in_the_default_encodings
+    before = [Encoding.default_external, Encoding.default_internal]
+    file = paths[3]
+    [%w[BINARY], %w[ISO-8859-1], %w[ISO-8859-1 UTF-8], %w[UTF-8 UTF-8]].each do |external, internal|
+      default_encodings(external, internal)
+
+      assert_equal(outcomes(file), reactor { outcomes(file) })
+    end
+  ensure
+    default_encodings(*before)
+  end
+
+  def test_who_reads_small_files_starves_nobody
+    file = paths[1]
+
+    reactor { assert_turns { 20_000.times { File.read(file) } } }
+  end
+
+  def test_a_small_file_that_is_read_makes_one_object
+    heddle_only("Ruby makes a File")
+    file = paths[2]
+    made = reactor do
+      50.times { File.read(file) }
+      before = GC.stat(:total_allocated_objects)
+      100.times { File.read(file) }
+      GC.stat(:total_allocated_objects) - before
+    end
+
+    assert_operator(made, :<, 400)
   end
 
   def text = @text ||= ("line\n" * 300_000).freeze

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# bin/test: takes 23 s, 0.4 of a core
+# bin/test: takes 26 s, 0.4 of a core
 
 require_relative "../test_helper"
+require_relative "rounds"
 
 # The random operations of test/fuzz/run.rb, with a new seed each time: a few seconds, or as many as
 # HEDDLE_FUZZ_SECONDS says. For hours, by hand:
@@ -18,6 +19,9 @@ class FuzzTest < HeddleTest
 
     define_method("test_#{backend}") { fuzz(backend, reason, SECONDS) }
     define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, SECONDS / 2, "--stress") }
+    define_method("test_a_backend_that_a_thread_keeps_is_not_tidied_away_#{backend}") do
+      reason ? skip("backend #{backend}: #{reason}") : tidies(backend)
+    end
   end
 
   def test_a_seed_makes_the_same_plan
@@ -37,6 +41,34 @@ class FuzzTest < HeddleTest
     assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
     assert_match(/^[1-9]\d* rounds, 0 failed/, outcome.out)
     assert_equal("", outcome.err)
+  end
+
+  # What nobody owns is closed; what is the thread's is not, for it would be closed once more when the thread ends.
+  def tidies(backend)
+    before = TestSupport::Leaks.snapshot
+    gate = Thread::Queue.new
+    thread = run_and_keep(backend, gate)
+    kept = TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a
+    IO.sysopen(__FILE__)
+    Fuzz::Rounds.new(backend: backend).__send__(:tidy, before, ObjectSpace.each_object(IO).to_a)
+
+    assert_equal(kept, TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a)
+    refute_empty(kept)
+  ensure
+    gate&.close
+    thread&.join
+  end
+
+  # A thread that has run something, and does not end before the gate is closed.
+  def run_and_keep(backend, gate)
+    ran = Thread::Queue.new
+    thread = Thread.new do
+      Heddle.run(backend: backend) { sleep(0) }
+      ran << true
+      gate.pop
+    end
+    ran.pop
+    thread
   end
 
   def plan(*options) = run_command(*ruby_command, RUN, *options).out.lines.drop(1)

@@ -27,7 +27,7 @@ contract "Server" do
 
   def connect_tls
     context = TestSupport::Certificate.client_context
-    context.alpn_protocols = %w[h2 http/1.1]
+    context.alpn_protocols = %w[http/1.1]
     OpenSSL::SSL::SSLSocket.new(connect, context).tap do |ssl|
       ssl.hostname = "localhost"
       ssl.connect

@@ -13,11 +13,11 @@ class SignaturesTest < HeddleTest
   Shape = TestSupport::Signatures::Shape
   # The tests whose calls are compared with the signatures, without those that take long.
   CALLERS = Dir[File.join(ROOT, "test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection}_test.rb"),
-                File.join(ROOT, "test/server/server_test.rb")]
+                File.join(ROOT, "test/rack/middleware_test.rb"), File.join(ROOT, "test/server/server_test.rb")]
     .grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
-  UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|TaskFailure|Pool\#timeout\z|Server::Limits)|
+  UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Pool\#timeout\z|Server::Limits)|
                      \.(dump|backends|patches|would_block))/x
 
   def test_are_valid

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "heddle/accelerate/net_http"
+require "heddle/rack"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
+require "heddle/sidekiq/settings" # (the same)
 require "yard"
 require "support/clients"
 

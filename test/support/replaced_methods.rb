@@ -80,6 +80,8 @@ module ReplacedMethods
     "Kernel.spawn" => ->(_) { Process.wait2(Kernel.spawn("true")).last.to_i },
     "Kernel.system" => ->(_) { [Kernel.system("true"), Kernel.system({ "A" => "b" }, "exit 1", in: :close)] },
     "Kernel#spawn" => ->(_) { Process.wait2(spawn("true", in: :close)).last.to_i },
+    "Kernel.sleep" => ->(_) { [Kernel.sleep(0).class, Kernel.sleep(0.001).class] },
+    "Kernel#sleep" => ->(_) { [sleep(0).class, sleep(0.001).class] },
     "Kernel#system" => ->(_) { [system("true"), system("false"), system("/none")] },
     "Process.spawn" => lambda do |dir|
       ReplacedMethods.with_fifo(dir) do |fifo|

@@ -18,7 +18,7 @@ module TestSupport
       writer.close
       @listener = Thread.new { @reader.each_line { |line| @said << line } }
       wait_for(until_said, times)
-      @port = Integer(@said.join[%r{tcp://[\d.]+:(\d+)}, 1])
+      @port = @said.join[%r{tcp://[\d.]+:(\d+)}, 1]&.to_i
     rescue RuntimeError
       close
       raise

@@ -14,6 +14,11 @@ int64_t hd_clock_now(void)
     return now.tv_sec * HD_NS_PER_SECOND + now.tv_nsec;
 }
 
+int64_t hd_clock_wall_seconds(void)
+{
+    return time(NULL);
+}
+
 void hd_clock_replace(int64_t (*now)(void))
 {
     replacement = now;

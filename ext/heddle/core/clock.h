@@ -10,6 +10,9 @@
 
 int64_t hd_clock_now(void);
 
+/* What the clock on the wall says, in seconds; it may be set back. */
+int64_t hd_clock_wall_seconds(void);
+
 /* Replaces the clock (NULL: the real one again). Test builds only call this. */
 void hd_clock_replace(int64_t (*now)(void));
 

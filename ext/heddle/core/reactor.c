@@ -5,6 +5,7 @@ int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation)
 {
     *reactor = (hd_reactor){.ios = ios, .generation = generation};
     hd_list_init(&reactor->ready);
+    hd_list_init(&reactor->due);
     hd_timers_init(&reactor->timers);
     hd_timers_init(&reactor->limits);
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
@@ -56,6 +57,7 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
 {
     hd_reactor_close(reactor);
     hd_list_init(&reactor->ready);
+    hd_list_init(&reactor->due);
     hd_timers_free(&reactor->timers);
     hd_timers_free(&reactor->limits);
     hd_map_forget(&reactor->waits);
@@ -64,19 +66,27 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
     reactor->generation = generation;
 }
 
+static int64_t next_deadline(const hd_reactor *reactor)
+{
+    return hd_earlier(hd_timers_next(&reactor->timers), hd_timers_next(&reactor->limits));
+}
+
 bool hd_reactor_poll_due(hd_reactor *reactor)
 {
     if (++reactor->switches >= HD_SWITCHES_PER_POLL) return true;
-    /* The clock costs as much as a switch: it is asked for at every fourth. */
-    if (reactor->switches % 4) return false;
+    if (++reactor->switches_by_clock < reactor->switches_per_clock) return false;
+    int64_t before_ns = reactor->now_ns;
     reactor->now_ns = hd_clock_now();
-    return reactor->now_ns - reactor->polled_ns >= HD_NS_PER_POLL;
+    bool long_runs = reactor->now_ns - before_ns >= HD_NS_PER_CLOCK * reactor->switches_by_clock;
+    reactor->switches_per_clock = long_runs ? 1 : HD_SWITCHES_PER_CLOCK;
+    reactor->switches_by_clock = 0;
+    return reactor->now_ns - reactor->polled_ns >= HD_NS_PER_POLL || reactor->now_ns >= next_deadline(reactor);
 }
 
 int64_t hd_reactor_timeout(hd_reactor *reactor)
 {
-    if (!hd_list_empty(&reactor->ready)) return 0;
-    int64_t next_ns = hd_earlier(hd_timers_next(&reactor->timers), hd_timers_next(&reactor->limits));
+    if (hd_reactor_has_ready(reactor)) return 0;
+    int64_t next_ns = next_deadline(reactor);
     reactor->now_ns = hd_clock_now();
     if (next_ns == HD_NO_DEADLINE) return HD_NO_DEADLINE;
     return next_ns > reactor->now_ns ? next_ns - reactor->now_ns : 0;
@@ -91,7 +101,7 @@ void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns)
 void hd_reactor_reap(hd_reactor *reactor)
 {
     reactor->polls++;
-    reactor->switches = 0;
+    reactor->switches = reactor->switches_by_clock = 0;
     int64_t before_ns = reactor->now_ns;
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
     reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;

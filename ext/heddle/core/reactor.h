@@ -18,14 +18,21 @@
 #include "map.h"
 #include "timers.h"
 
-/* With fibers ready all the time the kernel is still looked at after this many switches, or this long. */
-enum { HD_SWITCHES_PER_POLL = 64 };
+/* With fibers ready all the time the kernel is still looked at after this many switches, or this long, or when a
+ * deadline has come. */
+enum { HD_SWITCHES_PER_POLL = 64, HD_SWITCHES_PER_CLOCK = 4 };
 #define HD_NS_PER_POLL HD_NS_PER_MS
+
+/* When fibers run for this long or longer, the clock is looked at after each: that costs a fortieth of it. */
+#define HD_NS_PER_CLOCK INT64_C(1000)
 
 typedef struct hd_reactor {
     const hd_backend_ops *ops;
     hd_backend *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
+    hd_list due;      /* those whose deadline has come, likewise: see hd_next_ready */
+    bool due_was_last; /* who was taken last was one of these */
+    uint64_t sequence; /* of waits that began, or became ready */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
     hd_map *ios;      /* descriptor -> interests in it; shared by the schedulers of a Ractor */
@@ -34,6 +41,8 @@ typedef struct hd_reactor {
     int64_t now_ns;    /* time of the last look at the clock */
     int64_t polled_ns; /* time of the last look at the kernel */
     unsigned switches; /* since that look */
+    unsigned switches_by_clock; /* since the last look at the clock */
+    unsigned switches_per_clock; /* how many of them there are between two such looks */
     size_t armed;      /* interests that the backend holds */
     unsigned generation; /* of forks: its waits are void under another one */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
@@ -61,6 +70,11 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation);
 
 /* Is it time to look at the kernel though fibers are ready? Counts one switch. */
 bool hd_reactor_poll_due(hd_reactor *reactor);
+
+static inline bool hd_reactor_has_ready(const hd_reactor *reactor)
+{
+    return !hd_list_empty(&reactor->ready) || !hd_list_empty(&reactor->due);
+}
 
 /* How long the kernel may keep us: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
 int64_t hd_reactor_timeout(hd_reactor *reactor);

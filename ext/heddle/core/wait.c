@@ -17,6 +17,8 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->since_ns = reactor->now_ns;
     wait->generation = reactor->generation;
     wait->timer.position = 0;
+    wait->in_front = false;
+    wait->order = reactor->sequence++;
     wait->timer.fire = wait_timed_out;
     hd_node_init(&wait->ready_node);
     wait->root = fiber;
@@ -40,6 +42,7 @@ void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool
     initialize(wait, reactor, HD_WAIT_YIELDED, fiber);
     wait->state = HD_WAIT_READY;
     wait->wake = HD_WOKEN_BY_EVENT;
+    wait->in_front = front;
     if (front)
         hd_list_push_front(&reactor->ready, &wait->ready_node);
     else
@@ -59,7 +62,9 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake)
     if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
     wait->state = HD_WAIT_READY;
     wait->wake = wake;
-    hd_list_push_back(&wait->reactor->ready, &wait->ready_node);
+    bool due = wake == HD_WOKEN_BY_TIMEOUT;
+    if (!due) wait->order = wait->reactor->sequence++;
+    hd_list_push_back(due ? &wait->reactor->due : &wait->reactor->ready, &wait->ready_node);
     return true;
 }
 
@@ -73,13 +78,21 @@ bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced)
     return true;
 }
 
+static hd_wait *first_of(const hd_list *queue)
+{
+    hd_node *node = hd_list_first(queue);
+    return node ? HD_CONTAINER_OF(node, hd_wait, ready_node) : NULL;
+}
+
 hd_wait *hd_next_ready(hd_reactor *reactor)
 {
-    hd_node *node = hd_list_first(&reactor->ready);
-    if (!node) return NULL;
-    hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, ready_node);
+    hd_wait *ready = first_of(&reactor->ready), *due = first_of(&reactor->due);
+    bool overtakes = due && !(ready && (reactor->due_was_last || ready->in_front || ready->order < due->order));
+    hd_wait *wait = overtakes ? due : ready;
+    if (!wait) return NULL;
+    reactor->due_was_last = overtakes;
     HD_ASSERT(wait->state == HD_WAIT_READY);
-    hd_node_remove(node);
+    hd_node_remove(&wait->ready_node);
     wait->state = HD_WAIT_DONE;
     return wait;
 }

@@ -53,8 +53,10 @@ typedef struct hd_wait {
     const hd_interest *interests; /* of an IO wait, for reports */
     size_t interests_count;
     int64_t since_ns;       /* the loop's time when it was parked */
+    uint64_t order;         /* in reactor->sequence: when it was parked; READY, and not for its deadline: since when */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
+    bool in_front;          /* it became ready before all others */
     bool scheduled;         /* that root was started by the scheduler: it is not the program's own */
 } hd_wait;
 
@@ -82,7 +84,9 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake);
  * exception, to be raised later, or 0. False, and nothing done, if the wait is over by an event or an unblock. */
 bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
-/* The first of the ready queue, taken out of it, or NULL. Its fiber is about to run. */
+/* Who is to run next, taken out of the queue, or NULL. Whose deadline has come goes before those that have become ready
+ * since it was parked, so that it is on time however many there are. But such ones and others take turns: neither kind
+ * can keep the other from running. And what became ready in front goes first. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
 
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */

@@ -9,15 +9,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ruby/encoding.h>
+
 #include "init.h"
 #include "strike.h"
+#include "transfer.h"
 
-/* Looks a path up without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
-static int look_up(const char *path)
+/* Opens a path without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
+static int open_cached(const char *path, uint64_t flags)
 {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
     return fd < 0 ? -errno : fd;
+}
+
+static int look_up(const char *path)
+{
+    return open_cached(path, O_PATH);
 }
 
 /* Ruby 3.3 opens on this thread anyway: there a look that may take time makes nothing worse. */
@@ -61,6 +69,31 @@ static VALUE cached_p(VALUE self, VALUE path)
     int fd = look_up(StringValueCStr(path));
     if (fd >= 0) close(fd);
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
+}
+
+/* (What opens with "|" is a command to IO.read of Ruby 3.3. A path of another encoding Ruby converts.) */
+static bool is_plain_path(VALUE path)
+{
+    return RB_TYPE_P(path, T_STRING) && RSTRING_LEN(path) > 0 && RSTRING_PTR(path)[0] != '|' &&
+           rb_enc_asciicompat(rb_enc_get(path)) && !memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path));
+}
+
+VALUE hd_cached_content(hd_scheduler *scheduler, VALUE path)
+{
+    hd_strikes_raise_overdue(scheduler);
+    struct stat status;
+    if (!is_plain_path(path) || hd_slice_is_over(scheduler) || !status_of(StringValueCStr(path), &status)) return Qnil;
+    /* (Not to be opened for a look: the other end of a FIFO would go on. The size of those in /proc is 0.) */
+    if (!S_ISREG(status.st_mode) || status.st_size == 0 || status.st_size > HD_LARGE_FILE) return Qnil;
+    VALUE content = rb_str_new(NULL, (long)status.st_size);
+    int fd = open_cached(RSTRING_PTR(path), O_RDONLY);
+    if (fd < 0) return Qnil;
+    hd_file_kind kind = HD_MAYBE_FILE;
+    /* The byte that ends the String would be overwritten if there were more. */
+    ssize_t got = hd_rw_try(HD_READ, fd, RSTRING_PTR(content), (size_t)status.st_size + 1, HD_NO_OFFSET, &kind);
+    close(fd);
+    RB_GC_GUARD(path);
+    return got == status.st_size ? content : Qnil;
 }
 
 void hd_init_cached_path(void)

@@ -1,4 +1,6 @@
 /* The hooks block, unblock and kernel_sleep: Mutex, Queue, ConditionVariable, Thread#join, sleep. */
+#include "hook_block.h"
+
 #include <errno.h>
 
 #include "init.h"
@@ -105,7 +107,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
  *   @param duration [Numeric, nil] seconds
  *   @return [true]
  *   @raise [ArgumentError, TypeError] as Kernel#sleep does */
-static VALUE hook_kernel_sleep(int argc, VALUE *argv, VALUE self)
+VALUE hd_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
@@ -131,5 +133,5 @@ void hd_init_hooks_block(void)
     rb_define_method(hd_cScheduler, "block", hook_block, -1);
     rb_define_method(hd_cScheduler, "unblock", hook_unblock, 2);
     rb_define_private_method(hd_cScheduler, "wait_until_closed", wait_until_closed, 2);
-    rb_define_method(hd_cScheduler, "kernel_sleep", hook_kernel_sleep, -1);
+    rb_define_method(hd_cScheduler, "kernel_sleep", hd_kernel_sleep, -1);
 }

@@ -42,6 +42,7 @@
     init(direct_io) \
     init(direct_read) \
     init(direct_socket) \
+    init(direct_sleep) \
     init(joined_write) \
     init(send_file) \
     init(tcp_connect) \

@@ -120,7 +120,7 @@ static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
      * not see: another thread waits for the GVL. */
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
         look_for_interrupts(scheduler, current);
-    else if (!hd_list_empty(&reactor->ready))
+    else if (hd_reactor_has_ready(reactor))
         scheduler->loop.patience_ms = 0;
     else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
         hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */

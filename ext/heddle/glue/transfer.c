@@ -299,10 +299,15 @@ static void let_others_run(hd_transfer *call)
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 
+bool hd_slice_is_over(const hd_scheduler *scheduler)
+{
+    return hd_clock_now() - scheduler->reactor.polled_ns > SLICE_NS;
+}
+
 void hd_yield_now_and_then(hd_transfer *call)
 {
     if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
-    if (hd_clock_now() - call->scheduler->reactor.polled_ns > SLICE_NS && !must_not_wait(call)) let_others_run(call);
+    if (hd_slice_is_over(call->scheduler) && !must_not_wait(call)) let_others_run(call);
 }
 
 /* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */

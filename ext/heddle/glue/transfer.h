@@ -61,6 +61,9 @@ void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
  * fiber can go on with them. */
 void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns);
 
+/* Have the others not run for a while? */
+bool hd_slice_is_over(const hd_scheduler *scheduler);
+
 /* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
 void hd_yield_now_and_then(hd_transfer *call);
 

@@ -1,13 +1,15 @@
-/* What lib/heddle/core_ext/whole_file.rb asks of a file. */
+/* IO.read and IO.binread in a task, and what lib/heddle/core_ext/whole_file.rb asks of a file. */
 #include "whole_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ruby/encoding.h>
+
+#include "core_ext.h"
 #include "init.h"
 #include "ruby_internals.h"
 #include "cached_path.h"
-#include "scheduler.h"
 
 enum { IN_BUFFER_MAX = 1 << 16 }; /* what Ruby may have read ahead */
 
@@ -34,6 +36,40 @@ static VALUE large_size(VALUE self, VALUE file, VALUE length)
     return left < 0 ? INT2FIX(0) : left < FIX2LONG(length) ? OFFT2NUM(left) : length;
 }
 
+/* The encoding of what Ruby reads as text, or NULL if it would convert that to another one. */
+static rb_encoding *encoding_of_text(void)
+{
+    rb_encoding *external = rb_default_external_encoding(), *internal = rb_default_internal_encoding();
+    return !internal || internal == external ? external : NULL;
+}
+
+/* Of a path alone: what the kernel has in memory is read at once, without a File object. For all else, and where the
+ * scheduler is not Heddle's, the methods of this name in whole_file.rb, and Ruby's own. */
+static VALUE read_whole(VALUE io_class, const char *name, ID kept, int argc, VALUE *argv, rb_encoding *encoding)
+{
+    hd_scheduler *scheduler = NIL_P(rb_fiber_scheduler_current()) ? NULL : hd_scheduler_of_thread();
+    if (!scheduler || argc == 0) return rb_funcallv_kw(io_class, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    VALUE content = argc == 1 && encoding ? hd_cached_content(scheduler, argv[0]) : Qnil;
+    if (!NIL_P(content)) return rb_enc_associate(content, encoding);
+    bool keywords = rb_keyword_given_p();
+    VALUE arguments = rb_ary_new_from_values(argc, argv);
+    rb_ary_unshift(arguments, io_class);
+    VALUE whole_file = rb_const_get(rb_const_get(hd_mHeddle, rb_intern("CoreExt")), rb_intern("WholeFile"));
+    VALUE result = rb_funcallv_kw(whole_file, rb_intern(name), argc + 1, RARRAY_CONST_PTR(arguments), keywords);
+    RB_GC_GUARD(arguments);
+    return result;
+}
+
+static VALUE io_read(int argc, VALUE *argv, VALUE io_class)
+{
+    return read_whole(io_class, "read", HD_KEPT("read"), argc, argv, encoding_of_text());
+}
+
+static VALUE io_binread(int argc, VALUE *argv, VALUE io_class)
+{
+    return read_whole(io_class, "binread", HD_KEPT("binread"), argc, argv, rb_ascii8bit_encoding());
+}
+
 void hd_init_whole_file(void)
 {
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
@@ -41,4 +77,7 @@ void hd_init_whole_file(void)
     rb_define_const(whole_file, "PIECE_SIZE", INT2FIX(HD_PIECE_SIZE));
     rb_define_singleton_method(whole_file, "string_for", string_for, 1);
     rb_define_singleton_method(whole_file, "large_size", large_size, 2);
+    VALUE by_path = rb_define_module_under(whole_file, "ByPath");
+    rb_define_method(by_path, "read", io_read, -1);
+    rb_define_method(by_path, "binread", io_binread, -1);
 }

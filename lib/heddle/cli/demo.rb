@@ -17,9 +17,10 @@ module Heddle
       ABOUT = <<~TEXT
         usage: heddle demo [OPTIONS]
 
-        Makes 1,000 requests with Net::HTTP, each on a new connection, to a server that takes its time to answer: one
-        after another, with a thread each, and with a fiber each under Heddle. Shows the requests per second. The server
-        and each measurement have a process of their own. The exit status is 0 if every answer was right.
+        Measures how many HTTP requests per second a program makes to a server that is slow to answer. It makes 1,000
+        requests with Net::HTTP, each on a new connection: one after another, then all at once with a thread for each,
+        then all at once with a fiber for each, under Heddle. The server and each measurement run in a process of their
+        own. The exit status is 0 if every answer was right.
 
       TEXT
 
@@ -53,15 +54,15 @@ module Heddle
           on.on("--requests N", OptionParser::DecimalInteger, "how many requests (#{defaults.requests})") do |number|
             options[:requests] = at_least_one(number)
           end
-          on.on("--delays LIST", "the server's delays in ms (#{defaults.delays.join(",")})") do |text|
+          on.on("--delays LIST", "ms that the server takes to answer (#{defaults.delays.join(",")})") do |text|
             options[:delays] = delays(text)
           end
-          on.on("--processes N", OptionParser::DecimalInteger, "also share the requests among N processes (1)") do |n|
+          on.on("--processes N", OptionParser::DecimalInteger, "also divide the requests among N processes (1)") do |n|
             options[:processes] = at_least_one(n)
           end
-          on.on("--url URL", "ask a server of your own, which must bear the load") { |url| options[:url] = url }
+          on.on("--url URL", "a server of your own to ask; it must bear the load") { |url| options[:url] = url }
           on.on("--json", "print one line of JSON and nothing else") { @json = true }
-          on.on("-h", "--help", "print this") { @help = true }
+          on.on("-h", "--help", "print this text") { @help = true }
         end
       end
 

@@ -10,8 +10,9 @@ module Heddle
       HELP = <<~TEXT
         usage: heddle doctor [--json]
 
-        Says what this machine and this Ruby can do: which backend Heddle takes and why not another, what the kernel and
-        Ruby offer, which limits apply, and what to do about them. The exit status is 0 if Heddle can run here.
+        Shows what Heddle can use on this machine: the backend (io_uring or epoll) and why it was chosen, what the
+        kernel and Ruby offer, which patches are active, which limits apply, and what you should change. --json prints
+        the same as one line of JSON. The exit status is 0 if Heddle can run here, and 1 if it cannot.
       TEXT
 
       # @param args [Array<String>]
@@ -60,7 +61,7 @@ module Heddle
 
       def kernel(kernel)
         lines = ["Kernel     #{kernel[:name]} #{kernel[:release]}, #{kernel[:cores]} cores"]
-        lines << "           a seccomp filter restricts the system calls" if kernel[:seccomp]
+        lines << "           a seccomp filter forbids some system calls" if kernel[:seccomp]
         lines + kernel[:features].map do |name, there|
           since, use = Facts::KERNEL_FEATURES.fetch(name)
           "           #{there ? "+" : "-"} #{name}: #{use} (Linux #{since})"
@@ -103,8 +104,8 @@ module Heddle
         lines = ["Limits     open files #{files[:soft]}, at most #{files[:hard]}; demo and doctor raise it to " \
                  "#{limits[:open_files_raised_to]}",
                  "           locked memory #{size(memory[:soft])}#{" (no limit for root)" if limits[:root]}",
-                 "           stack for calls: #{size(limits[:fiber_stack])} in a task (RUBY_FIBER_VM_STACK_SIZE), " \
-                 "#{size(limits[:thread_stack])} in a thread"]
+                 "           stack for Ruby calls: #{size(limits[:fiber_stack])} in a task (RUBY_FIBER_VM_STACK_SIZE)" \
+                 ", #{size(limits[:thread_stack])} in a thread"]
         return lines unless limits[:fibers]
 
         lines << "           vm.max_map_count #{limits[:max_map_count]}: about #{limits[:fibers]} fibers at once"
@@ -115,7 +116,7 @@ module Heddle
       end
 
       def advice(advice)
-        return ["Advice     none: all is well; `heddle demo` measures it"] if advice.empty?
+        return ["Advice     nothing to change; `heddle demo` measures how fast it is"] if advice.empty?
 
         advice.each_with_index.map { |line, index| "#{index.zero? ? "Advice    " : "          "} - #{line}" }
       end

@@ -14,14 +14,22 @@ module Heddle
                heddle run [--backend uring|epoll] -S NAME [ARGUMENTS]
                heddle run [--backend uring|epoll] -e CODE [-e CODE ...] [ARGUMENTS]
 
-        Runs a Ruby script, unchanged, with its main program as a task: whatever waits in a fiber (Fiber.schedule,
-        Heddle.spawn) lets the others run. The exit status, signals, standard input, ARGV and $0 are as without Heddle.
-        At the end of the main program the fibers that still run are waited for; `exit` or an error ends at once.
-        What stands after the script's name belongs to the script. A script named - is read from standard input.
-        As with ruby, -S looks for the script in PATH (the commands of gems are there: heddle run -S rake), and -e takes
-        a line of the program; -- ends the options.
-        Ruby is started once more, in the same process, to give every fiber as much room for its calls as a main program
-        has; not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
+        Runs a Ruby script as if Heddle.run stood around it. Fiber.schedule and Heddle.spawn work everywhere in the
+        script, and while one fiber waits, the others run. The script needs no change: exit status, signals, standard
+        input, ARGV and $0 are the same as without Heddle.
+
+        When the main program has ended, Heddle waits for the fibers that still run. `exit` and errors do not wait.
+
+          --backend NAME   use uring or epoll (default: the best there is)
+          -S NAME          run a script that is in PATH, such as the command of a gem: heddle run -S rake
+          -e CODE          run this line of code; several -e are several lines
+          -                read the script from standard input
+          --               end the options
+
+        All arguments after the script's name are for the script.
+
+        So that fibers may nest as many calls as a main program, `heddle run` starts Ruby a second time, in the same
+        process, with larger stacks. It does not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
 
       BACKENDS = %w[uring epoll].freeze

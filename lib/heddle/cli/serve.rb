@@ -11,8 +11,8 @@ module Heddle
       ABOUT = <<~TEXT
         usage: heddle serve [OPTIONS] [CONFIG.RU]
 
-        Serves a Rack application (config.ru) with HTTP/1.1: thousands of connections in one thread. It needs the gems
-        protocol-http1 and protocol-rack.
+        Serves a Rack application (config.ru) with HTTP/1.1 and HTTP/2: thousands of connections in one thread. It needs
+        the gems protocol-http1 and protocol-rack, and for HTTP/2 protocol-http2.
 
         TERM and INT end it when the requests that it has are answered. With --workers, HUP replaces the workers one by
         one with ones that load the application anew. USR2 replaces the program (so does HUP without --workers). The
@@ -22,7 +22,8 @@ module Heddle
 
       # The options of limits, and what they are.
       LIMITS = {
-        connections: "open at once", requests: "in the application at once", body_size: "bytes of a request's body",
+        connections: "open at once", requests: "in the application at once",
+        streams: "requests of an HTTP/2 connection at once", body_size: "bytes of a request's body",
         head_size: "bytes of a request's headers", head_time: "seconds until they are there",
         stall: "seconds that a read or write may wait", idle: "seconds that a connection may be idle"
       }.freeze
@@ -96,6 +97,7 @@ module Heddle
         parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "its port (9292)") do |port|
           options[:port] = port
         end
+        parser.on("--[no-]http2", "speak HTTP/2 (if its gem is installed)") { |wanted| options[:http2] = wanted }
       end
 
       def processes(parser, options)

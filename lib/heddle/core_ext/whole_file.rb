@@ -4,9 +4,33 @@ require_relative "../opening"
 
 module Heddle
   module CoreExt
-    # Files that are read or written as a whole. (PIECE_SIZE, string_for and large_size are in C: whole_file.c.)
+    # Files that are read or written as a whole. (PIECE_SIZE, string_for, large_size, and the methods read and binread
+    # of IO, are in C: whole_file.c.)
     module WholeFile
       class << self
+        # IO.read, for what is not in the memory of the kernel as a whole.
+        def read(io_class, path, *rest, **options)
+          path = Opening.path_of(path)
+          length, offset, mode = rest
+          kind = Opening.kind_of(path)
+          by_hand = kind == :fifo ? !offset && !mode : kind == :large_file && rest.none? && options.empty?
+          return File.open(path, **options) { |file| file.read(length) } if by_hand
+
+          Opening.by_ruby(kind, mode || options[:mode], options[:flags]) do
+            io_class.__send__(:__heddle_read, path, *rest, **options)
+          end
+        end
+
+        # The same for IO.binread.
+        def binread(io_class, path, length = nil, offset = nil)
+          path = Opening.path_of(path)
+          kind = Opening.kind_of(path)
+          by_hand = !offset && (kind == :fifo || (kind == :large_file && !length))
+          return File.open(path, "rb") { |file| file.read(length) } if by_hand
+
+          Opening.by_ruby(kind, nil) { io_class.__send__(:__heddle_binread, path, length, offset) }
+        end
+
         # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker
         # do it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
         #
@@ -52,29 +76,6 @@ module Heddle
       # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
       # one, and the fiber itself waits for what it does then.
       module ByPath
-        def read(path, *rest, **options)
-          return __heddle_read(path, *rest, **options) unless Scheduler.current
-
-          path = Opening.path_of(path)
-          length, offset, mode = rest
-          kind = Opening.kind_of(path)
-          by_hand = kind == :fifo ? !offset && !mode : kind == :large_file && rest.none? && options.empty?
-          return File.open(path, **options) { |file| file.read(length) } if by_hand
-
-          Opening.by_ruby(kind, mode || options[:mode], options[:flags]) { __heddle_read(path, *rest, **options) }
-        end
-
-        def binread(path, length = nil, offset = nil)
-          return __heddle_binread(path, length, offset) unless Scheduler.current
-
-          path = Opening.path_of(path)
-          kind = Opening.kind_of(path)
-          by_hand = !offset && (kind == :fifo || (kind == :large_file && !length))
-          return File.open(path, "rb") { |file| file.read(length) } if by_hand
-
-          Opening.by_ruby(kind, nil) { __heddle_binread(path, length, offset) }
-        end
-
         def readlines(path, *arguments, **options)
           return __heddle_readlines(path, *arguments, **options) unless Scheduler.current
 

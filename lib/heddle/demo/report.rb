@@ -87,7 +87,7 @@ module Heddle
         ["Right answers per second#{", by the time that the server takes for each answer" unless @settings.url}.",
          "Blocking makes one request after another; a thread each, or a fiber each, makes all of them at once.",
          ("The processes share the requests; gain: what they add to one process." if @settings.processes > 1),
-         "Heddle over threads: how many per cent more answers it got in a second than a thread each.",
+         "Heddle over threads: how many per cent more answers Heddle got in a second than a thread each.",
          ("NeverBlock, a library of fibers: what it measured against threads in 2008." if @advantages2008.any?)]
           .compact.join("\n")
       end
@@ -99,7 +99,7 @@ module Heddle
           end
         end
         sampled = @columns.values.any? { |kinds| kinds[:blocking].extrapolated? }
-        lines.unshift("* extrapolated from those that fit in a second") if sampled
+        lines.unshift("* extrapolated from the requests that fit in a second") if sampled
         lines.join("\n") unless lines.empty?
       end
 

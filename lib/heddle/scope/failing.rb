@@ -19,7 +19,7 @@ module Heddle
 
       def note_failure(task)
         @failures << task
-        end_by_failure(task.error) if @failures.size == 1
+        end_by_failure(task.failure) if @failures.size == 1
       end
 
       def end_by_failure(error)
@@ -32,16 +32,14 @@ module Heddle
 
       # The task that failed before the owner's block has raised its error, so that this is a consequence.
       def earlier_failure(error)
-        return if GO_FIRST.any? { |kind| error.is_a?(kind) }
-
-        @failures.first&.error
+        failure unless GO_FIRST.any? { |kind| error.is_a?(kind) }
       end
 
       # With its own cause: what the owner was doing meanwhile, and its cancel, are none.
       # @param frames [Array<String>] where the scope was opened
       # @param raised [Exception, nil] what the owner's block has raised
       def raise_first(error, frames, raised = nil)
-        others = [*@failures.map(&:error), *raised].grep_v(Cancelled)
+        others = [*@failures.map(&:failure), *raised].grep_v(Cancelled)
         TaskFailure.end_scope(error, frames) unless error.is_a?(Cancelled)
         TaskFailure.attach(error, others).each { |other| ErrorReport.print(other) }
         TaskFailure.leave(error)

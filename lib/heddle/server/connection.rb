@@ -38,8 +38,10 @@ module Heddle
       #
       # @return [Symbol] :idle, :hijacked or :closed
       def serve
-        @session ||= HTTP1.new(self, open_stream)
+        @session ||= open_session
         outcome = @session.run
+        outcome = (@session = HTTP2.new(self, @session.stream)).run if outcome == :http2
+        outcome
       rescue OpenSSL::SSL::SSLError, SystemCallError, IOError, Heddle::TimeoutError
         outcome = :closed # (it does not speak TLS, or has gone)
       ensure
@@ -55,7 +57,11 @@ module Heddle
         close
       end
 
+      # Takes no more requests.
+      def drain = @session&.drain
+
       def close
+        @session&.farewell
         @io&.close
         @socket.close
       rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
@@ -63,6 +69,11 @@ module Heddle
       end
 
       private
+
+      def open_session
+        stream = open_stream
+        (@io&.alpn_protocol == "h2" ? HTTP2 : HTTP1).new(self, stream)
+      end
 
       def open_stream
         return Stream.new(@socket, @socket) unless @tls

@@ -2,10 +2,12 @@
 
 require "protocol/http1"
 require "protocol/http/body/stream"
+require_relative "chunked_body"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
 require_relative "http_date"
+require_relative "targets"
 
 module Heddle
   class Server
@@ -16,8 +18,6 @@ module Heddle
     class HTTP1 < ::Protocol::HTTP1::Connection
       # After so many seconds without a request the connection gives back its task.
       PARK_AFTER = 0.5
-      HOST_VALUE = /\A(?:[A-Za-z0-9_.\-~%!$&'()*+;=]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?\z/
-      TARGET = /\A[!-~\x80-\xff]+\z/n
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
       LINE_SIZE = 8192
 
@@ -25,7 +25,7 @@ module Heddle
       class Aborted < StandardError; end
 
       private_constant :Aborted
-      private_constant :PARK_AFTER, :HOST_VALUE, :TARGET, :ABSOLUTE_TARGET, :LINE_SIZE
+      private_constant :PARK_AFTER, :ABSOLUTE_TARGET, :LINE_SIZE
 
       # @return [Stream, nil] nil once the application has taken it over
       attr_reader :stream
@@ -37,14 +37,16 @@ module Heddle
         @connection = connection
         @server = connection.server
         @limits = @server.limits
+        @fresh = @server.http2? && connection.scheme == "http"
       end
 
       # Serves requests as long as they come.
       #
       # @return [Symbol] :idle when none has come for a while, :hijacked when the connection belongs to the application
-      #   now, :closed
+      #   now, :http2 when the client begins with that, :closed
       def run
         while await_request
+          return :http2 if @fresh && speaks_http2?
           return :closed unless (request = next_request)
 
           respond(request)
@@ -65,7 +67,35 @@ module Heddle
         super(@version, status, headers)
       end
 
+      # -- for the body of a request ---------------------------------------------------------------------------------
+
+      # What the block reads is a part of the headers.
+      def read_with_bounds
+        @head_size = 0
+        yield
+      ensure
+        @head_size = nil
+      end
+
+      def read_chunked_body(headers) = ChunkedBody.new(self, headers)
+
+      # -- for the connection ----------------------------------------------------------------------------------------
+
+      # (What is sent while the server stops says that the connection ends, and what is idle is closed.)
+      def drain = nil
+      def farewell = nil
+
       private
+
+      # The client may know that this server speaks HTTP/2 (RFC 9113, 3.3).
+      def speaks_http2?
+        @fresh = false
+        @stream.patience = @limits.stall
+        @stream.within(@limits.head_time)
+        @stream.next?(::Protocol::HTTP2::CONNECTION_PREFACE)
+      rescue IO::TimeoutError
+        raise Refusal, 408
+      end
 
       # @return [Boolean] false: nothing has come for a while
       def await_request
@@ -100,10 +130,18 @@ module Heddle
 
       def read_line?
         line = super
-        return line unless line && @head_size
+        return line && chunk_line(line) unless line && @head_size
 
         @head_size += line.bytesize
         raise Refusal, 431 if @head_size > @limits.head_size
+
+        line
+      end
+
+      # The size of a chunk. Others might take a line feed for its end, and nobody waits for more than is taken.
+      def chunk_line(line)
+        raise Refusal, 400 if line.match?(/[\r\n]/)
+        raise Refusal, 413 if line.to_i(16) > @limits.body_size
 
         line
       end
@@ -117,7 +155,7 @@ module Heddle
         @version = match[3]
         target = match[2]
         raise Refusal, 505 unless @version.start_with?("HTTP/1.")
-        raise Refusal, 400 unless target.match?(TARGET)
+        raise Refusal, 400 unless Targets.target?(target)
 
         @version = "HTTP/1.1" unless @version == "HTTP/1.0"
         [match[1], target, @version]
@@ -165,7 +203,7 @@ module Heddle
       end
 
       def check_authority(authority)
-        return if authority.nil? ? @version == "HTTP/1.0" : authority.match?(HOST_VALUE)
+        return if authority.nil? ? @version == "HTTP/1.0" : Targets.authority?(authority)
 
         raise Refusal, 400
       end
@@ -181,8 +219,10 @@ module Heddle
         @server.handle(request) do |response|
           next if hijacked?
 
-          refused = request.refused
-          raise refused if refused
+          if (refused = request.refused)
+            response.close
+            raise refused
+          end
 
           write(request, response)
         end
@@ -311,17 +351,7 @@ module Heddle
         nil
       end
 
-      # A close while there is something to be read would reset the connection, and the client might never see the
-      # answer (RFC 9112, 9.6).
-      def linger
-        @stream.close_write
-        @stream.patience = @limits.stall
-        @stream.within(1)
-        taken = 0
-        taken += @stream.take_buffered.bytesize while taken < @limits.linger_size && @stream.fill?
-      rescue SystemCallError, IOError
-        nil
-      end
+      def linger = @stream.linger(@limits.linger_size, @limits.stall)
 
       # Where a body goes that ends with the connection.
       class PlainOutput

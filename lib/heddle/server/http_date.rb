@@ -4,20 +4,35 @@ require "time"
 
 module Heddle
   class Server
-    # The line of the header Date, made once a second.
+    # The header Date, made once a second.
     #
     # @private
     module HTTPDate
-      @second = @text = nil
+      @second = @value = @line = nil
 
-      # @return [String]
-      def self.line
-        second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
-        return @text if second == @second
+      class << self
+        # @return [String] its line in HTTP/1
+        def line
+          renew
+          @line
+        end
 
-        @text = "date: #{Time.at(second).httpdate}\r\n".freeze
-        @second = second
-        @text
+        # @return [String]
+        def value
+          renew
+          @value
+        end
+
+        private
+
+        def renew
+          second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
+          return if second == @second
+
+          @value = Time.at(second).httpdate.freeze
+          @line = "date: #{@value}\r\n".freeze
+          @second = second
+        end
       end
     end
   end

@@ -8,6 +8,7 @@ module Heddle
     #
     # connections::  open at once; more are answered with 503 (an idle one is closed before)
     # requests::     in the application at once; more are answered with 503
+    # streams::      requests of one HTTP/2 connection at once; more are refused, and the client may ask again
     # head_size::    bytes of a request's first line and headers (431; 414 for a first line of more than 8 KiB)
     # headers::      their number (431)
     # body_size::    bytes of a request's body (413)
@@ -16,7 +17,7 @@ module Heddle
     # idle::         seconds between two requests, after which the connection is closed
     # handshake::    seconds that TLS may take to begin, after which the connection is closed
     # linger_size::  bytes that a client may still send after it was refused, or that the application did not read
-    Limits = Data.define(:connections, :requests, :head_size, :headers, :body_size, :head_time, :stall, :idle,
+    Limits = Data.define(:connections, :requests, :streams, :head_size, :headers, :body_size, :head_time, :stall, :idle,
                          :handshake, :linger_size) do
       # @param given [Hash{Symbol => Numeric}] those that are not as usual
       # @raise [ArgumentError]
@@ -37,9 +38,9 @@ module Heddle
     end
 
     # What is usual.
-    Limits::DEFAULTS = { connections: 10_000, requests: 2_500, head_size: 32 * 1024, headers: 100,
-                         body_size: 100 * 1024 * 1024, head_time: 10, stall: 30, idle: 65, handshake: 10,
-                         linger_size: 256 * 1024 }.freeze
+    Limits::DEFAULTS = { connections: 10_000, requests: 2_500, streams: 128, head_size: 32 * 1024,
+                         headers: 100, body_size: 100 * 1024 * 1024, head_time: 10, stall: 30, idle: 65,
+                         handshake: 10, linger_size: 256 * 1024 }.freeze
     # @private Those that are seconds.
     Limits::TIMES = %i[head_time stall idle handshake].freeze
   end

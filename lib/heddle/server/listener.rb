@@ -22,15 +22,16 @@ module Heddle
         # @param address [String, IO, Listener] a URL, or a server socket
         # @param socket [IO, nil] that listens there already
         # @param shared [Boolean] whether other processes listen there, each with a socket of its own
+        # @param http2 [Boolean] whether clients that speak TLS may choose HTTP/2
         # @raise [ArgumentError]
-        def open(address, socket: nil, shared: false)
+        def open(address, socket: nil, shared: false, http2: false)
           return address if address.is_a?(Listener)
           return new(address, nil) if address.respond_to?(:accept)
           raise ArgumentError, wrong(address) unless address.is_a?(String)
 
           at = self.address(address)
           socket ||= at.unix? ? (made = unix(at.unix_path)) : tcp(at, shared)
-          new(socket, tls_of(URI(address)), made: !made.nil?)
+          new(socket, tls_of(URI(address), http2 ? %w[h2 http/1.1] : %w[http/1.1]), made: !made.nil?)
         end
 
         # @param address [String] a URL
@@ -86,7 +87,7 @@ module Heddle
           File.unlink(path)
         end
 
-        def tls_of(uri)
+        def tls_of(uri, protocols)
           return unless uri.scheme == "ssl"
 
           options = URI.decode_www_form(uri.query.to_s).to_h
@@ -95,7 +96,7 @@ module Heddle
           OpenSSL::SSL::SSLContext.new.tap do |context|
             context.add_certificate(certificates.first, key, certificates.drop(1))
             context.min_version = OpenSSL::SSL::TLS1_2_VERSION
-            context.alpn_select_cb = ->(offered) { "http/1.1" if offered.include?("http/1.1") }
+            context.alpn_select_cb = ->(offered) { (protocols & offered).first }
             context.freeze
           end
         rescue KeyError => e

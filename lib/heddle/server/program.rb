@@ -21,7 +21,8 @@ module Heddle
       # @return [Integer] the exit status
       def run
         @settings.limits = Limits.new(**@settings.limits)
-        @sockets = Sockets.new(@settings.bind, [@settings.workers, 1].max)
+        @settings.http2 = ServerLibraries.http2?(@settings.http2)
+        @sockets = Sockets.new(@settings.bind, [@settings.workers, 1].max, http2: @settings.http2)
         outcome = @settings.workers.zero? ? serve : supervise
         return replace if outcome == :exec
 

@@ -31,6 +31,8 @@ module Heddle
         @size += chunk.bytesize if chunk
         refuse(413) if @size > @limits.body_size
         chunk
+      rescue Refusal => e
+        refuse(e.status)
       rescue IO::TimeoutError
         refuse(408)
       rescue ::Protocol::HTTP::BadRequest, ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP1::LineLengthError

@@ -27,7 +27,7 @@ module Heddle
       def run(signals = { "TERM" => :stop, "INT" => :stop })
         signals.each { |name, meaning| trap(name) { @signals << meaning } }
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
-                                                   access_log: @settings.access_log)
+                                                   access_log: @settings.access_log, http2: @settings.http2)
         Heddle.run(backend: @settings.backend) do
           Heddle.spawn(background: true, name: "signals") { @meaning = wait_for_signal(server) }
           Heddle.spawn(background: true, name: "lifeline") { watch_lifeline } if @lifeline

@@ -16,9 +16,10 @@ module Heddle
     # limits::     see Limits
     # drain::      seconds that requests have to end
     # access_log:: an IO, or nil
+    # http2::      whether it speaks HTTP/2; nil: where the gem is installed
     #
     # @private
-    Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :access_log,
+    Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :access_log, :http2,
                           keyword_init: true) do
       def initialize(**given)
         super

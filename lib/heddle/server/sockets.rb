@@ -19,9 +19,11 @@ module Heddle
 
       # @param addresses [Array<String>]
       # @param workers [Integer]
+      # @param http2 [Boolean]
       # @raise [ArgumentError]
       # @raise [SystemCallError] if it cannot listen there
-      def initialize(addresses, workers)
+      def initialize(addresses, workers, http2: false)
+        @http2 = http2
         @inherited = from_predecessor
         @passed = from_systemd
         @addresses = addresses
@@ -60,7 +62,8 @@ module Heddle
 
       def take_or_open(name, address, shared)
         socket = @inherited[name]&.shift || passed(address)
-        Listener.open(address, socket: socket && server_socket(socket), shared:).tap do |listener|
+        Listener.open(address, socket: socket && server_socket(socket), shared:,
+                               http2: @http2).tap do |listener|
           @opened << [name, listener]
         end
       end

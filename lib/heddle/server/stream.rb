@@ -73,6 +73,17 @@ module Heddle
         false
       end
 
+      # Waits for as many bytes as it takes to tell whether these come next.
+      #
+      # @param bytes [String]
+      # @return [Boolean]
+      def next?(bytes)
+        until (here = @input.byteslice(@position, bytes.bytesize)).bytesize == bytes.bytesize
+          return false unless bytes.start_with?(here) && fill?
+        end
+        here == bytes
+      end
+
       # A line, with its end.
       #
       # @param ending [String]
@@ -153,6 +164,21 @@ module Heddle
         flush
         plain? ? @socket.close_write : @io.stop
       rescue Errno::ENOTCONN
+        nil
+      end
+
+      # Sends no more, and takes what still comes for a short time: a close while there is something to be read would
+      # reset the connection, and the client might never see the last answer (RFC 9112, 9.6).
+      #
+      # @param size [Integer] bytes that it takes at most
+      # @param patience [Numeric] seconds that the last write may wait
+      def linger(size, patience)
+        close_write
+        self.patience = patience
+        within(1)
+        taken = 0
+        taken += take_buffered.bytesize while taken < size && fill?
+      rescue SystemCallError, IOError
         nil
       end
 

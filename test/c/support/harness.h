@@ -155,7 +155,7 @@ static void check_idle(void)
     CHECK_EQ(0, reactor.waits.count);
     CHECK_EQ(0, reactor.timers.count);
     CHECK_EQ(0, ios.count);
-    CHECK(hd_list_empty(&reactor.ready));
+    CHECK(!hd_reactor_has_ready(&reactor));
 }
 
 static void close_setting(void)

@@ -23,6 +23,32 @@ contract "Fairness" do
     with_yielding_fibers { 5.times { sleep(0.01) } }
   end
 
+  # Whose time has come does not wait until all others have run.
+  def test_timers_are_on_time
+    reactor do
+      running = true
+      begun = []
+      30.times do
+        go do
+          while running
+            begun << (started = now)
+            nil until now > started + 2e-5
+            sleep(0)
+          end
+        end
+      end
+      late = Array.new(20) do
+        begun.clear
+        due = now + 0.002
+        sleep(0.002)
+        begun.count { |time| time > due }
+      end
+      running = false
+
+      assert_operator(late.sort[10], :<, 10, late.inspect)
+    end
+  end
+
   def test_io_is_seen
     with_yielding_fibers do
       one, other = socket_pair

@@ -42,6 +42,17 @@ contract "Dump" do
                  dump_of { client.read(1) })
   end
 
+  def test_a_server_has_no_peer
+    server = tcp_server
+
+    assert_match(/TCPServer 127\.0\.0\.1:#{server.addr[1]} \(descriptor #{server.fileno}\), since/,
+                 dump_of { server.accept })
+  end
+
+  def test_what_cannot_write_is_refused
+    assert_match(/\Aio: /, assert_raises(ArgumentError) { Heddle.dump(3) }.message)
+  end
+
   def test_the_time_left_of_the_innermost_timeout
     reader, = pipe
     text = dump_of { Timeout.timeout(20_000) { Timeout.timeout(2000) { reader.read(1) } } }

@@ -241,7 +241,7 @@ contract "Map" do
 
       assert_match(/limit: .*#{Regexp.escape(limit.inspect)}/, error.message)
     end
-    assert_match(/items/, assert_raises(ArgumentError) { Heddle.each(1) { nil } }.message)
+    assert_match(/\Aitems: /, assert_raises(ArgumentError) { Heddle.each(1) { nil } }.message)
     assert_raises(ArgumentError) { Heddle.map([1]) }
     assert_raises(ArgumentError) { Heddle.each([1]) }
     assert_raises(ArgumentError) { Heddle.settle([1]) }

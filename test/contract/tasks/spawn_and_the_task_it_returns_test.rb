@@ -252,6 +252,14 @@ contract "Spawn" do
     run { assert_raises(ArgumentError) { Heddle.spawn } }
   end
 
+  def test_the_timeout_of_wait_is_a_number
+    run do
+      task = Heddle.spawn { sleep(0.001) }
+
+      assert_match(/\Atimeout: /, assert_raises(ArgumentError) { task.wait("1") }.message)
+    end
+  end
+
   def test_spawn_in_a_plain_fiber
     run do
       queue = Thread::Queue.new

@@ -39,15 +39,15 @@ module Heddle
       def mn_threads
         return unless @facts[:ruby][:mn_threads]
 
-        "RUBY_MN_THREADS=1: Heddle works as without it, but threads move between native threads, so io_uring does " \
-          "without the mode that ties a ring to one of them"
+        "RUBY_MN_THREADS=1: Heddle works, but cannot use io_uring deferred work, because Ruby's threads move between " \
+          "native threads"
       end
 
       def failure
         return unless @facts[:failure]
         return "unset HEDDLE_WITHOUT, or take its names from guides/patches.md" if switch_refused?
 
-        return "HEDDLE_BACKEND=#{@facts[:wanted]} cannot be had: unset HEDDLE_BACKEND" if @facts[:backends].any?
+        return "HEDDLE_BACKEND=#{@facts[:wanted]} cannot be used: unset HEDDLE_BACKEND" if @facts[:backends].any?
 
         "Heddle cannot be loaded: `gem pristine heddle` compiles it again; in its repository `bin/build --ruby " \
           "#{RbConfig.ruby}` does"
@@ -62,7 +62,7 @@ module Heddle
 
         seccomp = " A seccomp filter is active here: if this is a container, let its profile allow io_uring_setup " \
                   "and io_uring_enter."
-        "io_uring cannot be had (#{uring[:reason]}); epoll does the same, a little slower." \
+        "io_uring cannot be used (#{uring[:reason]}); epoll does the same, a little slower." \
           "#{seccomp if @facts[:kernel][:seccomp]}"
       end
 
@@ -80,7 +80,7 @@ module Heddle
       def yjit
         case @facts[:ruby][:yjit]
         when "off" then "YJIT is off: `RUBY_YJIT_ENABLE=1 heddle run ...` switches it on"
-        when "not built" then "this Ruby was built without YJIT: with it Ruby's own part of the work is faster"
+        when "not built" then "this Ruby was built without YJIT, with which Ruby code runs faster"
         end
       end
 
@@ -88,7 +88,7 @@ module Heddle
         soft, hard = @limits[:open_files].values_at(:soft, :hard)
         return if soft == hard
 
-        "only #{soft} files may be open at once: `ulimit -n #{hard}` before a program raises it as far as it goes"
+        "only #{soft} files may be open at once: call `ulimit -n #{hard}` in the shell that starts your program"
       end
 
       def hard_files

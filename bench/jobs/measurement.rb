@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require_relative "../support/registry"
+require_relative "../support/real_server"
+
+module Bench
+  module Jobs
+    # One engine in one mode: starts its processes, gives them the jobs, and looks at what they take.
+    class Measurement
+      FOLDER = __dir__
+      # What another process adds to the pool of each for the engine itself.
+      SPARE = 4
+      # A task needs a connection for the time of its query; a thread has one, unless there are too many for PostgreSQL.
+      SHARED_POOL = 10
+      POOL_OF_THREADS = 50
+      LIMIT = 600
+      private_constant :FOLDER, :SPARE, :SHARED_POOL, :POOL_OF_THREADS, :LIMIT
+
+      def initialize(engine, kind, concurrency, processes, jobs, wait)
+        @engine = engine
+        @kind = kind
+        @concurrency = concurrency
+        @processes = processes
+        @jobs = jobs
+        @wait = wait
+      end
+
+      # @return [Array] jobs a second, milliseconds of CPU time of a job, megabytes, and connections
+      def run
+        prepare
+        start
+        wait_until { count("ready") >= @processes }
+        before = cpu
+        began = now
+        enqueue
+        most = { memory: 0, database: 0, redis: 0 }
+        wait_until { sample(most) && count("done") >= @jobs }
+        seconds = now - began
+        [(@jobs / seconds).round, ((cpu - before) * 1000 / @jobs).round(2), most[:memory] / 1024, most[:database],
+         @engine == "sidekiq" ? most[:redis] : "-"]
+      ensure
+        stop
+      end
+
+      private
+
+      def prepare
+        require "pg"
+        require "redis-client"
+        servers = %w[postgres redis].map { |name| RealServer.start(name, install: false) }
+        @postgres, @redis_port = servers.map(&:port)
+        @database = PG.connect(host: "127.0.0.1", port: @postgres, user: "heddle", dbname: "postgres")
+        @redis = RedisClient.new(host: "127.0.0.1", port: @redis_port)
+        @redis.call("FLUSHALL")
+        @database.exec("SET client_min_messages = warning; DROP TABLE IF EXISTS done, ready; " \
+                       "CREATE TABLE done (id serial); CREATE TABLE ready (id serial)")
+        @children = [start_http]
+      end
+
+      def start_http
+        reader, writer = IO.pipe
+        pid = Process.spawn(RbConfig.ruby, "-I#{ROOT}/../lib", File.join(FOLDER, "http_server.rb"), @wait.to_s,
+                            out: writer, pgroup: true)
+        writer.close
+        @http = Integer(reader.gets)
+        reader.close
+        pid
+      end
+
+      # The supervisor of Solid Queue starts its own.
+      def start
+        count = @engine == "sidekiq" ? @processes : 1
+        command = [RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-W0", "-I#{ROOT}/../lib",
+                   File.join(FOLDER, "#{@engine}.rb")]
+        count.times { @children << Process.spawn(environment, *command, out: File::NULL, pgroup: true) }
+      end
+
+      def environment
+        pool = [@concurrency, @kind == "tasks" ? SHARED_POOL : POOL_OF_THREADS].min
+        database = "postgresql://heddle@127.0.0.1:#{@postgres}/postgres"
+        { "DATABASE_URL" => "#{database}?pool=#{pool + SPARE}&checkout_timeout=60",
+          "REDIS_URL" => "redis://127.0.0.1:#{@redis_port}/0", "BENCH_KIND" => @kind,
+          "BENCH_CONCURRENCY" => @concurrency.to_s, "BENCH_PROCESSES" => @processes.to_s,
+          "BENCH_URL" => "http://127.0.0.1:#{@http}/", "RAILS_ENV" => "production" }
+      end
+
+      def enqueue
+        return @database.exec("NOTIFY enqueue, '#{@jobs}'") if @engine == "solid_queue"
+
+        @redis.call("SADD", "queues", "default")
+        @jobs.times.each_slice(1000) do |numbers|
+          jobs = numbers.map do |number|
+            JSON.generate(class: "BenchJob", args: [], jid: number.to_s, queue: "default", retry: false, created_at: 0)
+          end
+          @redis.call("LPUSH", "queue:default", *jobs)
+        end
+      end
+
+      def count(table) = @database.exec("SELECT count(*) FROM #{table}").getvalue(0, 0).to_i
+
+      def sample(most)
+        now_used = { memory:, database: database_connections, redis: redis_connections }
+        most.merge!(now_used) { |_, one, other| [one, other].max }
+      end
+
+      # Without the one that looks.
+      def database_connections
+        @database.exec("SELECT count(*) FROM pg_stat_activity WHERE usename = 'heddle'").getvalue(0, 0).to_i - 1
+      end
+
+      def redis_connections = @redis.call("INFO", "clients")[/connected_clients:(\d+)/, 1].to_i - 1
+
+      # All processes of the engine, in kilobytes; what they share counts once.
+      def memory = workers.sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i }
+
+      # @return [Float] seconds
+      def cpu
+        ticks = workers.flat_map { |pid| File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split.values_at(11, 12) }
+        ticks.sum(&:to_i) / 100.0
+      end
+
+      # Each is the leader of a group.
+      def workers
+        groups = @children.drop(1)
+        Dir.children("/proc").grep(/\A\d+\z/).select { |pid| groups.include?(group_of(pid)) }
+      end
+
+      def group_of(pid)
+        Process.getpgid(Integer(pid))
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def wait_until
+        ends = now + LIMIT
+        until yield
+          raise Missing, "#{@engine} has not done its jobs in #{LIMIT} s" if now > ends
+          raise Missing, "#{@engine} has ended" if @children.any? { |pid| Process.wait(pid, Process::WNOHANG) }
+
+          sleep(0.02)
+        end
+      end
+
+      def stop
+        @children&.each do |pid|
+          Process.kill(:KILL, -pid)
+          Process.wait(pid)
+        rescue Errno::ESRCH, Errno::ECHILD
+          nil
+        end
+        [@database, @redis].each { |client| client&.close }
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+# For web servers that know nothing of Heddle. It is not loaded by `require "heddle"`, and needs no gem.
+require_relative "../heddle"
+require_relative "rack/body"
+require_relative "rack/middleware"

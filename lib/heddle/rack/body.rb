@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # A body that the server calls after the application has returned: that happens in a Heddle.run.
+    #
+    # @private
+    module Body
+      # @param body [Object] of Rack
+      # @return [Object] the same, if the server sends it without calling it: an Array, a file
+      def self.in_run(body)
+        return body if body.respond_to?(:to_ary) || body.respond_to?(:to_path)
+
+        if body.respond_to?(:each)
+          Parts.new(body)
+        else
+          body.respond_to?(:call) ? Streamed.new(body) : body
+        end
+      end
+
+      # @param body [#each, #call]
+      def initialize(body)
+        @body = body
+      end
+
+      # @return [void]
+      def close
+        @body.close if @body.respond_to?(:close)
+      end
+
+      # One that hands its parts to the server.
+      class Parts
+        include Body
+
+        # @yieldparam part [String]
+        # @return [void]
+        def each(&)
+          return enum_for(:each) unless block_given?
+
+          Heddle.run { @body.each(&) }
+          nil
+        end
+      end
+
+      # One that writes to the stream of the server.
+      class Streamed
+        include Body
+
+        # @param stream [#read, #write]
+        # @return [void]
+        def call(stream)
+          Heddle.run { @body.call(stream) }
+          nil
+        end
+      end
+    end
+    private_constant :Body
+  end
+end

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "protocol/http1/body/chunked"
+
+module Heddle
+  class Server
+    # A body in chunks, whose trailers have the bounds of headers.
+    #
+    # @private
+    class ChunkedBody < ::Protocol::HTTP1::Body::Chunked
+      private
+
+      def read_trailer
+        @connection.read_with_bounds { super }
+      end
+    end
+  end
+end

@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+require "protocol/http2/server"
+require "protocol/http2/framer"
+require_relative "http2/allowance"
+require_relative "http2/field_list"
+require_relative "http2/receiving"
+require_relative "http2/stream"
+require_relative "http2/wire"
+
+module Heddle
+  class Server
+    # The requests of an HTTP/2 connection, each a stream with a task of its own (RFC 9113). protocol-http2 knows the
+    # frames and the states of streams.
+    #
+    # Two more tasks serve the connection while it is busy: this one sends what the streams have to say, the other one
+    # reads frames ({Receiving}).
+    #
+    # @private
+    class HTTP2 < ::Protocol::HTTP2::Server
+      include Receiving
+
+      # After so many seconds without a stream the connection gives back its tasks.
+      PARK_AFTER = 0.5
+      # So long the client may take to hear that the server ends, before new streams are not served any more.
+      GOAWAY_TIME = 1
+      GOAWAY_PING = "heddle-g"
+      ALL_STREAMS = 0x7fffffff
+      # Bytes that a client may send on a stream, and on the connection, before the application has read them.
+      STREAM_WINDOW = 256 * 1024
+      CONNECTION_WINDOW = 1024 * 1024
+      private_constant :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW
+
+      # @return [Connection]
+      attr_reader :connection
+      # @return [Server]
+      attr_reader :server
+
+      # @param connection [Connection] that it is of
+      # @param stream [Server::Stream] its bytes
+      def initialize(connection, stream)
+        @bytes = stream
+        @wire = Wire.new(stream) { tell_sender }
+        super(::Protocol::HTTP2::Framer.new(@wire))
+        @connection = connection
+        @server = connection.server
+        @limits = @server.limits
+        @news = Thread::Queue.new # for the task that sends
+        @waiting = {}.compare_by_identity # queues of those who wait for a window or for room
+        @running = 0 # tasks of streams
+        @uncredited = 0 # bytes that were read, of which the client does not know
+        begin_receiving
+      end
+
+      # Serves requests as long as they come.
+      #
+      # @return [Symbol] :idle when none has come for a while, :closed
+      def run
+        outcome = Scope.open { serve_streams }
+        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed && @failed
+        outcome
+      rescue IOError, SystemCallError
+        :closed
+      end
+
+      # Lets the streams end that there are, and takes no more of them. The client is told in two steps: what it has
+      # sent before it could know is still served (RFC 9113, 6.8).
+      def drain
+        return if @draining || @ended || closed?
+
+        @draining = Clock.now + GOAWAY_TIME
+        send_last_stream(ALL_STREAMS)
+        send_ping(GOAWAY_PING)
+      end
+
+      # Tells the client that an idle connection is closed, as far as that is possible at once.
+      def farewell
+        return if @refusing || @ended || closed?
+
+        send_last_stream(@remote_stream_id)
+        @bytes.io.write_nonblock(@wire.take, exception: false)
+      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
+        nil
+      end
+
+      # -- for the streams -------------------------------------------------------------------------------------------
+
+      # Starts the task of a stream.
+      #
+      # @param stream [Stream]
+      def start(stream)
+        @running += 1
+        @scope.spawn(isolated: true, name: "request") do
+          stream.serve
+        ensure
+          @running -= 1
+          tell_sender
+        end
+      rescue FiberError # there is no stack for it
+        @running -= 1
+        stream.send_reset_stream(::Protocol::HTTP2::REFUSED_STREAM)
+      end
+
+      # Waits until the block returns true.
+      #
+      # @raise [IO::TimeoutError] if that takes too long
+      def wait_until
+        limit = Clock.now + @limits.stall
+        until yield
+          queue = Thread::Queue.new
+          @waiting[queue] = true
+          queue.pop(timeout: [limit - Clock.now, 0].max) or raise(IO::TimeoutError, "the client reads nothing")
+        end
+      ensure
+        @waiting.delete(queue) if queue
+      end
+
+      # A window has grown, there is room, or a stream has ended.
+      def changed
+        return if @waiting.empty?
+
+        @waiting.each_key { |queue| queue << true }
+        @waiting.clear
+      end
+
+      # @return [Boolean] whether frames can be added to those that are to be sent
+      def room? = @wire.room?
+
+      # The client may send as many bytes more.
+      def credit(size)
+        @uncredited += size
+        return if @uncredited < CONNECTION_WINDOW / 2
+
+        send_window_update(@uncredited)
+        @uncredited = 0
+      end
+
+      # An answer that this side has cut off: the client may send more before it knows.
+      def reset(id, code)
+        note_reset(id)
+        frame = ::Protocol::HTTP2::ResetStreamFrame.new(id)
+        frame.pack(code)
+        write_frame(frame)
+      end
+
+      private
+
+      def serve_streams
+        @scope = Scope.current
+        start_reading
+        drain if @server.stopping?
+        outcome = nil
+        outcome = step until outcome
+        outcome
+      ensure
+        unless outcome == :idle
+          @ended = true
+          @streams.each_value(&:close)
+          @streams.clear
+          changed
+        end
+      end
+
+      # @return [Symbol, nil] how it ends, if it does
+      def step
+        if @wire.waiting?
+          @wire.send_out
+          changed
+        elsif @ended || (@refusing && @running.zero?)
+          return :closed
+        elsif @draining && !@refusing && @draining <= Clock.now
+          refuse_streams
+        else
+          heard = @news.pop(timeout: patience)
+          return :idle if heard.nil? && !@draining && park?
+        end
+        nil
+      end
+
+      def patience
+        return PARK_AFTER if @running.zero? && !@draining
+
+        @draining && !@refusing ? [@draining - Clock.now, 0].max : nil
+      end
+
+      def tell_sender
+        @news << true if @news.empty?
+      end
+
+      # Takes the task from the reader, if it has nothing to do.
+      def park?
+        return false unless @running.zero? && @awaiting
+
+        @parking = true
+        @reader.cancel.wait
+        @parking = false
+        return true if @running.zero? && !@ended && !@bytes.buffered? && !@wire.waiting?
+
+        start_reading # (something has come just now)
+        false
+      end
+
+      def start_reading
+        return if @ended
+
+        @reader = @scope.spawn(background: true, name: "frames") { receive }
+      end
+
+      def refuse_streams
+        @refusing = true
+        send_last_stream(@remote_stream_id)
+      end
+
+      # (That of protocol-http2 closes the connection.)
+      def send_last_stream(id)
+        frame = ::Protocol::HTTP2::GoawayFrame.new
+        frame.pack(id, ::Protocol::HTTP2::NO_ERROR, "")
+        write_frame(frame)
+      end
+    end
+  end
+end

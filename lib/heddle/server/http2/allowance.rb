@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # How often a client may do what costs the server more than the client: as often as it likes for a while, then so
+      # often a second.
+      #
+      # @private
+      class Allowance
+        # @param burst [Integer]
+        # @param per_second [Integer]
+        def initialize(burst, per_second)
+          @burst = @left = burst
+          @per_second = per_second
+          @since = Clock.now
+        end
+
+        # @raise [Protocol::HTTP2::ProtocolError] if there is none left
+        def take
+          refill if @left < 1
+          @left -= 1
+          return unless @left.negative?
+
+          raise ::Protocol::HTTP2::ProtocolError.new("too many", ::Protocol::HTTP2::ENHANCE_YOUR_CALM)
+        end
+
+        private
+
+        def refill
+          now = Clock.now
+          @left = [@left + ((now - @since) * @per_second), @burst].min
+          @since = now
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "protocol/http/headers"
+require_relative "../refusal"
+require_relative "../targets"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # The header fields of a request, checked (RFC 9113, 8.2 and 8.3).
+      #
+      # @private
+      class Head
+        # They are not those of a request.
+        class Malformed < StandardError; end
+
+        NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
+        VALUE_ERROR = /[\0\r\n]|\A[ \t]|[ \t]\z/
+        PSEUDO = %w[:method :scheme :authority :path].freeze
+        # They belong to HTTP/1.
+        OF_CONNECTIONS = %w[connection keep-alive proxy-connection transfer-encoding upgrade].freeze
+        private_constant :NAME, :VALUE_ERROR, :PSEUDO, :OF_CONNECTIONS
+
+        # @return [String]
+        attr_reader :method, :path, :authority
+        # @return [Protocol::HTTP::Headers]
+        attr_reader :headers
+        # @return [Integer, nil] of the body
+        attr_reader :length
+        # @return [String, nil] the header Expect
+        attr_reader :expect
+
+        # @param fields [FieldList]
+        # @raise [Malformed]
+        # @raise [Refusal]
+        def initialize(fields)
+          @pseudo = {}
+          @fields = []
+          @host = @cookie = nil
+          fields.each { |name, value| name.start_with?(":") ? take_pseudo(name, value) : take(name, value) }
+          raise Refusal, 431 if fields.too_large?
+
+          @fields << ["cookie", @cookie] if @cookie
+          @method, scheme, @authority, @path = @pseudo.values_at(*PSEUDO)
+          raise Malformed unless @method
+          raise Refusal, 501 if @method == "CONNECT"
+          raise Malformed unless scheme && @path
+
+          check_target
+          @headers = ::Protocol::HTTP::Headers.new(@fields)
+        end
+
+        # Fields after the body.
+        #
+        # @param fields [FieldList]
+        # @yield [name, value]
+        # @raise [Malformed]
+        def self.each_trailer(fields)
+          fields.each do |name, value|
+            raise Malformed unless name.match?(NAME) && !OF_CONNECTIONS.include?(name)
+
+            yield(name, value_of(value)) unless name.include?("_")
+          end
+        end
+
+        # @return [String] the value, if it may be one
+        # @raise [Malformed]
+        def self.value_of(value)
+          value = value.b unless value.ascii_only?
+          raise Malformed if value.match?(VALUE_ERROR)
+
+          value
+        end
+
+        private
+
+        def take_pseudo(name, value)
+          raise Malformed if !PSEUDO.include?(name) || @pseudo.key?(name) || @regular
+
+          @pseudo[name] = self.class.value_of(value)
+        end
+
+        def take(name, value)
+          @regular = true
+          raise Malformed unless name.match?(NAME)
+
+          value = self.class.value_of(value)
+          case name
+          when "host" then take_host(value)
+          when "content-length" then take_length(value)
+          when "cookie" then @cookie = @cookie ? "#{@cookie}; #{value}" : value # (it may come in parts)
+          when "te" then raise Malformed unless value.casecmp?("trailers")
+          when "expect" then @expect = value
+          when *OF_CONNECTIONS then raise Malformed
+          else
+            # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP.
+            @fields << [name, value] unless name.include?("_")
+          end
+        end
+
+        def take_host(value)
+          raise Malformed if @host
+
+          @host = value
+        end
+
+        def take_length(value)
+          raise Malformed if @length || !value.match?(/\A\d+\z/)
+
+          @length = Integer(value, 10)
+        end
+
+        def check_target
+          raise Malformed unless Targets.target?(@path) && (@path.start_with?("/") || asterisk?)
+          raise Malformed if @authority && @host && !@authority.casecmp?(@host)
+
+          @authority ||= @host
+          raise Refusal, 400 unless @authority && Targets.authority?(@authority)
+
+          @authority = "localhost" if @authority.empty? # Rack wants a name
+        end
+
+        def asterisk? = @path == "*" && @method == "OPTIONS"
+      end
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "protocol/http/body/readable"
+require_relative "../refusal"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # The body of a request, as it has come so far. What the application has read is credited to the client.
+      #
+      # @private
+      class Input < ::Protocol::HTTP::Body::Readable
+        # @return [Integer, nil] what the client has said
+        attr_reader :length
+
+        # @param stream [Stream]
+        # @param length [Integer, nil]
+        # @param limits [Limits]
+        def initialize(stream, length, limits)
+          super()
+          @stream = stream
+          @length = length
+          @limits = limits
+          @chunks = Thread::Queue.new
+          @aborted = false
+        end
+
+        # @return [Boolean]
+        def empty? = @chunks.closed? && @chunks.empty? && !@aborted
+
+        # @return [String, nil] nil at its end
+        # @raise [IO::TimeoutError]
+        def read
+          chunk = @chunks.pop(timeout: @limits.stall)
+          raise Refusal, 400 if @aborted
+          return @stream.credit(chunk.bytesize) && chunk if chunk
+
+          raise IO::TimeoutError, "nothing of the body has come" unless @chunks.closed?
+        end
+
+        # -- for the stream ------------------------------------------------------------------------------------------
+
+        # @param chunk [String]
+        def write(chunk) = @chunks << chunk
+
+        # That was all.
+        def finish = @chunks.close
+
+        # The client has gone.
+        def abort
+          @aborted = !@chunks.closed?
+          @chunks.close
+        end
+
+        # @return [Integer] bytes that nobody has read
+        def drop
+          size = 0
+          size += @chunks.pop.bytesize until @chunks.empty?
+          @chunks.close
+          size
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,227 @@
+# frozen_string_literal: true
+
+require_relative "allowance"
+require_relative "field_list"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # What an HTTP/2 connection does with the frames that come. protocol-http2 reads them; what it leaves open, and
+      # what a server on the open internet has to bound, is here.
+      #
+      # @private
+      module Receiving
+        # So many streams that this side has reset are remembered, for what the client sends before it knows.
+        RESETS_REMEMBERED = 256
+        # Frames that cost the client little: so many at once, then so many a second.
+        BURST = 1000
+        PER_SECOND = 50
+        # A WINDOW_UPDATE of fewer bytes counts among them.
+        SMALL_INCREMENT = 1024
+        PRIORITY = 2
+        private_constant :RESETS_REMEMBERED, :BURST, :PER_SECOND, :SMALL_INCREMENT, :PRIORITY
+
+        # -- called by protocol-http2 --------------------------------------------------------------------------------
+
+        def read_frame
+          super do |frame|
+            check_size(frame)
+            @allowance.take if cheap?(frame)
+            yield frame if block_given?
+          end
+        end
+
+        # A new stream, or the end of one.
+        def receive_headers(frame)
+          id = frame.stream_id
+          if @streams[id]
+            super
+          elsif !valid_remote_stream_id?(id)
+            raise ::Protocol::HTTP2::ProtocolError, "a client cannot open stream #{id}"
+          elsif id <= @remote_stream_id
+            late_headers(frame)
+          else
+            receive_request(frame, id)
+          end
+        end
+
+        def receive_data(frame)
+          id = frame.stream_id
+          consume_local_window(frame)
+          raise ::Protocol::HTTP2::FlowControlError, "too much data" if @local_window.available.negative?
+          return @streams[id].receive_data(frame) if @streams[id]
+          raise ::Protocol::HTTP2::ProtocolError, "data for stream #{id}" unless closed_stream_id?(id)
+
+          credit(frame.length)
+          return if @resets.include?(id)
+
+          @allowance.take
+          reset(id, ::Protocol::HTTP2::STREAM_CLOSED)
+        end
+
+        def receive_reset_stream(frame)
+          id = frame.stream_id
+          raise ::Protocol::HTTP2::ProtocolError, "stream #{id} is idle" if id.zero? || idle_stream_id?(id)
+
+          @streams[id]&.receive_reset_stream(frame)
+        end
+
+        def receive_settings(frame)
+          raise ::Protocol::HTTP2::FlowControlError, "the window is too large" if window_too_large?(frame)
+
+          super
+          changed
+        end
+
+        def receive_window_update(frame)
+          super
+          changed
+        end
+
+        def receive_ping(frame)
+          super
+          refuse_streams if frame.acknowledgement? && @draining && !@refusing && frame.unpack == GOAWAY_PING
+        end
+
+        # The client opens no more streams, or has found an error.
+        def receive_goaway(frame)
+          raise ::Protocol::HTTP2::ProtocolError, "a GOAWAY of a stream" unless frame.stream_id.zero?
+
+          _, code, message = frame.unpack
+          raise ::Protocol::HTTP2::GoawayError.new(message, code) unless code.zero?
+        end
+
+        # They are not heeded.
+        def receive_priority_update(_frame) = nil
+
+        # (Which stream may send is found out where it waits.)
+        def consume_window(*) = nil
+
+        # @return [FieldList]
+        def decode_headers(data)
+          if data.bytesize > @limits.head_size
+            raise ::Protocol::HTTP2::ProtocolError.new("too large", ::Protocol::HTTP2::ENHANCE_YOUR_CALM)
+          end
+
+          ::Protocol::HPACK::Decompressor.new(data, @decoder, table_size_limit: @local_settings.header_table_size)
+            .decode(FieldList.new(@limits))
+        rescue NoMethodError, TypeError, RangeError, EncodingError # of bytes that are missing
+          raise ::Protocol::HPACK::CompressionError, "malformed"
+        end
+
+        private
+
+        def begin_receiving
+          @allowance = Allowance.new(BURST, PER_SECOND)
+          @resets = {} # ids of streams
+          @begun = @ended = @failed = @awaiting = @parking = @draining = @refusing = false
+        end
+
+        # Reads frames until the end of the connection.
+        def receive
+          while await_frame
+            wait_until { @ended || room? } # who does not read what we send need not send either
+            break if @ended
+
+            @bytes.within(@limits.stall)
+            @begun ? read_frame : begin_connection
+          end
+        rescue ::Protocol::HTTP2::Error, ::Protocol::HPACK::Error
+          @failed = true # (the client was told)
+        rescue IOError, SystemCallError
+          nil
+        ensure
+          unless @parking
+            @ended = true
+            tell_sender
+          end
+        end
+
+        # @return [Boolean] false: the connection has ended, or is to be idle
+        def await_frame
+          @awaiting = true
+          until @bytes.buffered?
+            begin
+              @bytes.patience = @limits.stall
+              return false unless @bytes.fill?
+            rescue IO::TimeoutError
+              next # it may be silent while it waits for an answer
+            end
+          end
+          !@parking
+        ensure
+          @awaiting = false
+        end
+
+        def begin_connection
+          read_connection_preface([[::Protocol::HTTP2::Settings::MAXIMUM_CONCURRENT_STREAMS, @limits.streams],
+                                   [::Protocol::HTTP2::Settings::INITIAL_WINDOW_SIZE, STREAM_WINDOW],
+                                   [::Protocol::HTTP2::Settings::MAXIMUM_HEADER_LIST_SIZE, @limits.head_size],
+                                   [::Protocol::HTTP2::Settings::NO_RFC7540_PRIORITIES, 1]])
+          @begun = true
+          send_window_update(CONNECTION_WINDOW - @local_window.capacity)
+        end
+
+        # protocol-http2 takes it for granted that these bytes are there.
+        def check_size(frame)
+          needed = 0
+          needed += 1 if frame.respond_to?(:padded?) && frame.padded?
+          needed += 5 if frame.is_a?(::Protocol::HTTP2::HeadersFrame) && frame.priority?
+          needed = 8 if frame.is_a?(::Protocol::HTTP2::GoawayFrame)
+          needed = 4 if frame.is_a?(::Protocol::HTTP2::PriorityUpdateFrame)
+          raise ::Protocol::HTTP2::FrameSizeError, "the frame is too short" if frame.length < needed
+
+          check_priority(frame) if frame.type == PRIORITY
+        end
+
+        def check_priority(frame)
+          raise ::Protocol::HTTP2::FrameSizeError, "the frame has a wrong length" unless frame.length == 5
+          raise ::Protocol::HTTP2::ProtocolError, "a priority of no stream" if frame.stream_id.zero?
+        end
+
+        # Does it make work and carry nothing?
+        def cheap?(frame)
+          case frame
+          when ::Protocol::HTTP2::HeadersFrame then false
+          when ::Protocol::HTTP2::DataFrame then !frame.length.positive? && !frame.end_stream?
+          when ::Protocol::HTTP2::WindowUpdateFrame then frame.unpack < SMALL_INCREMENT
+          else true
+          end
+        end
+
+        def receive_request(frame, id)
+          @remote_stream_id = id unless @refusing
+          if @refusing || @running >= @limits.streams
+            decode_headers(frame.unpack) # the next block builds on it
+            return if @refusing
+
+            @allowance.take
+            reset(id, ::Protocol::HTTP2::REFUSED_STREAM)
+          else
+            Stream.create(self, id).receive_headers(frame)
+          end
+        end
+
+        # Of a stream that has ended. The client may not know yet.
+        def late_headers(frame)
+          decode_headers(frame.unpack)
+          return if @resets.include?(frame.stream_id)
+
+          raise ::Protocol::HTTP2::StreamClosed, "stream #{frame.stream_id} has ended"
+        end
+
+        def note_reset(id)
+          @resets[id] = true
+          @resets.shift if @resets.size > RESETS_REMEMBERED
+        end
+
+        def window_too_large?(frame)
+          !frame.acknowledgement? && frame.unpack.any? do |key, value|
+            key == ::Protocol::HTTP2::Settings::INITIAL_WINDOW_SIZE &&
+              value > ::Protocol::HTTP2::MAXIMUM_ALLOWED_WINDOW_SIZE
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "protocol/http/request"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # A request as protocol-rack takes it.
+      #
+      # @private
+      class Request < ::Protocol::HTTP::Request
+        VERSION = "HTTP/2"
+        private_constant :VERSION
+
+        # @param stream [Stream]
+        # @param connection [Connection]
+        # @param head [Head]
+        # @param body [RequestBody, nil]
+        def initialize(stream, connection, head, body)
+          @stream = stream
+          @connection = connection
+          super(connection.scheme, head.authority, head.method, head.path, VERSION, head.headers, body)
+        end
+
+        # @return [#ip_address, nil] of the client
+        def peer = @connection.peer
+
+        # @param status [Integer]
+        # @param headers [Hash{String => String}]
+        def send_interim_response(status, headers) = @stream.write_interim_response(status, headers)
+
+        # @return [Boolean] the connection has other streams
+        def hijack? = false
+
+        # @return [Integer] bytes of its answer's body that were sent
+        def sent = @stream.sent
+
+        # @return [Refusal, nil] why its body could not be read
+        def refused = body&.refused
+      end
+    end
+  end
+end

@@ -1,0 +1,297 @@
+# frozen_string_literal: true
+
+require "protocol/http2/stream"
+require "protocol/http/body/stream"
+require_relative "../http_date"
+require_relative "../refusal"
+require_relative "../request_body"
+require_relative "head"
+require_relative "input"
+require_relative "output"
+require_relative "request"
+
+module Heddle
+  class Server
+    class HTTP2 < ::Protocol::HTTP2::Server
+      # A request and its answer.
+      #
+      # @private
+      class Stream < ::Protocol::HTTP2::Stream
+        # The client has gone, or wants no answer any more.
+        class Gone < StandardError; end
+
+        STATUS = ":status"
+        HEADER_ERROR = /[\0\r\n]/
+        HEADER_NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
+        END_STREAM = ::Protocol::HTTP2::END_STREAM
+        private_constant :Gone, :STATUS, :HEADER_ERROR, :HEADER_NAME, :END_STREAM
+
+        # @return [Integer] bytes of the answer's body that were sent
+        attr_reader :sent
+
+        def initialize(*)
+          super
+          @server = @connection.server
+          @limits = @server.limits
+          @request = @input = nil
+          @received = @sent = @uncredited = 0
+          @answered = @gone = false
+        end
+
+        # -- called by protocol-http2 --------------------------------------------------------------------------------
+
+        # The head of a request, or what comes after its body.
+        def receive_headers(frame)
+          super
+          @state = :closed if @gone # (it was reset meanwhile)
+        end
+
+        def process_headers(frame)
+          fields = super
+          @request ? end_with(fields, frame) : begin_with(fields, frame.end_stream?)
+        rescue Head::Malformed
+          send_reset_stream(::Protocol::HTTP2::PROTOCOL_ERROR)
+        rescue Refusal => e
+          answer_at_once(e)
+        end
+
+        def receive_data(frame)
+          unless %i[open half_closed_local].include?(@state)
+            @connection.credit(frame.length)
+            return send_reset_stream(::Protocol::HTTP2::STREAM_CLOSED)
+          end
+
+          @local_window.consume(frame.length)
+          return send_reset_stream(::Protocol::HTTP2::FLOW_CONTROL_ERROR) if @local_window.available.negative?
+
+          data = frame.unpack
+          @received += data.bytesize
+          credit(frame.length - data.bytesize) # (that was padding)
+          return send_reset_stream(::Protocol::HTTP2::PROTOCOL_ERROR) if wrong_length?(frame.end_stream?)
+
+          @input.write(data) unless data.empty?
+          end_request if frame.end_stream?
+        end
+
+        # It has ended, on both sides.
+        def closed(_error = nil)
+          return if @gone
+
+          @gone = true
+          if @input
+            @input.abort
+            @connection.credit(@input.drop)
+          end
+          @connection.changed
+        end
+
+        # (It goes to a client that may not know.)
+        def send_reset_stream(code = 0)
+          return if closed?
+
+          @connection.reset(@id, code)
+          close!
+        end
+
+        # -- the task ------------------------------------------------------------------------------------------------
+
+        # Answers the request.
+        def serve
+          @server.handle(@request) do |response|
+            refuse_body(response)
+            write(response)
+          end
+          send_reset_stream(::Protocol::HTTP2::NO_ERROR) # what the application has not read
+        rescue Refusal => e
+          answer_at_once(e)
+        rescue Gone
+          nil
+        rescue StandardError => e
+          give_up(e)
+        end
+
+        # @param status [Integer]
+        # @param headers [Hash{String => String}]
+        def write_interim_response(status, headers = {})
+          send_headers([[STATUS, status.to_s], *headers]) unless @answered || closed?
+        end
+
+        # As many bytes of the body were read.
+        def credit(size)
+          @connection.credit(size)
+          @uncredited += size
+          return true if @uncredited < STREAM_WINDOW / 2 || !%i[open half_closed_local].include?(@state)
+
+          send_window_update(@uncredited)
+          @uncredited = 0
+          true
+        end
+
+        # Sends a part of the answer's body, as far as the client's windows and the others allow.
+        #
+        # @param chunk [String]
+        # @param last [Boolean]
+        def send_chunk(chunk, last: false)
+          from = 0
+          while from < chunk.bytesize
+            size = [window, chunk.bytesize - from].min
+            part = size == chunk.bytesize ? chunk : chunk.byteslice(from, size)
+            from += size
+            @sent += size
+            send_data(part, last && from == chunk.bytesize ? END_STREAM : 0)
+          end
+        end
+
+        # The body has ended.
+        def send_end
+          raise Gone if closed?
+
+          send_data(nil, END_STREAM)
+        end
+
+        private
+
+        # -- what comes in -------------------------------------------------------------------------------------------
+
+        def begin_with(fields, ended)
+          head = Head.new(fields)
+          raise Head::Malformed if ended && head.length&.positive?
+          raise Refusal, 413 if head.length && head.length > @limits.body_size
+
+          @input = Input.new(self, head.length, @limits) unless ended
+          body = @input && RequestBody.new(@input, self, @limits, continue: head.expect)
+          @request = Request.new(self, @connection.connection, head, body)
+          @connection.start(self)
+        end
+
+        # Trailers.
+        def end_with(fields, frame)
+          raise Head::Malformed unless frame.end_stream? && !wrong_length?(true)
+
+          @request.headers.trailer!
+          Head.each_trailer(fields) { |name, value| add_trailer(name, value) }
+          @input.finish
+        end
+
+        # (Many headers mean nothing after the body.)
+        def add_trailer(name, value)
+          @request.headers.add(name, value, trailer: true)
+        rescue ::Protocol::HTTP::InvalidTrailerError
+          nil
+        end
+
+        def wrong_length?(ended)
+          length = @input.length
+          length && (@received > length || (ended && @received < length))
+        end
+
+        def end_request
+          @input.finish
+          @state == :open ? @state = :half_closed_remote : close!
+        end
+
+        # -- what goes out -------------------------------------------------------------------------------------------
+
+        # @return [Integer] bytes that can be sent now, at least one
+        def window
+          @connection.wait_until { closed? || (available_frame_size.positive? && @connection.room?) }
+          raise Gone if closed?
+
+          available_frame_size
+        rescue IO::TimeoutError
+          send_reset_stream(::Protocol::HTTP2::CANCEL)
+          raise Gone
+        end
+
+        # What was refused while the application read it is refused, whatever the application says.
+        def refuse_body(response)
+          refused = @request.refused or return
+          response.close
+          raise refused
+        end
+
+        def write(response)
+          body = response.body
+          raise Gone if closed?
+
+          length = body ? body.length : 0
+          fields = fields_of(response, length)
+          @answered = true
+          return send_headers(fields, END_STREAM) if body.nil? || @request.head? || bodyless?(response.status)
+
+          send_headers(fields)
+          length ? write_sized(body, length) : write_streamed(body)
+        rescue StandardError => e
+          raise(error = e)
+        ensure
+          body&.close(error)
+        end
+
+        def fields_of(response, length)
+          status = response.status
+          raise ArgumentError, "the status #{status} is none of HTTP/2" unless status.between?(200, 999)
+
+          dated = false
+          fields = [[STATUS, status.to_s]]
+          response.headers.each do |name, value|
+            raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
+            raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
+
+            dated ||= name == "date"
+            fields << [name, value]
+          end
+          fields << ["date", HTTPDate.value] unless dated
+          fields << ["content-length", length.to_s] if length && !bodyless?(status)
+          fields
+        end
+
+        def bodyless?(status) = [204, 304].include?(status)
+
+        def write_sized(body, length)
+          left = length
+          while (chunk = body.read)
+            left -= chunk.bytesize
+            break if left.negative?
+
+            send_chunk(chunk, last: left.zero? && !chunk.empty?)
+            return if left.zero? && !chunk.empty?
+          end
+          return send_end if left.zero?
+
+          raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
+        end
+
+        def write_streamed(body)
+          output = Output.new(self)
+          if body.stream?
+            body.call(::Protocol::HTTP::Body::Stream.new(@request.body, output))
+          else
+            body.each { |chunk| output.write(chunk) }
+          end
+          output.close_write
+        end
+
+        # @param refusal [Refusal]
+        def answer_at_once(refusal)
+          return if closed?
+          return send_reset_stream(::Protocol::HTTP2::CANCEL) if @answered
+
+          @answered = true
+          text = refusal.reason
+          text = "" if @request.nil? || @request.head? || available_frame_size < text.bytesize
+          send_headers(refusal.fields, text.empty? ? END_STREAM : 0)
+          send_data(text, END_STREAM) unless text.empty?
+          send_reset_stream(::Protocol::HTTP2::NO_ERROR)
+        end
+
+        # @param error [StandardError] of the application's body or headers, or the client has gone
+        def give_up(error)
+          return if closed?
+
+          @server.report(error)
+          @answered ? send_reset_stream(::Protocol::HTTP2::INTERNAL_ERROR) : answer_at_once(Refusal.new(500))
+        end
+      end
+    end
+  end
+end

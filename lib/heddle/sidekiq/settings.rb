@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What `require "heddle/sidekiq"` adds: the processors of Sidekiq are tasks of one thread. guides/jobs.md shows how to
+  # use it.
+  module Sidekiq
+    @threaded = []
+
+    class << self
+      # The processors of these capsules stay threads: for jobs that compute, or that wait in C. In an initializer.
+      #
+      # @param capsules [Array<String, Symbol>] their names; that of Sidekiq's own is "default"
+      # @return [void]
+      # @raise [ArgumentError] if a name is none
+      def keep_threads(*capsules)
+        capsules.each do |name|
+          next if name.is_a?(String) || name.is_a?(Symbol)
+
+          raise ArgumentError, "capsules: #{name.inspect} is not the name of a capsule"
+        end
+        @threaded |= capsules.map(&:to_s)
+        nil
+      end
+
+      # Makes Sidekiq fetch jobs in such a way that none is lost when its process is killed: a job stays in a list in
+      # Redis until it is done. When the process is gone for a minute, another one puts it back into its queue. For
+      # threads, too.
+      #
+      # @example
+      #   Sidekiq.configure_server { |config| Heddle::Sidekiq.fetch_reliably(config) }
+      #
+      # @param config [Sidekiq::Config]
+      # @return [void]
+      # @raise [ArgumentError] if another way to fetch is set
+      def fetch_reliably(config)
+        require_relative "reliable_fetch"
+        ReliableFetch.set(config)
+      end
+
+      # @private
+      # @param capsule [Sidekiq::Capsule]
+      # @return [Boolean] are its processors tasks?
+      def tasks?(capsule) = !@threaded.include?(capsule.name)
+    end
+  end
+end

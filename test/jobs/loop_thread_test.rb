@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "heddle/loop_thread"
+
+# The thread that runs the jobs of an engine as tasks.
+class LoopThreadTest < HeddleTest
+  def setup
+    super
+    @loop = Heddle.const_get(:LoopThread).new { |work| @thread = Thread.new(&work) }
+    @thread.report_on_exception = false
+  end
+
+  def teardown
+    @loop.close
+    @loop.join
+    super
+  end
+
+  def test_tasks_of_one_thread
+    tasks = Array.new(100) { |number| @loop.start("job") { sleep(0.02) && [number, Thread.current] } }
+
+    assert_equal((0...100).map { |number| [number, @thread] }, tasks.map(&:value))
+    assert_equal("job", tasks.first.name)
+  end
+
+  def test_a_failure_is_of_its_own
+    other = @loop.start { sleep(0.02) && :other }
+    failed = @loop.start { raise IOError, "of its own" }
+
+    assert_equal("of its own", assert_raises(IOError) { failed.value }.message)
+    assert_equal(:other, other.value)
+    assert_equal(:one_more, @loop.start { :one_more }.value)
+  end
+
+  def test_what_a_task_spawns_belongs_to_it
+    ended = []
+    task = @loop.start { Heddle.spawn { sleep(0.02) && (ended << :inner) } && :value }
+
+    assert_equal(:value, task.value)
+    assert_equal([:inner], ended)
+    assert_raises(IOError) { @loop.start { Heddle.spawn { sleep(0.01) && raise(IOError) } }.value }
+  end
+
+  def test_a_task_starts_another_one
+    assert_equal(:inner, @loop.start { @loop.start { :inner }.value }.value)
+  end
+
+  def test_interrupt
+    cleaned = []
+    task = @loop.start do
+      Thread.handle_interrupt(IOError => :never) { sleep(0.05) && cleaned.push(:shielded) }
+      sleep
+    ensure
+      cleaned << :ensured
+    end
+    @loop.interrupt(task, IOError.new("from outside"))
+
+    assert_equal("from outside", assert_raises(IOError) { task.value }.message)
+    assert_equal(%i[shielded ensured], cleaned)
+    assert_nil(@loop.interrupt(task, IOError.new("too late")))
+  end
+
+  def test_close_waits_for_all
+    done = Thread::Queue.new
+    10.times { |number| @loop.post { sleep(0.05) && done.push(number) } }
+    @loop.close
+
+    assert_nil(@loop.join(0.001))
+    assert_same(@thread, @loop.join)
+    assert_equal(10, done.size)
+    assert_raises(Heddle::Error) { @loop.start { nil } }
+    assert_raises(Heddle::Error) { @loop.post { nil } }
+  end
+
+  # Nobody waits for ever for its start.
+  def test_the_thread_is_killed
+    waits = @loop.start { sleep }
+    @thread.kill.join
+
+    assert_predicate(waits, :cancelled?)
+    assert_raises(Heddle::Error) { @loop.start { nil } }
+  end
+end

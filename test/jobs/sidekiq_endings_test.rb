@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# bin/test: takes 25 s, 0.5 of a core
+
+require_relative "../test_helper"
+require "support/sidekiq_case"
+
+# heddle/sidekiq: how a process ends, and what becomes of its jobs.
+contract "SidekiqEndings" do
+  extend TestSupport::SidekiqCase
+
+  # What does not end in time is pushed back, and is interrupted; an ensure clause that takes too long is as well. An
+  # iteration goes on in the next process.
+  def test_jobs_are_pushed_back
+    iteration = push("Iterate", 30)
+    30.times { push("Stubborn", 40) }
+    push("Stubborn", 100)
+    first = start_sidekiq("-c", "50", "-t", "3") # (in the first 2 s some still ask Redis, and would get a job again)
+    wait_for_reports("begun", 31)
+    wait_for_reports("iterated", 3)
+    began = now
+
+    assert_predicate(stop(first), :success?)
+    assert_operator(now - began, :<, 30)
+    assert_equal(["Iterate", *["Stubborn"] * 31], queued.sort)
+    assert_match(/Pushed 31 jobs back to Redis/, @log)
+    assert_empty(reports("ended"))
+    assert_equal(0, redis("ZCARD", "retry"))
+    assert_equal("1", redis("HGET", "it-#{iteration}", "ex"))
+    second = start_sidekiq("-c", "50")
+    iterated = wait_for_reports("iterated", 30)
+
+    assert_equal([*0...30], iterated.map { |one| one[1] })
+    assert_equal([first, second], iterated.map(&:last).uniq)
+  end
+
+  # All jobs would have the same connection.
+  def test_active_support_by_thread_is_refused
+    missing = TestSupport::Clients.load("activesupport", "active_support/version")
+    skip(missing) if missing
+
+    pid = start_sidekiq("-c", "5", wait: false, TEST_ISOLATION: "thread")
+
+    refute_predicate(ended(pid), :success?)
+    assert_includes(@log, "config.active_support.isolation_level = :fiber")
+  end
+
+  # SIGKILL, with jobs that run and jobs that wait.
+  def test_a_kill_loses_no_job
+    60.times { |number| push("Slow", number) }
+    first = start_sidekiq("-c", "20", TEST_RELIABLE: "1")
+    wait_for_reports("begun", 20)
+    stop(first, :KILL)
+
+    assert_operator(queued.size, :<=, 40)
+    assert_operator(working.values.sum, :>, 0)
+    pass_a_minute
+    second = start_sidekiq("-c", "60", TEST_RELIABLE: "1")
+    done = wait_until("the end of all", timeout: 60) do # one may run twice
+      reports("done").map { |one| one[1] }.uniq.then { |numbers| numbers if numbers.size == 60 }
+    end
+
+    assert_equal([*0...60], done.sort)
+    assert_match(/Process .*:#{first}:.* is gone: \d+ of its jobs are in queue:default again/, log_of(second))
+    assert_empty(wait_until("the end of the last job") { working.values.sum.zero? && queued })
+  end
+
+  # Threads have the same; what is done leaves nothing behind, and what is not is pushed back at the end.
+  def test_reliable_threads
+    push("Fail", 9, retry: 1)
+    push("Slow", 1)
+    push("Stubborn", 40)
+    pid = start_sidekiq("-c", "5", "-t", "3", "-q", "default", "-q", "other", mode: "threads", TEST_RELIABLE: "1")
+    push("Slow", 2, queue: "other")
+    wait_for_reports("done", 2)
+    wait_for_reports("begun", 3)
+    wait_for_reports("death", 1)
+
+    wait_until("the end of the others") { working.values.sum == 1 }
+
+    assert_predicate(stop(pid), :success?)
+    assert_equal(["Stubborn"], queued)
+    assert_equal(0, working.values.sum)
+    assert_empty(redis("KEYS", "heddle:alive:*"))
+  end
+
+  # One that ends each process that runs it is dead after the fourth.
+  def test_a_job_that_kills
+    push("Kill")
+    4.times do
+      ended(start_sidekiq("-c", "5", wait: false, TEST_RELIABLE: "1"))
+      pass_a_minute
+    end
+    last = start_sidekiq("-c", "5", TEST_RELIABLE: "1")
+    wait_until("the death of the job") { redis("ZCARD", "dead") == 1 }
+
+    wait_until("the log") { log_of(last)[/1 jobs have ended 4 processes, and are dead now/] }
+
+    assert_empty(queued)
+  end
+
+  private
+
+  # @return [Hash{String => Integer}] how many jobs are in the list of each process and queue
+  def working = redis("KEYS", "heddle:working:*").to_h { |list| [list, redis("LLEN", list)] }
+
+  # For the processes that are gone.
+  def pass_a_minute
+    wait_until("the end of their last questions") { blocked_clients.zero? }
+    redis("KEYS", "heddle:alive:*").each { |key| redis("DEL", key) }
+  end
+end

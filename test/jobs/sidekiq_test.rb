@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# bin/test: takes 20 s, 0.7 of a core
+
+require_relative "../test_helper"
+require "support/sidekiq_case"
+
+# heddle/sidekiq: the processors of a real Sidekiq, in a process of its own, are tasks.
+contract "Sidekiq" do
+  extend TestSupport::SidekiqCase
+
+  # One thread does 500 jobs at once, where each waits until all others have begun; and another capsule has threads.
+  def test_all_kinds_of_jobs
+    pid = start_sidekiq("-c", "500", mode: "mixed", TEST_CAPSULE: "1")
+
+    assert_equal(12, wait_until("those who wait for jobs") { blocked_clients.then { |count| count if count >= 12 } })
+    500.times { push("Meet", 500) }
+    wait_for_reports("met", 500)
+
+    assert_operator(Dir.children("/proc/#{pid}/task").size, :<, 20)
+    assert_equal("502", redis("HGET", redis("SMEMBERS", "processes").first, "concurrency"))
+    check_what_a_job_has
+    check_retries_and_handlers
+    check_tasks_of_a_job
+    check_quiet(pid)
+    began = now
+
+    assert_predicate(stop(pid), :success?)
+    assert_operator(now - began, :<, 20)
+    assert_equal([%w[event startup], %w[event quiet], %w[event shutdown], %w[event exit]], reports("event"))
+    assert_empty(redis("SMEMBERS", "processes"))
+    assert_equal("529", redis("GET", "stat:processed"))
+  end
+
+  private
+
+  def check_what_a_job_has
+    20.times { |number| push("Wait", 0.05, number) }
+    push("Wait", 0.05, 20, at: 1) # it is scheduled
+    push("Wait", 0.05, 21, queue: "threaded")
+    done = wait_for_reports("done", 22).sort_by { |one| one[1] }
+    threaded = done.pop
+
+    assert_equal([*0..20], done.map { |one| one[1] })
+    assert_equal([["sidekiq.heddle", 1, true, true]], done.map { |one| one[2, 4] }.uniq)
+    assert_equal("sidekiq.threaded/processor", threaded[2])
+    assert_operator(done.map(&:last).uniq.size, :>, 10) # the name of each processor
+  end
+
+  def check_retries_and_handlers
+    push("Fail", 1, retry: 1)
+    push("Fail", 9, retry: 1)
+
+    assert_equal([["recovered", 2]], wait_for_reports("recovered", 1))
+    assert_equal([["death", "Fail", "failure 2"]], wait_for_reports("death", 1))
+    assert_equal([["error", "failure 1", "Fail"], ["error", "failure 1", "Fail"], ["error", "failure 2", "Fail"]],
+                 wait_for_reports("error", 3).sort)
+    assert_equal(1, redis("ZCARD", "dead"))
+  end
+
+  # A job has ended when the tasks that it has spawned have, and fails with them.
+  def check_tasks_of_a_job
+    push("Spawn", false, retry: false)
+    push("Spawn", true, retry: false)
+
+    assert_equal([["spawned", true, true]], wait_for_reports("spawned", 1))
+    assert_includes(wait_for_reports("error", 4), ["error", "the task failed", "Spawn"])
+  end
+
+  # What runs may end, and nothing else is taken: also by those who have asked Redis before.
+  def check_quiet(pid)
+    push("Wait", 3, "running")
+    wait_until("its start") { queued.empty? }
+    Process.kill(:TSTP, pid)
+    wait_until("the end of all questions", timeout: 30) { blocked_clients.zero? }
+    push("Wait", 0, "late")
+
+    assert_equal("running", wait_for_reports("done", 23).last[1])
+    assert_equal(["Wait"], queued)
+  end
+end

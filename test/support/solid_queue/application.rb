@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# An application whose workers run in test/jobs/solid_queue_*_test.rb. DATABASE_URL and TEST_FOLDER say where.
+
+require "rails"
+require "active_record/railtie"
+require "active_job/railtie"
+require "solid_queue"
+require "heddle/solid_queue"
+
+class Application < Rails::Application
+  config.root = ENV.fetch("TEST_FOLDER")
+  config.eager_load = false
+  config.secret_key_base = "of a test"
+  config.logger = Logger.new($stderr)
+  config.log_level = :fatal
+  config.active_support.isolation_level = ENV.fetch("TEST_ISOLATION", "fiber").to_sym
+  config.active_job.queue_adapter = :solid_queue
+  config.solid_queue.shutdown_timeout = 1
+  config.solid_queue.process_heartbeat_interval = 1
+  config.solid_queue.on_thread_error = ->(error) { Report.tell("thread error", error.message) }
+  config.solid_queue.use_skip_locked = !ENV.fetch("DATABASE_URL").start_with?("sqlite3")
+end
+Application.initialize!
+
+ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}?pool=8&timeout=20000")
+
+# What jobs have seen.
+class Report < ActiveRecord::Base
+  def self.tell(word, *facts) = create!(word:, facts: JSON.generate(facts))
+
+  def self.with(word) = where(word:).order(:id).map { |report| JSON.parse(report.facts) }
+end
+
+class Current < ActiveSupport::CurrentAttributes
+  attribute :number
+end
+
+# Each of them waits until so many have begun.
+class MeetJob < ActiveJob::Base
+  def perform(count, number)
+    Current.number = number
+    Report.tell("begun", number)
+    sleep(0.5) until Report.uncached { Report.where(word: "begun").count } >= count
+    Report.tell("met", number, Current.number, Thread.current.name)
+  end
+end
+
+class SlowJob < ActiveJob::Base
+  def perform(seconds, number)
+    Report.tell("started", number)
+    sleep(seconds)
+    Report.tell("done", number)
+  end
+end
+
+class FailJob < ActiveJob::Base
+  retry_on(ArgumentError, wait: 0, attempts: 2)
+
+  def perform(error) = raise(error.constantize, "attempt #{executions}")
+end
+
+# Its tasks see what it has.
+class SpawnJob < ActiveJob::Base
+  def perform(fails)
+    Current.number = 7
+    Heddle.spawn do
+      sleep(0.01)
+      raise IOError, "the task failed" if fails
+
+      Report.tell("spawned", Current.number)
+    end
+  end
+end
+
+# A transaction of each: they do not see each other's.
+class TransactionJob < ActiveJob::Base
+  def perform(number)
+    Report.transaction do
+      Report.tell("transaction", number)
+      sleep(0.02)
+      raise ActiveRecord::Rollback if number.odd?
+    end
+  end
+end

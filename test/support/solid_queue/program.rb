@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+# Starts Solid Queue in a process of its own, gives it jobs, kills it, and prints what came out, as JSON.
+#
+#   program.rb COUNT   (see application.rb for the environment)
+
+require_relative "application"
+require "rbconfig"
+
+COUNT = Integer(ARGV.fetch(0))
+WORKERS = { workers: [{ queues: "*", fibers: COUNT, polling_interval: 0.05 }],
+            dispatchers: [{ polling_interval: 0.1, batch_size: 100 }] }.freeze
+
+# The supervisor, with its worker and its dispatcher.
+class Supervisor
+  def initialize
+    code = "SolidQueue::Supervisor.start(**#{WORKERS.inspect}, skip_recurring: true)"
+    @pid = Process.spawn(RbConfig.ruby, *$LOAD_PATH.grep(/#{Regexp.escape(Dir.pwd)}/).map { |path| "-I#{path}" },
+                         "-r", File.join(__dir__, "application"), "-e", code, pgroup: true)
+  end
+
+  def stop
+    Process.kill(:TERM, @pid)
+    Process.wait2(@pid).last.success?
+  end
+
+  def kill
+    Process.kill(:KILL, -@pid)
+  rescue Errno::ESRCH
+    nil
+  end
+end
+
+# What the tests ask for.
+module Program
+  module_function
+
+  def run
+    prepare
+    supervisor = Supervisor.new
+    outcomes = { jobs:, killed_worker: }
+    outcomes[:ending] = ending(supervisor)
+    puts JSON.generate(outcomes)
+  ensure
+    supervisor&.kill
+  end
+
+  def prepare
+    ActiveRecord::Migration.verbose = false
+    ActiveRecord::Schema.verbose = false
+    load File.join(Gem.loaded_specs["solid_queue"].full_gem_path,
+                   "lib/generators/solid_queue/install/templates/db/queue_schema.rb")
+    ActiveRecord::Schema.define do
+      create_table(:reports, force: true) { |table| table.string(:word) && table.text(:facts) }
+    end
+  end
+
+  def wait_until(what, seconds = 120)
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    until (value = yield)
+      abort("no #{what}: #{state}") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
+      sleep(0.05)
+    end
+    value
+  end
+
+  def state
+    { unfinished: SolidQueue::Job.where(finished_at: nil).count, failed: failures,
+      ready: SolidQueue::ReadyExecution.count, claimed: SolidQueue::ClaimedExecution.count,
+      reports: Report.group(:word).count }
+  end
+
+  def failures
+    SolidQueue::FailedExecution.order(:id).map { |one| [one.job.class_name, one.exception_class, one.message] }
+  end
+
+  def settled? = SolidQueue::Job.where(finished_at: nil).count == SolidQueue::FailedExecution.count
+
+  def jobs
+    COUNT.times { |number| MeetJob.perform_later(COUNT, number) }
+    20.times { |number| TransactionJob.perform_later(number) }
+    SlowJob.set(wait: 0.3).perform_later(0, "scheduled")
+    FailJob.perform_later("ArgumentError")
+    [false, true].each { |fails| SpawnJob.perform_later(fails) }
+    wait_until("end of the jobs") { settled? }
+    worker = SolidQueue::Process.find_by!(kind: "Worker")
+    met = Report.with("met")
+    { met: met.map(&:first).sort, current: met.all? { |one, other| one == other }, threads: met.map(&:last).uniq,
+      transactions: Report.with("transaction").flatten.sort, scheduled: Report.with("done"),
+      spawned: Report.with("spawned"), failures: failures.sort, connections:,
+      metadata: worker.metadata.slice("pool_type", "pool_size") }
+  end
+
+  # Of the worker, with the one of this process and those of the others.
+  def connections
+    return unless ActiveRecord::Base.connection_db_config.adapter == "postgresql"
+
+    Report.connection.select_value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+  end
+
+  def killed_worker
+    SolidQueue::FailedExecution.discard_all_in_batches
+    Report.delete_all
+    5.times { |number| SlowJob.perform_later(1.5, number) }
+    wait_until("begin of the jobs") { Report.with("started").size == 5 }
+    worker = SolidQueue::Process.find_by!(kind: "Worker")
+    Process.kill(:KILL, worker.pid)
+    wait_until("failures") { SolidQueue::FailedExecution.count == 5 }
+    failed = failures.map { |one| one[1] }.uniq
+    SolidQueue::FailedExecution.retry_all(SolidQueue::Job.where(finished_at: nil))
+    wait_until("end of the jobs") { settled? }
+    { failed:, done: Report.with("done").flatten.sort,
+      replaced: SolidQueue::Process.where(kind: "Worker").where.not(pid: worker.pid).one? }
+  end
+
+  # What does not end in time is ready again.
+  def ending(supervisor)
+    3.times { |number| SlowJob.perform_later(60, number) }
+    wait_until("begin of the jobs") { Report.with("started").size == 13 }
+    { success: supervisor.stop, ready: SolidQueue::ReadyExecution.count, claimed: SolidQueue::ClaimedExecution.count,
+      processes: SolidQueue::Process.count }
+  end
+end
+
+Program.run
