@@ -25,11 +25,11 @@ class LinksTest < HeddleTest
   end
 
   def test_each_example_is_listed
-    programs = Dir.glob("examples/*.rb", base: ROOT)
+    programs = Dir.glob(%w[examples/*.rb examples/*/config.ru], base: ROOT)
     listed = links("examples/README.md").map { |path,| path.delete_prefix("#{ROOT}/") }
 
-    assert_equal(programs.sort, listed.grep(/\.rb\z/).sort)
-    assert_equal(programs.map { |path| path.sub(/\.rb\z/, "_test.rb") }.sort,
+    assert_equal(programs.sort, listed.grep(/\.r[bu]\z/).sort)
+    assert_equal(programs.map { |path| path.sub(%r{(/config)?\.r[bu]\z}, "_test.rb") }.sort,
                  Dir.glob("examples/*_test.rb", base: File.join(ROOT, "test")).sort)
   end
 

@@ -37,12 +37,25 @@ contract "RackMiddleware" do
     answer = text(["hello"])
 
     assert_same(answer, call { answer })
-    %i[to_ary to_path].each do |name|
-      body = [].each
-      body.define_singleton_method(name) { nil }
+    body = [].each
+    body.define_singleton_method(:to_path) { "/" }
 
-      assert_same(body, call { text(body) }.last)
-    end
+    assert_same(body, call { text(body) }.last)
+  end
+
+  # As those of Rails.
+  def test_a_body_that_may_be_an_array
+    list = nil
+    body = Object.new
+    body.define_singleton_method(:to_ary) { list }
+    body.define_singleton_method(:each) { |&block| block.call(Heddle.spawn { "part" }.value) }
+    wrapped = call { text(body) }.last
+
+    assert_nil(wrapped.to_ary)
+    assert_equal(%w[part], wrapped.each.to_a)
+    list = %w[all]
+
+    assert_same(list, wrapped.to_ary)
   end
 
   def test_an_answer_that_the_application_makes_of_a_failure
@@ -53,6 +66,19 @@ contract "RackMiddleware" do
     end
 
     assert_equal(text(["gone"]), answer)
+  end
+
+  # As those of Warden, when its middleware is inside of this one.
+  def test_a_throw_within_the_run_is_no_error
+    answer = call do
+      catch(:warden) do
+        throw(:warden, text(["who are you?"]))
+      rescue StandardError
+        text(["an error"])
+      end
+    end
+
+    assert_equal(text(["who are you?"]), answer)
   end
 
   # Nobody else would tell of it.

@@ -9,13 +9,10 @@ module Heddle
       # @param body [Object] of Rack
       # @return [Object] the same, if the server sends it without calling it: an Array, a file
       def self.in_run(body)
-        return body if body.respond_to?(:to_ary) || body.respond_to?(:to_path)
+        return body if body.is_a?(Array) || body.respond_to?(:to_path)
+        return body.respond_to?(:to_ary) ? Listed.new(body) : Parts.new(body) if body.respond_to?(:each)
 
-        if body.respond_to?(:each)
-          Parts.new(body)
-        else
-          body.respond_to?(:call) ? Streamed.new(body) : body
-        end
+        body.respond_to?(:call) ? Streamed.new(body) : body
       end
 
       # @param body [#each, #call]
@@ -40,6 +37,12 @@ module Heddle
           Heddle.run { @body.each(&) }
           nil
         end
+      end
+
+      # One that may be an Array: the bodies of Rails say nil if they are none.
+      class Listed < Parts
+        # @return [Array<String>, nil]
+        def to_ary = @body.to_ary
       end
 
       # One that writes to the stream of the server.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/rack"
+require_relative "headers"
 require_relative "refusal"
 
 module Heddle
@@ -14,6 +15,12 @@ module Heddle
       def initialize(app, &report)
         super(app)
         @report = report
+      end
+
+      # @return [Array(ResponseHeaders, Hash{String => Object})] headers, and what is for the server
+      def wrap_headers(fields)
+        headers, meta = super
+        [ResponseHeaders.new(headers.fields), meta]
       end
 
       # It names no error to the client.

@@ -3,6 +3,7 @@
 require "protocol/http1"
 require "protocol/http/body/stream"
 require_relative "chunked_body"
+require_relative "headers"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
@@ -163,7 +164,9 @@ module Heddle
 
       # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP.
       def read_headers
-        super.tap { |headers| headers.fields.reject! { |name,| name.include?("_") } }
+        fields = super.fields
+        fields.reject! { |name,| name.include?("_") }
+        RequestHeaders.new(fields)
       end
 
       # What is framed in two ways, or in a way that not all understand, is not guessed at: request smuggling is about

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "protocol/http/headers"
+require_relative "../headers"
 require_relative "../refusal"
 require_relative "../targets"
 
@@ -47,7 +47,7 @@ module Heddle
           raise Malformed unless scheme && @path
 
           check_target
-          @headers = ::Protocol::HTTP::Headers.new(@fields)
+          @headers = RequestHeaders.new(@fields)
         end
 
         # Fields after the body.

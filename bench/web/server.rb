@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "socket"
+require "tmpdir"
+require_relative "../support/registry"
+require_relative "../support/peer_gems"
+
+module Bench
+  module Web
+    CONFIG = File.expand_path("config.ru", __dir__)
+    LIB = File.expand_path("../../lib", __dir__)
+    EXE = File.expand_path("../../exe/heddle", __dir__)
+
+    # How each server is started: one process that serves, and threads only where it has nothing else. +gems+: those
+    # that it needs, of which the first one is named in the report.
+    Kind = Struct.new(:gems, :command) do
+      def arguments(port, gems)
+        command.map { |part| part.start_with?("BIN/") ? program(part, gems) : part.gsub("PORT", port.to_s) }
+      end
+
+      private
+
+      def program(part, gems)
+        gems.env["GEM_PATH"].split(File::PATH_SEPARATOR).map { |folder| File.join(folder, part.downcase) }
+          .find { |path| File.exist?(path) } or raise("there is no #{part}")
+      end
+    end
+
+    KINDS = {
+      "Heddle" => Kind.new(%w[protocol-http1 protocol-rack rack],
+                           ["-I", LIB, EXE, "serve", "-p", "PORT", "--max-connections", "100000", "--max-idle", "600",
+                            CONFIG]),
+      "Falcon" => Kind.new(%w[falcon], ["BIN/falcon", "serve", "--count", "1", "--bind", "http://127.0.0.1:PORT",
+                                        "--config", CONFIG]),
+      "Puma" => Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--threads", "32:32",
+                                         "--bind", "tcp://127.0.0.1:PORT", CONFIG]),
+      "Itsi" => Kind.new(%w[itsi-server itsi-scheduler rack],
+                         ["-r", "itsi/scheduler", "BIN/itsi", "--workers", "1", "--threads", "1",
+                          "--fiber_scheduler", "true", "--bind", "http://127.0.0.1:PORT", "--rackup_file", CONFIG])
+    }.freeze
+
+    # A server in a process of its own, with those that it starts.
+    class Server
+      # @return [Integer]
+      attr_reader :port
+
+      # @param kind [Kind]
+      # @param gems [PeerGems]
+      def self.run(kind, gems)
+        server = new(kind, gems)
+        yield(server)
+      ensure
+        server&.stop
+      end
+
+      def initialize(kind, gems)
+        @port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+        @log = File.join(Dir.tmpdir, "bench-web-#{Process.pid}.log")
+        @pid = Process.spawn({ **Child::CLEAN_ENV, **gems.env, "RUBYOPT" => "--yjit" }, *Child::TIED, RbConfig.ruby,
+                             *kind.arguments(@port, gems), %i[out err] => @log, pgroup: true)
+        wait_for_answer
+      end
+
+      # @return [Float] seconds of CPU time until now
+      def cpu
+        processes.sum { |pid| File.read("/proc/#{pid}/stat").rpartition(")").last.split[11, 2].sum(&:to_i) } / 100.0
+      end
+
+      # @return [Float] MB, without what is shared with other programs
+      def memory
+        processes.sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss: *(\d+)/, 1].to_i } / 1024.0
+      end
+
+      def stop
+        Process.kill(:KILL, -@pid)
+        Process.wait(@pid)
+        File.unlink(@log)
+      end
+
+      private
+
+      def processes
+        Dir.children("/proc").grep(/\A\d+\z/).select { |pid| of_group?(pid) }
+      end
+
+      def of_group?(pid)
+        Process.getpgid(pid.to_i) == @pid
+      rescue Errno::ESRCH
+        false
+      end
+
+      def wait_for_answer
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 15
+        begin
+          TCPSocket.open("127.0.0.1", @port) do |socket|
+            socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            raise Errno::ECONNREFUSED unless socket.wait_readable(5) && socket.readpartial(4096).include?(" 200 ")
+          end
+        rescue SystemCallError, EOFError
+          late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          raise "it does not start: #{File.readlines(@log).last}" if late
+
+          sleep(0.1)
+          retry
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "protocol/http/headers"
+
+module Heddle
+  class Server
+    # The headers of a request and of an answer. They are asked for many that they do not have: these methods then make
+    # no copies of what there is.
+    #
+    # @private
+    class RequestHeaders < ::Protocol::HTTP::Headers
+      # @param key [String] in small letters
+      def delete(key)
+        return super unless @indexed
+        return unless @indexed.key?(key)
+
+        @fields.reject! { |name,| name.casecmp(key).zero? }
+        @indexed.delete(key)
+      end
+
+      # @return [Enumerable] those before the trailers
+      def header(&block) = block || @tail ? super : @fields
+    end
+
+    # @private The same. All names are in small letters.
+    class ResponseHeaders < ::Protocol::HTTP::Headers
+      NONE = [].freeze
+      private_constant :NONE
+
+      def delete(key) = @indexed || @fields.any? { |name,| name == key } ? super : nil
+
+      def extract(keys) = @fields.any? { |name,| keys.include?(name) } ? super : NONE
+    end
+  end
+end
