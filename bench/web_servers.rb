@@ -2,8 +2,8 @@
 
 # Web servers side by side, each in one process that serves: bin/ruby bench/web_servers.rb --help
 #
-# It needs wrk. The other servers are installed into tmp/bench/gems/. They take turns; of several rounds the best one
-# counts. The client runs on the same machine, so the CPU time of a request says more than the requests a second.
+# It needs wrk. The other servers are installed into tmp/bench/gems/. They take turns; the figures are the medians of
+# the rounds. The client runs on the same machine, so the CPU time of a request says more than the requests a second.
 
 require "optparse"
 require_relative "support/environment"
@@ -22,30 +22,32 @@ module Bench
     }.freeze
     FILES_LEFT = 200
 
+    Options = Struct.new(:seconds, :rounds, :loads, :servers, :output)
+
     class << self
       def call(arguments)
-        options = { seconds: 3, rounds: 3, loads: LOADS.keys, servers: KINDS.keys }
-        parser(options).parse(arguments)
+        options = parse(arguments)
         limit = raise_file_limit
         gems = PeerGems.new(install: true)
-        puts(heading(gems))
-        options[:loads].each do |name|
-          title, load = LOADS.fetch(name)
-          title, load = idle(limit) if name == "idle"
-          puts("\n#{title}:\n\n", table(name, measure(load, options, gems)))
-        end
+        load = Environment.load
+        tables = options.loads.map { |name| measured(name, options, gems, limit) }
+        text = "#{facts(options, gems, load)}\n#{tables.join("\n")}"
+        options.output ? File.write(options.output, text) : puts(text)
       end
 
       private
 
-      def parser(options)
+      def parse(arguments)
+        options = Options.new(3, 3, LOADS.keys, KINDS.keys, nil)
         OptionParser.new do |on|
           on.banner = "usage: bin/ruby bench/web_servers.rb [options]"
-          on.on("--seconds N", Integer, "for each load (3)") { |number| options[:seconds] = number }
-          on.on("--rounds N", Integer, "of which the best one counts (3)") { |number| options[:rounds] = number }
-          on.on("--loads LIST", Array, LOADS.keys.join(",")) { |names| options[:loads] = names }
-          on.on("--servers LIST", Array, KINDS.keys.join(",")) { |names| options[:servers] = names }
-        end
+          on.on("--seconds N", Integer, "for each load (3)") { |number| options.seconds = number }
+          on.on("--rounds N", Integer, "of which the medians count (3)") { |number| options.rounds = number }
+          on.on("--loads LIST", Array, LOADS.keys.join(",")) { |names| options.loads = names }
+          on.on("--servers LIST", Array, KINDS.keys.join(",")) { |names| options.servers = names }
+          on.on("--output FILE", "gets the tables in place of the terminal") { |file| options.output = file }
+        end.parse(arguments)
+        options
       end
 
       def raise_file_limit
@@ -54,42 +56,47 @@ module Bench
         hard
       end
 
+      def facts(options, gems, load)
+        versions = (options.servers - ["Heddle"]).map { |name| "#{name} #{gems.version(KINDS[name].gems.first)}" }
+        facts = { "Ruby" => "#{RUBY_DESCRIPTION}, with YJIT", "Heddle" => Environment.heddle,
+                  "others" => versions.join(", "), "machine" => "#{Etc.nprocessors} x #{Environment.processor}",
+                  "load" => "#{load} before, #{Environment.load} after", "made" => Time.now.strftime("%Y-%m-%d") }
+        facts.map { |name, fact| "#{"#{name}:".ljust(9)}#{fact}\n" }.join
+      end
+
+      def measured(name, options, gems, limit)
+        title, load = LOADS.fetch(name)
+        title, load = idle(limit) if name == "idle"
+        warn("#{title} ...")
+        "#{[title, "", *table(name, measure(load, options, gems))].join("\n")}\n"
+      end
+
       def idle(limit)
         number = [20_000, limit - FILES_LEFT].min
         ["#{number} idle connections in one process", Idle.new(number)]
       end
 
-      def heading(gems)
-        versions = KINDS.filter_map { |name, kind| "#{name} #{gems.version(kind.gems.first)}" unless name == "Heddle" }
-        "Ruby #{RUBY_VERSION} with YJIT; Heddle #{Environment.heddle}, #{versions.join(", ")}; load of the machine " \
-          "#{Environment.load}"
-      end
-
-      # @return [Hash{String => Result, String}] by server
+      # @return [Hash{String => Array<Result, String>}] by server: what came of each round
       def measure(load, options, gems)
-        results = {}
-        rounds = load.is_a?(Idle) ? 1 : options[:rounds]
-        rounds.times do
-          options[:servers].each do |name|
-            kind = KINDS.fetch(name)
-            missing = kind.gems.filter_map { |gem| gems.missing_gem(gem) }.first
-            result = missing || Server.run(kind, gems) { |server| load.run(server, options[:seconds]) }
-            results[name] = better(results[name], result)
-          rescue StandardError => e
-            results[name] ||= e.message.lines.last.to_s.strip
-          end
+        results = Hash.new { |hash, name| hash[name] = [] }
+        (load.is_a?(Idle) ? 1 : options.rounds).times do
+          options.servers.each { |name| results[name] << once(KINDS.fetch(name), load, options, gems) }
         end
         results
       end
 
-      def better(one, other)
-        return other unless one.is_a?(Result)
-
-        other.is_a?(Result) && other.rate > one.rate ? other : one
+      def once(kind, load, options, gems)
+        missing = kind.gems.filter_map { |gem| gems.missing_gem(gem) }.first
+        missing || Server.run(kind, gems) { |server| load.run(server, options.seconds) }
+      rescue StandardError => e
+        e.message.lines.last.to_s.strip
       end
 
       def table(name, results)
-        lines = results.map { |server, result| "| #{server} | #{result.is_a?(String) ? result : row(name, result)} |" }
+        lines = results.map do |server, rounds|
+          right = rounds.grep(Result)
+          "| #{server} | #{right.empty? ? rounds.first : row(name, right)} |"
+        end
         [*head(name), *lines]
       end
 
@@ -100,11 +107,22 @@ module Bench
          "|---|---|---|---|---|---|---|"]
       end
 
-      def row(name, result)
-        return format("%.1f | %.0f | %s", result.rate, result.memory, result.note) if name == "idle"
+      def row(name, results)
+        note = results.filter_map(&:note).first
+        rate = median(results, :rate)
+        memory = median(results, :memory)
+        return format("%.1f | %.0f | %s", rate, memory, note) if name == "idle"
 
-        format("%.0f | %.1f | %.1f | %.1f | %.0f | %s", result.rate, (result.median || 0) * 1e3,
-               (result.worst || 0) * 1e3, result.cpu * 1e6, result.memory, result.note)
+        format("%.0f ±%.0f%% | %.1f | %.1f | %.1f | %.0f | %s", rate, spread(results, rate),
+               median(results, :median) * 1e3, median(results, :worst) * 1e3, median(results, :cpu) * 1e6, memory, note)
+      end
+
+      def median(results, figure) = results.map { |result| result[figure].to_f }.sort[results.size / 2]
+
+      # Half the range of the rates, in percent.
+      def spread(results, median)
+        least, most = results.map(&:rate).minmax
+        (most - least) / 2 / [median, 1].max * 100
       end
     end
   end

@@ -9,6 +9,7 @@ require_relative "../support/peer_gems"
 module Bench
   module Web
     CONFIG = File.expand_path("config.ru", __dir__)
+    ITSI_CONFIG = File.expand_path("itsi.rb", __dir__)
     LIB = File.expand_path("../../lib", __dir__)
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
@@ -36,8 +37,8 @@ module Bench
       "Puma" => Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--threads", "32:32",
                                          "--bind", "tcp://127.0.0.1:PORT", CONFIG]),
       "Itsi" => Kind.new(%w[itsi-server itsi-scheduler rack],
-                         ["-r", "itsi/scheduler", "BIN/itsi", "--workers", "1", "--threads", "1",
-                          "--fiber_scheduler", "true", "--bind", "http://127.0.0.1:PORT", "--rackup_file", CONFIG])
+                         ["-r", "itsi/scheduler", "BIN/itsi", "--bind", "http://127.0.0.1:PORT",
+                          "--config", ITSI_CONFIG])
     }.freeze
 
     # A server in a process of its own, with those that it starts.

@@ -20,6 +20,6 @@ class WebServersBenchTest < Minitest::Test
                                   "Heddle", "--seconds", "1", "--rounds", "1")
 
     assert_predicate(status, :success?, out)
-    assert_match(/^\| Heddle \| [1-9]\d* \| [\d.]+ \| [\d.]+ \| [\d.]+ \| \d+ \|  \|$/, out)
+    assert_match(/^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \| \d+ \|  \|$/, out)
   end
 end

@@ -50,6 +50,56 @@ contract "JoinedWrite" do
     end
   end
 
+  def test_a_head_and_a_large_body_are_one_packet
+    head = "head\r\n\r\n"
+    body = "x" * 20_000
+
+    assert_equal(["#{head}#{body}!"], packets { |socket| assert_equal(20_009, socket.write(head, "", body, "!")) })
+  end
+
+  # The socket takes a part of them only, which may end in the midst of any one.
+  def test_large_strings_of_several_tasks_do_not_mix
+    written = Array.new(6) { |i| ["<#{i}", "", i.to_s * (70_000 + (i * 31_013)), "b" * 90_000, ">"] }
+    reactor do
+      one, other = socket_pair
+      reading = go { other.read }
+      sizes = written.map { |parts| go { one.write(*parts) } }.map(&:value)
+      one.close
+
+      assert_equal(written.map { |parts| parts.sum(&:bytesize) }, sizes)
+      assert_equal(written.map(&:join).sort, reading.value.scan(/<.*?>/).sort)
+    end
+  end
+
+  def test_strings_that_change_while_they_are_written
+    body = "x" * 500_000
+    reactor do
+      one, other = socket_pair
+      writing = go { one.write("head", body) }
+      reading = go { other.readpartial(1) + other.read }
+      body.replace("changed") unless reference? # (a thread may not have begun)
+      writing.value
+      one.close
+
+      assert_equal("head#{"x" * 500_000}", reading.value)
+    end
+  end
+
+  def test_more_strings_than_one_call_takes
+    parts = Array.new(40) { |i| (48 + i).chr * 1000 }
+
+    assert_equal([parts.join], packets { |socket| assert_equal(40_000, socket.write(*parts)) })
+  end
+
+  def test_a_peer_that_has_gone
+    reactor do
+      one, other = socket_pair
+      other.close
+
+      assert_raises(Errno::EPIPE) { one.write("head", "x" * 20_000) }
+    end
+  end
+
   def test_a_buffered_file_stays_buffered
     path = File.join(tempdir, "file")
     reactor do

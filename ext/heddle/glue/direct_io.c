@@ -220,23 +220,38 @@ static bool in_place; /* the patch is not switched off */
 
 typedef struct {
     hd_transfer *call;
-    VALUE string, lock;
-    long done;
+    VALUE lock;
+    int count, at; /* of the strings, and of the one that is written now */
+    VALUE *strings;
+    long done; /* bytes of that one */
 } direct_write;
 
-/* The rest of a string, of which a part is written, or as much of it as is not for Ruby to write. */
+static long left(const direct_write *writing)
+{
+    return RSTRING_LEN(writing->strings[writing->at]) - writing->done;
+}
+
+/* So many bytes more have been written. */
+static void advance(direct_write *writing, ssize_t moved)
+{
+    for (; writing->at < writing->count && moved >= left(writing); writing->at++, writing->done = 0)
+        moved -= left(writing);
+    writing->done += moved;
+}
+
+/* What is left of the strings when a part is written, or as much of it as is not for Ruby to write. */
 static VALUE write_rest(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
-    hd_transfer *call = writing->call;
     int64_t deadline_ns = 0;
-    while (writing->done < RSTRING_LEN(writing->string)) {
-        hd_transfer_wait(call, &deadline_ns);
-        ssize_t moved = try(call, RSTRING_PTR(writing->string) + writing->done,
-                            (size_t)(RSTRING_LEN(writing->string) - writing->done));
+    for (bool wait = true; writing->at < writing->count;) {
+        if (wait) hd_transfer_wait(writing->call, &deadline_ns);
+        long size = left(writing);
+        ssize_t moved = try(writing->call, RSTRING_END(writing->strings[writing->at]) - size, (size_t)size);
         if (is_for_ruby(moved)) break;
         if (moved < 0 && moved != -EAGAIN) raise_error(moved);
-        if (moved > 0) writing->done += moved;
+        wait = moved < size;
+        if (moved > 0) advance(writing, moved);
     }
     return Qnil;
 }
@@ -246,26 +261,42 @@ static VALUE release(VALUE lock)
     return rb_mutex_unlock(lock);
 }
 
-VALUE hd_write_directly(VALUE write_io, VALUE string)
+static void go_on_writing(direct_write *writing, VALUE write_io)
+{
+    for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
+    rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
+    rb_ensure(write_rest, (VALUE)writing, release, writing->lock);
+    for (; writing->at < writing->count; writing->at++, writing->done = 0) {
+        VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left(writing));
+        rb_funcallv(write_io, HD_KEPT("write"), 1, &rest);
+    }
+}
+
+/* One system call for several strings. (Only a socket has one that does not wait, and raises no SIGPIPE.) */
+static ssize_t send_parts(const hd_transfer *call, int count, const VALUE *strings)
+{
+    struct iovec parts[HD_PARTS_MAX];
+    for (int i = 0; i < count; i++)
+        parts[i] = (struct iovec){RSTRING_PTR(strings[i]), (size_t)RSTRING_LEN(strings[i])};
+    return hd_send_parts(call->fd, parts, count);
+}
+
+VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
 {
     hd_transfer call;
     if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io) || hd_transfer_expects_to_wait(&call)) return Qundef;
+    if (count > 1 && (count > HD_PARTS_MAX || call.kind != HD_SOCKET)) return Qundef;
     VALUE lock = hd_io_write_lock(write_io);
-    long size = RSTRING_LEN(string);
     /* (Ruby makes the lock with the first write.) */
     if (size == 0 || NIL_P(lock) || RTEST(rb_mutex_locked_p(lock))) return Qundef;
     hd_strikes_raise_overdue(call.scheduler);
-    ssize_t moved = try(&call, RSTRING_PTR(string), (size_t)size);
+    ssize_t moved = count == 1 ? try(&call, RSTRING_PTR(strings[0]), (size_t)size) : send_parts(&call, count, strings);
     if (moved == size) return LONG2FIX(size);
     if (moved == -EAGAIN || moved == 0 || is_for_ruby(moved)) return Qundef;
     if (moved < 0) raise_error(moved);
-    direct_write writing = {&call, rb_str_new_frozen(string), lock, moved};
-    rb_mutex_lock(lock); /* it is free: nobody else has run */
-    rb_ensure(write_rest, (VALUE)&writing, release, lock);
-    if (writing.done < size) {
-        VALUE rest = rb_str_subseq(writing.string, writing.done, size - writing.done);
-        rb_funcallv(write_io, HD_KEPT("write"), 1, &rest);
-    }
+    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings};
+    advance(&writing, moved);
+    go_on_writing(&writing, write_io);
     return LONG2FIX(size);
 }
 

@@ -7,7 +7,9 @@
 /* Begins a transfer of a socket or a pipe in a task. False: Ruby is to do it. */
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io);
 
-/* Writes the whole string. How many bytes, an Integer; or Qundef: nothing has been written, Ruby has to do it. */
-VALUE hd_write_directly(VALUE write_io, VALUE string);
+/* Writes the strings, which are of so many bytes together. How many, an Integer; or Qundef: nothing has been written,
+ * Ruby has to do it. Several go to a socket only, and not more than so many. The array is the callee's. */
+enum { HD_PARTS_MAX = 16 };
+VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size);
 
 #endif

@@ -15,7 +15,10 @@
 
 #include "ruby_internals.h"
 
-enum { JOINED_MAX = 256 * 1024 }; /* more takes long enough to send that the number of system calls does not matter */
+enum {
+    COPIED_MAX = 8 * 1024,   /* to copy less is quicker than to name several pieces to the kernel */
+    JOINED_MAX = 256 * 1024, /* more takes long enough to send that the number of system calls does not matter */
+};
 
 static bool writes_at_once(VALUE io)
 {
@@ -60,8 +63,14 @@ static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
 static VALUE write_one(VALUE io, VALUE string)
 {
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
-    VALUE written = RB_TYPE_P(string, T_STRING) ? hd_write_directly(write_io, string) : Qundef;
+    VALUE written = RB_TYPE_P(string, T_STRING) ? hd_write_directly(write_io, 1, &string, RSTRING_LEN(string)) : Qundef;
     return written == Qundef ? write_by_ruby(io, 1, &string) : written;
+}
+
+static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, long size)
+{
+    VALUE joined = needs_no_join(write_io, size) ? Qnil : join(write_io, count, strings);
+    return NIL_P(joined) ? write_by_ruby(io, count, strings) : write_one(io, joined);
 }
 
 /* In place of IO#write. */
@@ -74,8 +83,10 @@ static VALUE io_write(int argc, VALUE *argv, VALUE io)
     if (!RB_TYPE_P(write_io, T_FILE) || !RFILE(write_io)->fptr) return write_by_ruby(io, argc, argv);
     VALUE buffer, *strings = ALLOCV_N(VALUE, buffer, argc);
     for (int i = 0; i < argc; i++) strings[i] = rb_obj_as_string(argv[i]);
-    VALUE joined = needs_no_join(write_io, total_size(argc, strings)) ? Qnil : join(write_io, argc, strings);
-    VALUE written = NIL_P(joined) ? write_by_ruby(io, argc, strings) : write_one(io, joined);
+    long size = total_size(argc, strings);
+    bool in_pieces = size > COPIED_MAX && hd_io_writes_bytes(write_io);
+    VALUE written = in_pieces ? hd_write_directly(write_io, argc, strings, size) : Qundef;
+    if (written == Qundef) written = write_joined(io, write_io, argc, strings, size);
     ALLOCV_END(buffer);
     return written;
 }

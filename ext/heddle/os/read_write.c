@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -88,6 +87,17 @@ ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_
         moved = try_once(direction, fd, bytes, size, offset, kind);
     } while (moved == -EINTR);
     return moved;
+}
+
+ssize_t hd_send_parts(int fd, struct iovec *parts, int count)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    ssize_t moved;
+    do {
+        moved = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (moved < 0 && errno == EINTR);
+    if (moved >= 0) return moved;
+    return errno == ENOTSOCK ? -EINPROGRESS : -errno;
 }
 
 static ssize_t call_kernel(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)

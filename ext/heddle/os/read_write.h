@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "../core/clock.h"
 #include "worker.h"
@@ -21,6 +22,9 @@ enum { HD_NO_OFFSET = -1 };
  * blocking (a file that is not in the page cache, or that the kernel cannot write without waiting). *kind is
  * corrected. */
 ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind);
+
+/* The same for a write of several pieces to a socket. -EINPROGRESS: it is none. */
+ssize_t hd_send_parts(int fd, struct iovec *parts, int count);
 
 /* How long a read waits for the first byte: HD_NO_DEADLINE, or what VTIME says of a terminal with VMIN = 0, in ns. */
 int64_t hd_terminal_read_timeout(int fd);
