@@ -306,6 +306,7 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     ruby_close call = {io, kept};
     if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
     close_call closing = closing_of(io, directions);
+    if (closing.scheduler) closing.scheduler->counted.closes++;
     /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
     clear_the_way(&closing, true);
     /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */

@@ -54,9 +54,14 @@ typedef struct hd_scheduler {
     struct { /* see hook_fiber.c */
         VALUE body;     /* the Proc that every scheduled fiber runs */
         VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
-        unsigned count; /* fibers started so far */
+        uint64_t count; /* fibers started so far */
         bool starting;  /* one is about to begin, for the first time */
     } fibers;
+
+    struct { /* see stats.h */
+        uint64_t closes;  /* IOs that were closed in its fibers */
+        uint64_t cancels; /* that were sent to its fibers */
+    } counted;
 
     struct { /* see strike.h */
         hd_map by_fiber;

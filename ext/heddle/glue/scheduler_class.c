@@ -7,6 +7,7 @@
 #include "ruby_internals.h"
 #include "shared_io.h"
 #include "stalls.h"
+#include "stats.h"
 #include "strike.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------- */
@@ -77,6 +78,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_strikes_forget(scheduler);
     hd_node_init(&scheduler->overdue_node);
     scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
+    scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
     scheduler->frames.fiber = scheduler->running.root = scheduler->loop.fiber = Qnil;
     scheduler->home.fiber = scheduler->home.fatal = scheduler->home.order = scheduler->home.order_storage = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
@@ -294,6 +296,7 @@ static VALUE close_reactor(VALUE self)
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
+    hd_stats_keep(scheduler);
     hd_stalls_unwatch(scheduler);
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);

@@ -216,10 +216,16 @@ static void wait_for_next_wait(hd_strike *strike)
         remember(strike->exception);
 }
 
+static bool is_cancel(VALUE exception)
+{
+    return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
+}
+
 void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (!wait && !RTEST(rb_fiber_alive_p(fiber))) return;
+    scheduler->counted.cancels += is_cancel(exception);
     hd_strike *strike = put(scheduler, fiber, exception, began);
     if (wait) deliver(strike, wait);
     if (!strike->ended) wait_for_next_wait(strike);
