@@ -29,6 +29,7 @@ require_relative "heddle/pool"
 require_relative "heddle/fiber_pool"
 require_relative "heddle/core_ext"
 require_relative "heddle/dump"
+require_relative "heddle/stats"
 require_relative "heddle/shared_io"
 require_relative "heddle/stalls"
 
@@ -128,6 +129,17 @@ module Heddle
       Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
       nil
     end
+
+    # How much the schedulers of this process (of this Ractor) have to do, and have done so far. What has been counted
+    # by schedulers that have ended stays in the sums; in the child of a fork everything begins at 0. Works from any
+    # thread. Nothing is allocated, and no clock is read, unless this is called.
+    #
+    # @example
+    #   Heddle.stats.tasks[:io]        # => how many tasks wait for a socket, a pipe or a file
+    #   Heddle.stats.loop_latency.p99  # => seconds
+    #
+    # @return [Heddle::Stats]
+    def stats = Stats.now
 
     private
 

@@ -7,7 +7,8 @@ module Heddle
   # @private
   module Internal
     refine Scheduler.singleton_class do
-      public :of_blocking_fiber, :of_thread, :thread_can_start?
+      public :ended_counted, :latency_bounds, :of_blocking_fiber, :of_thread, :pool_counts, :thread_can_start?,
+             :workers
     end
 
     refine Scheduler do
@@ -16,6 +17,8 @@ module Heddle
              :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
+      # of Heddle.stats
+      public :counted, :states
       # of Heddle.offload and Heddle.shield
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods

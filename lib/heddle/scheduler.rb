@@ -28,6 +28,10 @@ module Heddle
       end
     end
 
+    # The Ruby threads for calls that would block, and how many such calls wait for one.
+    def self.pool_counts = BlockingPool.counts
+    private_class_method :pool_counts
+
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it

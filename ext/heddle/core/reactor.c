@@ -1,6 +1,8 @@
 /* The reactor of reactor.h. */
 #include "reactor.h"
 
+#include "wait.h"
+
 int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation)
 {
     *reactor = (hd_reactor){.ios = ios, .generation = generation};
@@ -62,7 +64,9 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
     hd_timers_free(&reactor->limits);
     hd_map_forget(&reactor->waits);
     hd_map_forget(&reactor->chains);
-    reactor->asleep = false;
+    reactor->asleep = reactor->rests = false;
+    reactor->polls = reactor->wakes = 0;
+    reactor->latency = (hd_histogram){.max_ns = 0};
     reactor->generation = generation;
 }
 
@@ -98,12 +102,22 @@ void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns)
     reactor->ops->poll_nogvl(reactor->backend, timeout_ns);
 }
 
+/* (A poll that may wait begins when nobody is ready.) */
+static void note_latency(hd_reactor *reactor, int64_t until_ns)
+{
+    int64_t since_ns = reactor->polled_ns;
+    if (reactor->asked_ns == 0) since_ns = hd_earlier(since_ns, hd_ready_since(reactor));
+    reactor->ran = false;
+    hd_histogram_add(&reactor->latency, until_ns > since_ns ? until_ns - since_ns : 0);
+}
+
 void hd_reactor_reap(hd_reactor *reactor)
 {
     reactor->polls++;
     reactor->switches = reactor->switches_by_clock = 0;
-    int64_t before_ns = reactor->now_ns;
-    reactor->now_ns = reactor->polled_ns = hd_clock_now();
+    int64_t before_ns = reactor->now_ns, now_ns = hd_clock_now();
+    if (reactor->ran) note_latency(reactor, reactor->asked_ns == 0 ? now_ns : before_ns);
+    reactor->now_ns = reactor->polled_ns = now_ns;
     reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);
     hd_reactor_fire(reactor, reactor->now_ns);

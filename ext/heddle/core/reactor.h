@@ -14,6 +14,7 @@
 
 #include "backend.h"
 #include "clock.h"
+#include "histogram.h"
 #include "list.h"
 #include "map.h"
 #include "timers.h"
@@ -32,6 +33,7 @@ typedef struct hd_reactor {
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_list due;      /* those whose deadline has come, likewise: see hd_next_ready */
     bool due_was_last; /* who was taken last was one of these */
+    bool ran;         /* one was taken since the last look at the kernel */
     uint64_t sequence; /* of waits that began, or became ready */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
@@ -48,7 +50,9 @@ typedef struct hd_reactor {
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
     bool slept;        /* it kept us for a while */
     bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
+    bool rests;        /* the same, whether it was woken or not: now_ns is from before */
     uint64_t polls, wakes; /* counters for reports */
+    hd_histogram latency; /* see hd_reactor_reap */
 } hd_reactor;
 
 /* A poll that took longer than this has waited for something. */
@@ -80,6 +84,9 @@ static inline bool hd_reactor_has_ready(const hd_reactor *reactor)
 int64_t hd_reactor_timeout(hd_reactor *reactor);
 
 void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns);
+
+/* Notes the latency of the loop, too, if fibers have run: how long what happened since the last look at the kernel has
+ * waited, or how long one that is ready has; the longer of the two. */
 void hd_reactor_reap(hd_reactor *reactor);
 
 /* Fires the timers and the limits that are due, the earlier one first. */

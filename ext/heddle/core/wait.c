@@ -14,7 +14,7 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->exception = 0;
     wait->interests = NULL;
     wait->interests_count = 0;
-    wait->since_ns = reactor->now_ns;
+    wait->since_ns = wait->ready_ns = reactor->now_ns;
     wait->generation = reactor->generation;
     wait->timer.position = 0;
     wait->in_front = false;
@@ -62,6 +62,7 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake)
     if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
     wait->state = HD_WAIT_READY;
     wait->wake = wake;
+    wait->ready_ns = wait->reactor->rests ? hd_clock_now() : wait->reactor->now_ns;
     bool due = wake == HD_WOKEN_BY_TIMEOUT;
     if (!due) wait->order = wait->reactor->sequence++;
     hd_list_push_back(due ? &wait->reactor->due : &wait->reactor->ready, &wait->ready_node);
@@ -91,10 +92,18 @@ hd_wait *hd_next_ready(hd_reactor *reactor)
     hd_wait *wait = overtakes ? due : ready;
     if (!wait) return NULL;
     reactor->due_was_last = overtakes;
+    reactor->ran = true;
     HD_ASSERT(wait->state == HD_WAIT_READY);
     hd_node_remove(&wait->ready_node);
     wait->state = HD_WAIT_DONE;
     return wait;
+}
+
+int64_t hd_ready_since(const hd_reactor *reactor)
+{
+    const hd_wait *ready = first_of(&reactor->ready), *due = first_of(&reactor->due);
+    int64_t ready_ns = ready && !ready->in_front ? ready->ready_ns : HD_NO_DEADLINE;
+    return hd_earlier(ready_ns, due ? due->ready_ns : HD_NO_DEADLINE);
 }
 
 bool hd_wait_void(const hd_wait *wait)

@@ -53,6 +53,7 @@ typedef struct hd_wait {
     const hd_interest *interests; /* of an IO wait, for reports */
     size_t interests_count;
     int64_t since_ns;       /* the loop's time when it was parked */
+    int64_t ready_ns;       /* READY: the loop's time when it became so, or a little earlier */
     uint64_t order;         /* in reactor->sequence: when it was parked; READY, and not for its deadline: since when */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
@@ -88,6 +89,9 @@ bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
  * since it was parked, so that it is on time however many there are. But such ones and others take turns: neither kind
  * can keep the other from running. And what became ready in front goes first. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
+
+/* When the first in the queue became ready, of those that did not in front; HD_NO_DEADLINE: there is none. */
+int64_t hd_ready_since(const hd_reactor *reactor);
 
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */
 void hd_wait_end(hd_wait *wait);

@@ -66,6 +66,7 @@ static void close_before_it_runs(hd_wait *wait)
 {
     bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
     if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
+    if (hd_wait_brings(wait)) return; /* it needs the descriptor no more */
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = (hd_word)closed_error();
 }
@@ -305,6 +306,7 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     ruby_close call = {io, kept};
     if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
     close_call closing = closing_of(io, directions);
+    if (closing.scheduler) closing.scheduler->counted.closes++;
     /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
     clear_the_way(&closing, true);
     /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */

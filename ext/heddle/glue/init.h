@@ -23,6 +23,7 @@
     init(hooks_resolve) \
     init(name_lookup) \
     init(dump) \
+    init(stats) \
     init(would_block_errors) \
     init(handle_interrupt) \
     init(home) \

@@ -111,10 +111,10 @@ static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
         call.timeout_ns = hd_deadlock_patience(scheduler);
         if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
     }
-    reactor->asleep = true;
+    reactor->asleep = reactor->rests = true;
     hd_stalls_note_rest(scheduler);
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
-    reactor->asleep = false;
+    reactor->asleep = reactor->rests = false;
     reap(scheduler);
     /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
      * not see: another thread waits for the GVL. */

@@ -54,9 +54,14 @@ typedef struct hd_scheduler {
     struct { /* see hook_fiber.c */
         VALUE body;     /* the Proc that every scheduled fiber runs */
         VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
-        unsigned count; /* fibers started so far */
+        uint64_t count; /* fibers started so far */
         bool starting;  /* one is about to begin, for the first time */
     } fibers;
+
+    struct { /* see stats.h */
+        uint64_t closes;  /* IOs that were closed in its fibers */
+        uint64_t cancels; /* that were sent to its fibers */
+    } counted;
 
     struct { /* see strike.h */
         hd_map by_fiber;
@@ -84,7 +89,7 @@ typedef struct hd_scheduler {
         int count;
     } guesses;
 
-    char *scratch;        /* where bytes arrive that are read directly, or NULL; see direct_io.c */
+    char *landing;        /* where bytes arrive that are read directly, or NULL; see hd_landing */
     hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
     struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */
 } hd_scheduler;

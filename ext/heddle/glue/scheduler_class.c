@@ -5,7 +5,9 @@
 #include "home.h"
 #include "hook_fiber.h"
 #include "ruby_internals.h"
+#include "shared_io.h"
 #include "stalls.h"
+#include "stats.h"
 #include "strike.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------- */
@@ -49,7 +51,7 @@ static void scheduler_free(void *pointer)
     free(scheduler->masks.kinds);
     free(scheduler->line);
     free(scheduler->guesses.by_descriptor);
-    free(scheduler->scratch);
+    free(scheduler->landing);
     ruby_xfree(scheduler);
 }
 
@@ -76,6 +78,7 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_strikes_forget(scheduler);
     hd_node_init(&scheduler->overdue_node);
     scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
+    scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
     scheduler->frames.fiber = scheduler->running.root = scheduler->loop.fiber = Qnil;
     scheduler->home.fiber = scheduler->home.fatal = scheduler->home.order = scheduler->home.order_storage = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
@@ -267,18 +270,22 @@ static VALUE end_fibers(VALUE self)
     return rb_funcall(self, rb_intern("end_fibers"), 0);
 }
 
-static void disarm_interests(hd_map_node *node, void *unused)
+static void disarm_interests(hd_map_node *node, void *scheduler)
 {
-    (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
+    for (size_t i = 0; i < wait->interests_count; i++) {
+        hd_interest *interest = (hd_interest *)&wait->interests[i];
+        hd_interest_disarm(interest);
+        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest);
+        hd_interest_release(interest);
+    }
 }
 
 /* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
 static void abandon_fibers(hd_scheduler *scheduler)
 {
     rb_gc_register_mark_object(scheduler->self);
-    hd_map_each(&scheduler->reactor.waits, disarm_interests, NULL);
+    hd_map_each(&scheduler->reactor.waits, disarm_interests, scheduler);
 }
 
 static VALUE close_reactor(VALUE self)
@@ -289,6 +296,7 @@ static VALUE close_reactor(VALUE self)
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
+    hd_stats_keep(scheduler);
     hd_stalls_unwatch(scheduler);
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);

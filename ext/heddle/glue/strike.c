@@ -184,6 +184,7 @@ static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
+    if (hd_wait_brings(wait)) return false; /* (bytes that have come) */
     if (wait->state != HD_WAIT_READY || !(ready || closed) || that_ended(scheduler, wait)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;
@@ -215,10 +216,16 @@ static void wait_for_next_wait(hd_strike *strike)
         remember(strike->exception);
 }
 
+static bool is_cancel(VALUE exception)
+{
+    return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
+}
+
 void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
 {
     hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (!wait && !RTEST(rb_fiber_alive_p(fiber))) return;
+    scheduler->counted.cancels += is_cancel(exception);
     hd_strike *strike = put(scheduler, fiber, exception, began);
     if (wait) deliver(strike, wait);
     if (!strike->ended) wait_for_next_wait(strike);

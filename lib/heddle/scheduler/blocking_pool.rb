@@ -29,8 +29,17 @@ module Heddle
         Ractor.current[:heddle_blocking_pool]&.busy.to_i.zero?
       end
 
+      # @return [Array(Integer, Integer)] the threads, and the operations that wait for one
+      def self.counts
+        pool = Ractor.current[:heddle_blocking_pool]
+        pool&.pid == Process.pid ? pool.counts : [0, 0]
+      end
+
       # @return [Integer] how many operations are under way
       attr_reader :busy
+
+      # @return [Array(Integer, Integer)] see .counts
+      def counts = [@threads, [@busy - @threads, 0].max]
 
       # @return [Integer] the process whose threads these are
       attr_reader :pid

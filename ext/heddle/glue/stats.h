@@ -1,0 +1,10 @@
+/* What a scheduler counts for Heddle.stats, beside what its reactor counts. */
+#ifndef HEDDLE_STATS_H
+#define HEDDLE_STATS_H
+
+#include "scheduler.h"
+
+/* The scheduler has ended: what it has counted stays in the sums of its Ractor. */
+void hd_stats_keep(const hd_scheduler *scheduler);
+
+#endif
