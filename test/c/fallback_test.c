@@ -1,5 +1,5 @@
 /* Older kernels and containers, by a seccomp filter in a child: no epoll_pwait2 (timeouts in milliseconds, still
- * never early), no RWF_NOWAIT, no io_uring (a reason for people). */
+ * never early), no RWF_NOWAIT, no io_uring (a reason for people), an io_uring that reads nothing by itself. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -89,6 +89,32 @@ TEST(uring_refused)
     without(SYS_io_uring_setup, EINVAL, probe_uring);
 }
 
+static void read_by_itself(void)
+{
+    for (int i = 0; i < 2; i++) {
+        int fds[2];
+        waiter waiter = {.interest = {.wanted = 10}};
+        open_setting(&settings[i]);
+        CHECK_EQ(0, world->pair(fds));
+        CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));
+        check_quiet();
+        world->write(fds[1], 3);
+        CHECK_EQ(POLLIN, await_event(&waiter));
+        CHECK(!waiter.interest.brought);
+        CHECK_EQ(3, world->read(fds[0]));
+        CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));
+        unpark(&waiter);
+        world->close(fds[0]), world->close(fds[1]);
+        close_setting();
+    }
+}
+
+TEST(uring_that_only_tells_of_readiness)
+{
+    without(SYS_io_uring_register, EINVAL, read_by_itself);
+    without(SYS_io_uring_register, EPERM, read_by_itself);
+}
+
 static void try_pipe(void)
 {
     static char bytes[100000];
@@ -123,6 +149,7 @@ int main(int argc, char **argv)
     test_start(argc, argv);
     RUN(epoll_without_nanoseconds);
     RUN(uring_refused);
+    RUN(uring_that_only_tells_of_readiness);
     RUN(transfers_without_nowait);
     return test_finish();
 }

@@ -7,6 +7,10 @@
  *    0, -EPERM (this descriptor cannot be polled: a regular file on epoll) or another -errno.
  *  - disarm takes it back: after it returns the backend never touches the record again, though the kernel may
  *    still hold a token for it (slot and generation, never the record's address).
+ *  - an interest may want bytes: if the backend reads data by itself, it brings them with the event, by
+ *    hd_interest_deliver_bytes. A disarm then waits until the kernel has dropped the read, and brings what it has read
+ *    before. The bytes lie in the backend's memory until release_bytes; no byte is read that is not brought.
+ *    release_bytes is NULL where the backend only tells of readiness.
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL: it makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = look only, HD_NO_DEADLINE = for ever. Never wakes early
@@ -37,6 +41,7 @@ typedef struct {
     void (*close)(hd_backend *backend);
     int (*arm)(hd_backend *backend, hd_interest *interest);
     void (*disarm)(hd_backend *backend, hd_interest *interest);
+    void (*release_bytes)(hd_backend *backend, const char *bytes);
     void (*release_files)(hd_backend *backend);
     void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns);
     void (*reap)(hd_backend *backend);

@@ -12,6 +12,8 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->events = events;
     interest->revents = 0;
     interest->io = io;
+    interest->brought = false;
+    interest->bytes = NULL;
     interest->at_once = interest->closing = interest->leaving = false;
     interest->armed_poll = (uint32_t)reactor->polls;
     interest->token = 0;
@@ -32,8 +34,18 @@ void hd_interest_disarm(hd_interest *interest)
     if (hd_map_node_linked(&interest->io_node)) hd_map_remove(reactor->ios, &interest->io_node);
     if (!interest->token || !reactor->backend) return;
     reactor->ops->disarm(reactor->backend, interest);
+    if (!interest->token) return; /* it has brought bytes */
     interest->token = 0;
     reactor->armed--;
+}
+
+void hd_interest_release(hd_interest *interest)
+{
+    hd_reactor *reactor = interest->wait->reactor;
+    if (!interest->bytes || hd_wait_void(interest->wait)) return;
+    HD_ASSERT(!interest->token);
+    if (reactor->backend) reactor->ops->release_bytes(reactor->backend, interest->bytes);
+    interest->bytes = NULL;
 }
 
 void hd_interest_deliver(hd_interest *interest, short revents)
@@ -45,6 +57,20 @@ void hd_interest_deliver(hd_interest *interest, short revents)
     reactor->armed--;
     interest->revents |= hd_interest_ready(interest, revents);
     hd_wait_settle(interest->wait, HD_WOKEN_BY_EVENT);
+}
+
+void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result)
+{
+    HD_ASSERT(interest->wanted > 0 && result <= (ssize_t)interest->wanted && (result <= 0 || bytes));
+    interest->brought = true;
+    interest->bytes = bytes;
+    interest->result = result;
+    hd_interest_deliver(interest, POLLIN);
+}
+
+bool hd_wait_brings(const hd_wait *wait)
+{
+    return wait->interests_count == 1 && wait->interests->brought;
 }
 
 /* The sets of select(2) in the Linux kernel (fs/select.c), which Ruby's own IO#wait makes of poll's answer too. */

@@ -2,6 +2,8 @@
 #ifndef HEDDLE_INTEREST_H
 #define HEDDLE_INTEREST_H
 
+#include <sys/types.h>
+
 #include "wait.h"
 
 /* A wait's interest in one descriptor. One for an IO wait, several for IO.select. */
@@ -19,17 +21,30 @@ struct hd_interest {
     bool looks_again;    /* given: it is for a transfer, which begins anew when nothing is there */
     bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
     bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
+    size_t wanted;       /* given: at most so many bytes of a socket may be read for it; 0: none */
+    bool brought;        /* the answer: they were read, or the read has failed */
+    ssize_t result;      /* how many, 0 at the end, or -errno */
+    const char *bytes;   /* where they are: see hd_interest_release */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 };
 
 /* Arms an interest of this wait in fd, on behalf of the IO object io. 0 or -errno as backend arm. */
 int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, short events);
 
-/* Takes the interest back, delivered or not. */
+/* Takes the interest back, delivered or not. It may have brought bytes until then. */
 void hd_interest_disarm(hd_interest *interest);
+
+/* Gives the memory of the bytes back. Whoever disarms an interest calls it, too. */
+void hd_interest_release(hd_interest *interest);
 
 /* The backend has seen events on the interest (it no longer holds it when it calls this). */
 void hd_interest_deliver(hd_interest *interest, short revents);
+
+/* The same for one that wants bytes: they have been read, or the read has failed with -errno. */
+void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result);
+
+/* Has an interest of this wait brought what it wanted? */
+bool hd_wait_brings(const hd_wait *wait);
 
 /* What poll's answer means to who waits as poll(2) does: an error or hang-up ends every wait, and is told as what
  * select(2) makes of it (a hang-up is readable), requested or not. 0: it is no answer. */

@@ -14,19 +14,6 @@
 #include "strike.h"
 #include "transfer.h"
 
-enum { SCRATCH_SIZE = 16 * 1024 };
-
-/* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
- * empty whenever another fiber may run. (It is the scheduler's, not the native thread's: a Ruby thread may go on in
- * another one after a wait.) */
-static char *scratch_of(hd_scheduler *scheduler)
-{
-    if (RB_LIKELY(scheduler->scratch)) return scheduler->scratch;
-    scheduler->scratch = malloc(SCRATCH_SIZE);
-    if (!scheduler->scratch) rb_memerror();
-    return scheduler->scratch;
-}
-
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
     /* (What is most often the reason comes first.) */
@@ -74,8 +61,29 @@ typedef struct {
 static bool find_room(direct_read *reading)
 {
     if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
-    if (reading->size > SCRATCH_SIZE) reading->size = SCRATCH_SIZE;
+    if (reading->size > HD_LANDING_SIZE) reading->size = HD_LANDING_SIZE;
     return true;
+}
+
+static bool has_room(direct_read *reading)
+{
+    return find_room(reading) && (ssize_t)reading->size >= reading->call->moved;
+}
+
+/* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
+ * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
+static VALUE take_what_came(direct_read *reading)
+{
+    hd_transfer *call = reading->call;
+    if (call->moved < 0) raise_error(call->moved);
+    bool open = hd_io_descriptor(call->io) >= 0;
+    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
+        hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
+        return Qfalse;
+    }
+    reading->moved = call->moved;
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)reading->moved);
+    return Qtrue;
 }
 
 /* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
@@ -89,7 +97,8 @@ static VALUE read_once(VALUE pointer)
     if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
     for (;; wait = true) {
         if (wait) {
-            hd_transfer_wait(call, &deadline_ns);
+            hd_transfer_wait_for_bytes(call, reading->size, &deadline_ns);
+            if (call->came) return take_what_came(reading);
             if (!hd_io_is_plain(call->io, true)) return Qfalse;
         }
         if (reading->fills && !find_room(reading)) return Qfalse;
@@ -111,10 +120,10 @@ static void begin_read(hd_transfer *call)
 static VALUE read_new(hd_transfer *call, long size)
 {
     direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
-    if (size > SCRATCH_SIZE)
+    if (size > HD_LANDING_SIZE)
         reading.string = rb_str_new(NULL, size);
     else
-        reading.memory = scratch_of(call->scheduler);
+        reading.memory = hd_landing(call->scheduler);
     if (!RTEST(read_once((VALUE)&reading))) return Qundef;
     if (reading.moved == 0) return Qnil;
     if (reading.memory) return rb_str_new(reading.memory, reading.moved);
@@ -163,6 +172,7 @@ static VALUE io_readpartial(int argc, VALUE *argv, VALUE io)
 static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 {
     VALUE string = read_directly(argc, argv, io);
+    if (string == Qundef && hd_io_has_put_back(io)) return rb_funcallv(io, HD_KEPT("readpartial"), argc, argv);
     return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
 }
 
@@ -174,7 +184,7 @@ static void fill(VALUE io)
     direct_read reading = {.call = &call, .fills = true};
     if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
     begin_read(&call);
-    reading.memory = scratch_of(call.scheduler);
+    reading.memory = hd_landing(call.scheduler);
     if (!RTEST(read_once((VALUE)&reading))) return;
     hd_io_fill(io, reading.memory, (size_t)reading.moved);
     hd_after_read_ahead(call.scheduler, io, call.fd);

@@ -82,6 +82,10 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
 
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
 {
+    if (argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) && hd_io_has_put_back(io)) {
+        VALUE arguments[] = {argv[0], argc > 2 ? argv[2] : Qnil};
+        return rb_funcallv(io, rb_intern("readpartial"), 2, arguments);
+    }
     return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
 }
 

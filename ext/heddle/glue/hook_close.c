@@ -66,6 +66,7 @@ static void close_before_it_runs(hd_wait *wait)
 {
     bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
     if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
+    if (hd_wait_brings(wait)) return; /* it needs the descriptor no more */
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = (hd_word)closed_error();
 }

@@ -35,7 +35,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     }
     else {
         if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
-        ready = hd_wait_io(scheduler, io, fd, events, hd_deadline_from(timeout), NULL);
+        ready = hd_wait_io(scheduler, io, fd, events, hd_deadline_from(timeout));
     }
     if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
         rb_raise(rb_const_get(rb_cIO, rb_intern("TimeoutError")), "Blocking operation timed out!");

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "loop.h"
+#include "shared_io.h"
 #include "stalls.h"
 #include "strike.h"
 #include "unblock_relay.h"
@@ -87,6 +88,20 @@ static VALUE until_woken(VALUE pointer)
     return Qnil;
 }
 
+/* Takes the bytes that the kernel has read. */
+static void land(const park_call *parking, hd_interest *interest)
+{
+    if (hd_wait_void(&parking->wait)) {
+        interest->brought = false; /* the child of a fork: they are for its parent */
+        return;
+    }
+    if (interest->result > 0 && parking->over)
+        memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
+    else if (interest->result > 0)
+        hd_put_back(parking->scheduler, interest);
+    hd_interest_release(interest);
+}
+
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
  * computes, and the peer is to see it: the kernel must let go of the file now. */
 static void disarm(park_call *parking)
@@ -94,8 +109,10 @@ static void disarm(park_call *parking)
     const hd_reactor *reactor = &parking->scheduler->reactor;
     bool held = false;
     for (size_t i = 0; i < parking->armed; i++) {
-        held |= parking->request->interests[i].token != 0;
-        hd_interest_disarm(&parking->request->interests[i]);
+        hd_interest *interest = &parking->request->interests[i];
+        held |= interest->token != 0;
+        hd_interest_disarm(interest);
+        if (RB_UNLIKELY(interest->brought)) land(parking, interest);
     }
     if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->release_files(reactor->backend);
 }
@@ -139,6 +156,10 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
         return error;
     }
     rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
+    if (request->landing && request->interests->brought) {
+        if (parking.wait.wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, &parking.wait);
+        return HD_WOKEN_BY_EVENT;
+    }
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);
     hd_strike_raise_after(scheduler, &parking.wait);

@@ -15,6 +15,7 @@ typedef struct {
     int64_t deadline_ns;    /* or HD_NO_DEADLINE */
     hd_interest *interests; /* descriptors: .fd, .events and .io (the object) are given, .revents is the answer */
     size_t interests_count;
+    char *landing;          /* where the bytes are put that the first one wants and brings: see there */
     hd_job **jobs;          /* that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* to be submitted now */
@@ -25,7 +26,10 @@ typedef struct {
     VALUE argument, *result;              /* of switch_away */
 } hd_request;
 
-/* Parks the current fiber; returns what has woken it, or -errno when the kernel or the pool of workers has refused the
+/* Bytes that were read while something else ended the wait are no less there: it has waited for them, and what strikes
+ * the fiber strikes at its next wait. If the fiber cannot go on with them, they are put into Ruby's read buffer.
+ *
+ * Parks the current fiber; returns what has woken it, or -errno when the kernel or the pool of workers has refused the
  * request. Raises what strikes the fiber. */
 int hd_park(hd_scheduler *scheduler, const hd_request *request);
 

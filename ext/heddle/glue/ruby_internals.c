@@ -11,6 +11,12 @@
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+enum { READ_BUFFER_MIN = 8192 }; /* as Ruby makes it */
+
+#define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
+
+static bool some_were_put_back; /* in any IO, at any time */
+
 void hd_io_take_over(VALUE io)
 {
     if (RFILE(io)->fptr) RFILE(io)->fptr->self = io;
@@ -114,6 +120,37 @@ void hd_io_fill(VALUE io, const char *bytes, size_t size)
     fptr->rbuf.len = (int)size;
 }
 
+/* (It has room, unless another reader has filled it meanwhile.) */
+static void make_room(rb_io_t *fptr, size_t size)
+{
+    size_t there = (size_t)fptr->rbuf.len, capacity = there + size < READ_BUFFER_MIN ? READ_BUFFER_MIN : there + size;
+    char *bytes = fptr->rbuf.ptr;
+    if (!bytes || (size_t)fptr->rbuf.capa < there + size) {
+        fptr->rbuf.ptr = ALLOC_N(char, capacity); /* the old one is not freed: a thread may be reading into it */
+        fptr->rbuf.capa = (int)capacity;
+    }
+    if (there) memmove(fptr->rbuf.ptr, bytes + fptr->rbuf.off, there);
+    fptr->rbuf.off = 0;
+}
+
+void hd_io_put_back(VALUE io, const char *bytes, size_t size)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->fd < 0 || size == 0) return;
+    make_room(fptr, size);
+    memcpy(fptr->rbuf.ptr + fptr->rbuf.len, bytes, size);
+    fptr->rbuf.len += (int)size;
+    if (OBJ_FROZEN(io)) return;
+    some_were_put_back = true;
+    rb_ivar_set(io, rb_intern(PUT_BACK), Qtrue);
+}
+
+bool hd_io_has_put_back(VALUE io)
+{
+    return some_were_put_back && !NIL_P(rb_attr_get(io, rb_intern(PUT_BACK))) && RFILE(io)->fptr &&
+           RFILE(io)->fptr->rbuf.len > 0;
+}
+
 int hd_io_descriptor(VALUE io)
 {
     return RFILE(io)->fptr ? RFILE(io)->fptr->fd : -1;
@@ -215,6 +252,13 @@ bool hd_io_read_buffer(VALUE io, size_t *size)
 }
 
 void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
+
+void hd_io_put_back(VALUE io, const char *bytes, size_t size) {}
+
+bool hd_io_has_put_back(VALUE io)
+{
+    return false;
+}
 
 int hd_io_descriptor(VALUE io)
 {

@@ -55,6 +55,11 @@ bool hd_io_has_read_nothing(VALUE io);
 bool hd_io_read_buffer(VALUE io, size_t *size);
 void hd_io_fill(VALUE io, const char *bytes, size_t size);
 
+/* Puts the bytes of a read that was ended behind those in the read buffer, where every method finds them: also those
+ * that refuse to read when something is there, see hd_io_has_put_back. If the IO is closed, nobody can read them. */
+void hd_io_put_back(VALUE io, const char *bytes, size_t size);
+bool hd_io_has_put_back(VALUE io);
+
 /* The number of an open IO, or -1. (One that is hidden is not open.) */
 int hd_io_descriptor(VALUE io);
 

@@ -5,6 +5,7 @@
 #include "home.h"
 #include "hook_fiber.h"
 #include "ruby_internals.h"
+#include "shared_io.h"
 #include "stalls.h"
 #include "stats.h"
 #include "strike.h"
@@ -50,7 +51,7 @@ static void scheduler_free(void *pointer)
     free(scheduler->masks.kinds);
     free(scheduler->line);
     free(scheduler->guesses.by_descriptor);
-    free(scheduler->scratch);
+    free(scheduler->landing);
     ruby_xfree(scheduler);
 }
 
@@ -269,18 +270,22 @@ static VALUE end_fibers(VALUE self)
     return rb_funcall(self, rb_intern("end_fibers"), 0);
 }
 
-static void disarm_interests(hd_map_node *node, void *unused)
+static void disarm_interests(hd_map_node *node, void *scheduler)
 {
-    (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    for (size_t i = 0; i < wait->interests_count; i++) hd_interest_disarm((hd_interest *)&wait->interests[i]);
+    for (size_t i = 0; i < wait->interests_count; i++) {
+        hd_interest *interest = (hd_interest *)&wait->interests[i];
+        hd_interest_disarm(interest);
+        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest);
+        hd_interest_release(interest);
+    }
 }
 
 /* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
 static void abandon_fibers(hd_scheduler *scheduler)
 {
     rb_gc_register_mark_object(scheduler->self);
-    hd_map_each(&scheduler->reactor.waits, disarm_interests, NULL);
+    hd_map_each(&scheduler->reactor.waits, disarm_interests, scheduler);
 }
 
 static VALUE close_reactor(VALUE self)

@@ -6,6 +6,8 @@
 
 #include "../core/interest.h"
 #include "init.h"
+#include "park.h"
+#include "ruby_internals.h"
 #include "strike.h"
 
 /* What is done about it: :warn, :raise or :ignore. It holds for the process. */
@@ -43,9 +45,31 @@ static bool has_answers(VALUE io, int fd)
     return type == SOCK_STREAM && getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && !listens;
 }
 
+int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd)
+{
+    hd_reactor *reactor = &scheduler->reactor;
+    reactor->ops->reap(reactor->backend);
+    hd_map_node *node = hd_map_find(reactor->ios, (hd_word)fd);
+    for (; node; node = hd_map_find_next(reactor->ios, node)) {
+        const hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
+        if (!interest->brought || interest->wait->reactor != reactor) continue;
+        hd_yield(scheduler);
+        return rb_io_descriptor(io);
+    }
+    return fd;
+}
+
+void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest)
+{
+    hd_io_put_back((VALUE)interest->io, interest->bytes, (size_t)interest->result);
+    hd_after_read_ahead(scheduler, (VALUE)interest->io, interest->fd);
+}
+
 int hd_meet_reader(hd_scheduler *scheduler, VALUE io, int fd)
 {
-    if (mode == sym_ignore || hd_scheduler_foreign(scheduler)) return fd;
+    if (hd_scheduler_foreign(scheduler)) return fd;
+    fd = hd_after_those_before(scheduler, io, fd);
+    if (mode == sym_ignore) return fd;
     VALUE root = hd_root(scheduler);
     const hd_wait *wait = other_reader(scheduler->reactor.ios, io, fd, root);
     if (!wait || !has_answers(io, fd) || RTEST(rb_attr_get(io, id_shared))) return fd;

@@ -24,4 +24,11 @@ static inline void hd_after_read_ahead(hd_scheduler *scheduler, VALUE io, int fd
     if (RB_UNLIKELY(hd_map_find(scheduler->reactor.ios, (hd_word)fd) != NULL)) hd_wake_readers(scheduler, io, fd);
 }
 
+/* The kernel may have read bytes for a fiber that has yet to run. They come before those that are read now, so it runs
+ * first. The descriptor, as above. */
+int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd);
+
+/* Puts what was read for a fiber that cannot go on with it into Ruby's read buffer. */
+void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest);
+
 #endif

@@ -184,6 +184,7 @@ static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
+    if (hd_wait_brings(wait)) return false; /* (bytes that have come) */
     if (wait->state != HD_WAIT_READY || !(ready || closed) || that_ended(scheduler, wait)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;

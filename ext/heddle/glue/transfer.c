@@ -17,7 +17,18 @@
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { SLICE_NS = HD_NS_PER_MS };
 
+/* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
+enum { BROUGHT_MAX = 8192 };
+
 static VALUE eTimeoutError, cBasicSocket;
+
+char *hd_landing(hd_scheduler *scheduler)
+{
+    if (RB_LIKELY(scheduler->landing)) return scheduler->landing;
+    scheduler->landing = malloc(HD_LANDING_SIZE);
+    if (!scheduler->landing) rb_memerror();
+    return scheduler->landing;
+}
 
 /* -- waits --------------------------------------------------------------------------------------------------- */
 
@@ -69,30 +80,35 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 }
 
 /* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
-static int park_on(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
 {
-    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io, .looks_again = at_once};
-    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = &interest,
+    VALUE io = (VALUE)interest->io;
+    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = interest,
                           .interests_count = 1};
+    if (interest->wanted) request.landing = hd_landing(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
-    if (at_once) *at_once = interest.at_once;
-    if (result > 0 && interest.unpollable) return -EPERM; /* as epoll says it */
-    return result > 0 ? interest.revents : result;
+    if (result > 0 && interest->unpollable) return -EPERM; /* as epoll says it */
+    return result > 0 ? interest->revents : result;
 }
 
-/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
-int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once)
+static int wait_for(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
 {
     int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
-                    ? wait_in_this_thread(fd, events, deadline_ns)
-                    : park_on(scheduler, io, fd, events, deadline_ns, at_once);
+                    ? wait_in_this_thread(interest->fd, interest->events, deadline_ns)
+                    : park_on(scheduler, interest, deadline_ns);
     if (ready == -EPERM) {
-        if (at_once) *at_once = true;
-        ready = wait_for_file(scheduler, io, fd, events, deadline_ns);
+        interest->at_once = true;
+        ready = wait_for_file(scheduler, (VALUE)interest->io, interest->fd, interest->events, deadline_ns);
     }
     if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     return ready;
+}
+
+int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    return wait_for(scheduler, &interest, deadline_ns);
 }
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
@@ -225,18 +241,32 @@ static void expect_to_wait(const hd_transfer *call, bool wait)
     *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
 }
 
-/* Waits until the IO is ready for this transfer. */
-void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
+void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns)
 {
-    bool at_once = false;
+    hd_interest interest = {.fd = call->fd, .events = call->direction == HD_READ ? POLLIN : POLLOUT,
+                            .io = (hd_word)call->io, .looks_again = true};
+    bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
+    if (alone && call->kind == HD_SOCKET && size <= BROUGHT_MAX) interest.wanted = size;
     if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
-    int ready = hd_wait_io(call->scheduler, call->io, call->fd, call->direction == HD_READ ? POLLIN : POLLOUT,
-                        *deadline_ns, &at_once);
+    int ready = wait_for(call->scheduler, &interest, *deadline_ns);
+    call->came = interest.brought;
+    call->moved = interest.result;
+    if (call->came) {
+        expect_to_wait(call, !interest.at_once);
+        return;
+    }
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
-    if (at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
-    if (!hd_scheduler_foreign(call->scheduler)) expect_to_wait(call, !at_once && call->kind != HD_MAYBE_FILE);
+    if (interest.at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
+    if (hd_scheduler_foreign(call->scheduler)) return;
+    expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
+    if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
+}
+
+void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
+{
+    hd_transfer_wait_for_bytes(call, 0, deadline_ns);
 }
 
 /* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
@@ -249,7 +279,7 @@ static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
     }
     int64_t patience_ns = hd_terminal_read_timeout(call->fd);
     int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
-    int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns, NULL);
+    int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns);
     call->fd = rb_io_descriptor(call->io);
     return ready;
 }

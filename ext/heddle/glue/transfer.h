@@ -16,7 +16,15 @@ typedef struct {
     bool in_part; /* a piece of a file has been moved: what comes now must not wait */
     bool flushes; /* it is Ruby's write buffer */
     bool others_ran; /* since Ruby has looked into its read buffer */
+    bool came;       /* the last wait has brought what it was to wait for: see hd_transfer_wait_for_bytes */
+    ssize_t moved;   /* so many bytes, 0 at the end, or -errno */
 } hd_transfer;
+
+/* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is
+ * empty whenever another fiber may run. (It is the scheduler's, not the native thread's: a Ruby thread may go on in
+ * another one after a wait.) */
+enum { HD_LANDING_SIZE = 16 * 1024 };
+char *hd_landing(hd_scheduler *scheduler);
 
 /* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
 hd_file_kind hd_kind_of(VALUE io);
@@ -48,14 +56,19 @@ bool hd_transfer_expects_to_wait(const hd_transfer *call);
 /* Waits until the IO is ready for this transfer. *deadline_ns: 0 before the first wait. */
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
 
+/* The same for a read of at most so many bytes. They may come with the wait (call->came): io_uring reads them when they
+ * are there. Then the caller takes them, for they are nowhere else: also if the IO was closed meanwhile, where the
+ * fiber can go on with them. */
+void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns);
+
 /* Have the others not run for a while? */
 bool hd_slice_is_over(const hd_scheduler *scheduler);
 
 /* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
 void hd_yield_now_and_then(hd_transfer *call);
 
-/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. *at_once: it did not have to wait. */
-int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns, bool *at_once);
+/* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
+int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns);
 
 /* Looks for events, for so many ms at most (-1: for ever). The ready ones, 0 or -errno. */
 int hd_poll_once(int fd, int events, int timeout_ms);

@@ -3,7 +3,10 @@
  *
  * A request carries a token (slot and generation), never a record's address: an interest that was disarmed has
  * freed its slot, and whatever the kernel still says about it is recognised by its generation and dropped. A
- * poll request holds a reference to its file until it is removed: see uring_release_files. */
+ * poll request holds a reference to its file until it is removed: see uring_release_files.
+ *
+ * An interest that wants bytes is a read request, which waits for readiness itself and reads into the ring's own memory
+ * (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it becomes a poll request. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,10 +16,16 @@
 #include "../core/clock.h"
 #include "../core/interest.h"
 #include "backends.h"
+#include "uring_buffers.h"
 #include "uring_ring.h"
 #include "wakeup.h"
 
-enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64 };
+#ifndef IORING_RECVSEND_POLL_FIRST
+#define IORING_RECVSEND_POLL_FIRST (1U << 0)
+#endif
+
+enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64, DROP_TURNS_MAX = 100 };
+#define DROP_TURN_NS (10 * HD_NS_PER_MS)
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
 static const uint32_t NO_SLOT = UINT32_MAX;
@@ -25,6 +34,8 @@ typedef struct {
     hd_interest *interest; /* NULL when free */
     uint32_t generation;   /* odd while in use, so a token is never 0 */
     uint32_t next_free;
+    bool reads;   /* its request is a read */
+    bool dropped; /* which nobody waits for any more */
 } uring_slot;
 
 struct hd_backend {
@@ -32,6 +43,9 @@ struct hd_backend {
     hd_private_fd wake_fd;
     bool wake_armed;
     unsigned requests; /* that the kernel has not done with, or has not been given yet */
+    unsigned reads; /* requests among these */
+    bool no_reads; /* this kernel does not do them */
+    uring_buffers buffers;
     bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
@@ -62,6 +76,7 @@ static int uring_probe(char *reason, int reason_size)
 
 static void uring_close(hd_backend *backend)
 {
+    uring_buffers_close(&backend->buffers, &backend->ring, backend->reads > 0);
     uring_ring_close(&backend->ring);
     hd_private_fd_close(&backend->wake_fd);
     free(backend->slots);
@@ -112,6 +127,7 @@ static void release_slot(hd_backend *backend, uint32_t index)
     HD_ASSERT(slot->generation & 1);
     slot->generation++;
     slot->interest = NULL;
+    slot->reads = slot->dropped = false;
     slot->next_free = backend->free_slot;
     backend->free_slot = index;
 }
@@ -140,13 +156,45 @@ static unsigned wake_events(short events)
     return (uint16_t)events | (events & POLLPRI ? POLLRDBAND : 0);
 }
 
+/* Can the read of this interest be a request? The memory for it is made at the first one. */
+static bool is_read(hd_backend *backend, const hd_interest *interest)
+{
+    if (!interest->wanted || interest->wanted > URING_BUFFER_SIZE || backend->no_reads) return false;
+    if (!backend->buffers.memory) backend->no_reads = uring_buffers_open(&backend->buffers, &backend->ring) < 0;
+    return !backend->no_reads;
+}
+
+static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint64_t token)
+{
+    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    if (!sqe) return false;
+    sqe->opcode = IORING_OP_RECV;
+    sqe->fd = interest->fd;
+    sqe->len = (uint32_t)interest->wanted;
+    sqe->flags = IOSQE_BUFFER_SELECT;
+    sqe->buf_group = URING_BUFFER_GROUP;
+    sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
+    sqe->user_data = token;
+    backend->requests++;
+    backend->reads++;
+    return true;
+}
+
+static bool prepare(hd_backend *backend, const hd_interest *interest, uint64_t token)
+{
+    uring_slot *slot = &backend->slots[(uint32_t)token];
+    slot->reads = is_read(backend, interest);
+    return slot->reads ? prepare_read(backend, interest, token)
+                       : prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token);
+}
+
 static int uring_arm(hd_backend *backend, hd_interest *interest)
 {
     if (interest->fd < 0) return -EBADF;
     uint32_t index = acquire_slot(backend);
     if (index == NO_SLOT) return -ENOMEM;
     uint64_t token = (uint64_t)backend->slots[index].generation << 32 | index;
-    if (!prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) {
+    if (!prepare(backend, interest, token)) {
         release_slot(backend, index);
         return -EAGAIN;
     }
@@ -157,22 +205,22 @@ static int uring_arm(hd_backend *backend, hd_interest *interest)
 
 /* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
  * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
-static void remove_poll(hd_backend *backend, uint64_t token)
+static bool cancel(hd_backend *backend, uint64_t token)
 {
-    backend->removals = true;
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
-    if (!sqe) return; /* the poll stays in the kernel until its event; its token is void already */
+    if (!sqe) return false; /* a poll stays in the kernel until its event; its token is void already */
     sqe->opcode = IORING_OP_ASYNC_CANCEL;
     sqe->fd = -1;
     sqe->addr = token;
     sqe->user_data = NO_TOKEN;
     backend->requests++;
+    return true;
 }
 
-static void uring_disarm(hd_backend *backend, hd_interest *interest)
+static void remove_poll(hd_backend *backend, uint64_t token)
 {
-    release_slot(backend, (uint32_t)interest->token);
-    remove_poll(backend, interest->token);
+    backend->removals = true;
+    cancel(backend, token);
 }
 
 /* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
@@ -193,6 +241,39 @@ static void uring_release_files(hd_backend *backend)
     finish_task_work(&backend->ring);
 }
 
+static void uring_reap(hd_backend *backend);
+
+static bool in_use(const hd_backend *backend, uint64_t token)
+{
+    return backend->slots[(uint32_t)token].generation == (uint32_t)(token >> 32);
+}
+
+/* Waits for the answer: what has been read must not be lost. It comes at once for sockets. (The memory is the
+ * ring's: should a driver keep the kernel from answering, nothing is harmed but the bytes that it reads later.) */
+static void drop_read(hd_backend *backend, uint64_t token)
+{
+    bool cancelled = false;
+    backend->slots[(uint32_t)token].dropped = true;
+    for (int turns = 0; turns < DROP_TURNS_MAX && in_use(backend, token); turns++) {
+        if (!cancelled) cancelled = cancel(backend, token); /* (the ring may be full) */
+        uring_ring_enter(&backend->ring, turns > 0, turns > 0 ? DROP_TURN_NS : HD_NO_DEADLINE);
+        finish_task_work(&backend->ring);
+        uring_reap(backend);
+    }
+    if (in_use(backend, token)) release_slot(backend, (uint32_t)token);
+}
+
+static void uring_disarm(hd_backend *backend, hd_interest *interest)
+{
+    uint64_t token = interest->token;
+    if (backend->slots[(uint32_t)token].reads) {
+        drop_read(backend, token);
+        return;
+    }
+    release_slot(backend, (uint32_t)token);
+    remove_poll(backend, token);
+}
+
 static void arm_wake(hd_backend *backend)
 {
     if (backend->wake_armed) return;
@@ -211,8 +292,43 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
     finish_task_work(ring);
 }
 
+/* Has the kernel only told that it does not read now, or not in this way? Whatever else there is, it tells once. */
+static bool is_no_answer(int result)
+{
+    return result == -EAGAIN || result == -ENOBUFS || result == -ECANCELED || result == -EINTR || result == -EINVAL ||
+           result == -EOPNOTSUPP || result == -ENOTSOCK || result == -EFAULT || result == -ENOMEM || result == -EBADF;
+}
+
+static void complete_read(hd_backend *backend, uint32_t index, uint64_t token, int result, const char *bytes)
+{
+    uring_slot *slot = &backend->slots[index];
+    hd_interest *interest = slot->interest;
+    backend->reads--;
+    if (!is_no_answer(result)) {
+        release_slot(backend, index);
+        hd_interest_deliver_bytes(interest, bytes, result);
+        return;
+    }
+    if (bytes) uring_buffers_offer(&backend->buffers, bytes);
+    if (slot->dropped) {
+        release_slot(backend, index);
+        return;
+    }
+    slot->reads = false;
+    if (prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
+    release_slot(backend, index);
+    hd_interest_deliver(interest, POLLERR); /* the ring is full: let the operation find out */
+}
+
+/* The buffer that the kernel has read into, or NULL. */
+static const char *buffer_of(const hd_backend *backend, unsigned flags)
+{
+    return flags & IORING_CQE_F_BUFFER ? uring_buffers_find(&backend->buffers, flags) : NULL;
+}
+
 static void complete(hd_backend *backend, uint64_t token, int result, unsigned flags)
 {
+    const char *bytes = buffer_of(backend, flags);
     if (token == NO_TOKEN) return;
     if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
         if (flags & IORING_CQE_F_MORE) return;
@@ -223,7 +339,14 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
     uint32_t index = (uint32_t)token;
     HD_ASSERT(index < backend->slots_count);
     uring_slot *slot = &backend->slots[index];
-    if (slot->generation != (uint32_t)(token >> 32)) return; /* disarmed in the meantime */
+    if (slot->generation != (uint32_t)(token >> 32)) { /* disarmed in the meantime */
+        if (bytes) uring_buffers_offer(&backend->buffers, bytes);
+        return;
+    }
+    if (slot->reads) {
+        complete_read(backend, index, token, result, bytes);
+        return;
+    }
     hd_interest *interest = slot->interest;
     bool more = flags & IORING_CQE_F_MORE;
     short revents = result < 0 ? POLLNVAL : (short)result;
@@ -257,6 +380,11 @@ static void uring_reap(hd_backend *backend)
     }
 }
 
+static void uring_release_bytes(hd_backend *backend, const char *bytes)
+{
+    uring_buffers_offer(&backend->buffers, bytes);
+}
+
 static bool uring_rest(hd_backend *backend)
 {
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
@@ -278,6 +406,7 @@ const hd_backend_ops hd_backend_uring = {
     .close = uring_close,
     .arm = uring_arm,
     .disarm = uring_disarm,
+    .release_bytes = uring_release_bytes,
     .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,

@@ -2,6 +2,7 @@
 #include "backend_sim.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { FDS = 8192, CAPACITY = 4096, START_NS = 1000000 };
 typedef struct sim_file {
     int references; /* descriptors and requests */
     int bytes;      /* to read */
+    unsigned char first; /* of these, which count up */
     bool regular, hung_up;
     struct sim_file *peer; /* NULL when it is gone */
 } sim_file_t;
@@ -24,11 +26,14 @@ typedef struct {
     int64_t due_ns;   /* when its completion is posted; HD_NO_DEADLINE while it is not ready */
     short events;
     bool removed;
+    size_t wanted; /* it is a read */
 } request;
 
 typedef struct {
     uint64_t token;
     short revents;
+    char *buffer; /* what a read has read, or NULL */
+    int size;
 } completion;
 
 typedef struct {
@@ -58,6 +63,7 @@ typedef struct {
 
 /* The backend's own memory: who waits under which token. */
 struct hd_backend {
+    int buffers; /* that are not given back */
     ARRAY(hd_interest *) slots; /* index = low half of the token - 1 */
     ARRAY(uint32_t) generations;
     bool woken, polling;
@@ -159,13 +165,25 @@ void sim_write(int fd, int bytes)
     if (file_of(fd)->peer) file_of(fd)->peer->bytes += bytes;
 }
 
+static int take(sim_file_t *file, char *bytes, int most)
+{
+    int size = file->bytes < most ? file->bytes : most;
+    if (!size) return file->hung_up ? 0 : -1;
+    for (int i = 0; bytes && i < size; i++) bytes[i] = (char)(file->first + i);
+    file->first += (unsigned char)size;
+    file->bytes -= size;
+    return size;
+}
+
+int sim_take(int fd, char *bytes, int most)
+{
+    HD_ASSERT(file_of(fd));
+    return take(file_of(fd), bytes, most);
+}
+
 int sim_read(int fd)
 {
-    sim_file_t *file = file_of(fd);
-    HD_ASSERT(file);
-    int bytes = file->bytes;
-    file->bytes = 0;
-    return bytes ? bytes : file->hung_up ? 0 : -1;
+    return sim_take(fd, NULL, INT_MAX);
 }
 
 static short ready(const sim_file_t *file)
@@ -259,8 +277,24 @@ void sim_stop(void)
 
 static void post(uint64_t token, short revents)
 {
-    APPEND(world.completions, (completion){token, revents});
-    if (happens(world.faults.duplicate_percent)) APPEND(world.completions, (completion){token, revents});
+    APPEND(world.completions, (completion){token, revents, NULL, 0});
+    if (happens(world.faults.duplicate_percent)) APPEND(world.completions, (completion){token, revents, NULL, 0});
+}
+
+/* What is there is read now. A read that finds nothing, or no buffer, tells of readiness only. */
+static void post_read(const request *request)
+{
+    completion done = {request->token, POLLIN, NULL, 0};
+    if (!happens(world.faults.no_buffer_percent)) {
+        done.buffer = malloc(request->wanted);
+        HD_ASSERT(done.buffer);
+        done.size = take(request->file, done.buffer, (int)request->wanted);
+    }
+    if (done.size < 0) {
+        free(done.buffer);
+        done.buffer = NULL;
+    }
+    APPEND(world.completions, done);
 }
 
 /* Posts what is due; the rest gets the time at which it will be. */
@@ -271,6 +305,7 @@ static void look_at_requests(void)
         request *request = &world.requests.items[i];
         short asked = request->events | POLLERR | POLLHUP | POLLNVAL, revents = ready(request->file) & asked;
         if (request->removed) {
+            HD_ASSERT(!request->wanted);
             if (happens(50)) post(request->token, revents | POLLIN); /* it was on its way already */
         } else {
             if (!revents && happens(faults->phantom_percent)) revents = request->events;
@@ -282,7 +317,10 @@ static void look_at_requests(void)
                 request->due_ns = world.now_ns + (int64_t)draw((uint64_t)faults->delay_ns_max);
             if (request->due_ns > world.now_ns) continue;
             if (happens(faults->extra_bits_percent)) revents |= POLLIN | POLLOUT | POLLPRI;
-            post(request->token, revents);
+            if (request->wanted)
+                post_read(request);
+            else
+                post(request->token, revents);
         }
         sim_file_t *file = request->file;
         REMOVE_AT(world.requests, i);
@@ -322,7 +360,7 @@ static void drop_requests(bool removed_only)
     for (int i = world.requests.count - 1; i >= 0; i--) {
         request request = world.requests.items[i];
         if (removed_only && !request.removed) continue;
-        if (happens(50)) post(request.token, POLLIN);
+        if (!request.wanted && happens(50)) post(request.token, POLLIN);
         REMOVE_AT(world.requests, i);
         drop(request.file);
     }
@@ -331,6 +369,8 @@ static void drop_requests(bool removed_only)
 static void sim_backend_close(hd_backend *backend)
 {
     drop_requests(false);
+    HD_ASSERT(backend->buffers == 0);
+    for (int i = 0; i < world.completions.count; i++) free(world.completions.items[i].buffer);
     world.completions.count = 0;
     free(backend->slots.items);
     free(backend->generations.items);
@@ -353,17 +393,69 @@ static int sim_arm(hd_backend *backend, hd_interest *interest)
     backend->slots.items[index] = interest;
     interest->token = (uint64_t)++backend->generations.items[index] << 32 | (uint32_t)(index + 1);
     if (file) file->references++;
-    APPEND(world.requests, (request){interest->token, file, HD_NO_DEADLINE, interest->events, false});
+    size_t wanted = file && !file->regular && !happens(world.faults.no_buffer_percent) ? interest->wanted : 0;
+    APPEND(world.requests, (request){interest->token, file, HD_NO_DEADLINE, interest->events, false, wanted});
     return 0;
+}
+
+static void deliver(hd_backend *backend, completion completion)
+{
+    int index = (int)(uint32_t)completion.token - 1;
+    hd_interest *interest = backend->slots.items[index];
+    if (!interest || interest->token != completion.token) { /* disarmed, or delivered before */
+        HD_ASSERT(!completion.buffer);
+        return;
+    }
+    backend->slots.items[index] = NULL;
+    backend->buffers += completion.buffer != NULL;
+    if (completion.buffer)
+        hd_interest_deliver_bytes(interest, completion.buffer, completion.size);
+    else
+        hd_interest_deliver(interest, completion.revents);
+}
+
+/* The answer to a read that nobody waits for any more: what it has read, or may still have read. */
+static void drop_read(hd_backend *backend, uint64_t token)
+{
+    for (int i = world.requests.count - 1; i >= 0; i--) {
+        request request = world.requests.items[i];
+        if (request.token != token) continue;
+        if (ready(request.file) & POLLIN && happens(50)) post_read(&request);
+        REMOVE_AT(world.requests, i);
+        drop(request.file);
+    }
+    for (int i = 0; i < world.completions.count; i++) {
+        completion completion = world.completions.items[i];
+        if (completion.token != token || !completion.buffer) continue;
+        REMOVE_AT(world.completions, i);
+        deliver(backend, completion);
+        return;
+    }
+}
+
+static bool is_read(uint64_t token)
+{
+    for (int i = 0; i < world.requests.count; i++)
+        if (world.requests.items[i].token == token) return world.requests.items[i].wanted > 0;
+    for (int i = 0; i < world.completions.count; i++)
+        if (world.completions.items[i].token == token && world.completions.items[i].buffer) return true;
+    return false;
 }
 
 static void sim_disarm(hd_backend *backend, hd_interest *interest)
 {
     int index = (int)(uint32_t)interest->token - 1;
     HD_ASSERT(!backend->polling && backend->slots.items[index] == interest);
+    if (is_read(interest->token)) drop_read(backend, interest->token);
     backend->slots.items[index] = NULL;
     for (int i = 0; i < world.requests.count; i++)
         if (world.requests.items[i].token == interest->token) world.requests.items[i].removed = true;
+}
+
+static void sim_release_bytes(hd_backend *backend, const char *bytes)
+{
+    backend->buffers--;
+    free((char *)bytes);
 }
 
 static void sim_release_files(hd_backend *backend)
@@ -403,11 +495,7 @@ static void sim_reap(hd_backend *backend)
         completion completion = world.completions.items[at];
         world.completions.count--;
         for (int i = at; i < world.completions.count; i++) world.completions.items[i] = world.completions.items[i + 1];
-        int index = (int)(uint32_t)completion.token - 1;
-        hd_interest *interest = backend->slots.items[index];
-        if (!interest || interest->token != completion.token) continue; /* disarmed, or delivered before */
-        backend->slots.items[index] = NULL;
-        hd_interest_deliver(interest, completion.revents);
+        deliver(backend, completion);
     }
 }
 
@@ -431,6 +519,7 @@ const hd_backend_ops hd_backend_sim = {
     .close = sim_backend_close,
     .arm = sim_arm,
     .disarm = sim_disarm,
+    .release_bytes = sim_release_bytes,
     .release_files = sim_release_files,
     .poll_nogvl = sim_poll_nogvl,
     .reap = sim_reap,

@@ -3,8 +3,9 @@
  *
  * The simulated kernel is a small, honest one: files with references, readiness as poll(2) has it, one-shot poll
  * requests that hold their file until they fire or are removed (as io_uring does). The faults decide how nasty it
- * is: completions come late, in any order and twice, also for requests that were disarmed in the meantime; polls
- * return for nothing; timeouts overshoot; arming fails. There is one simulation a process, used by one thread. */
+ * is: completions come late, in any order and twice, also for requests that were disarmed in the meantime; reads find
+ * no buffer; polls return for nothing; timeouts overshoot; arming fails. There is one simulation a process, used by one
+ * thread. */
 #ifndef HEDDLE_BACKEND_SIM_H
 #define HEDDLE_BACKEND_SIM_H
 
@@ -19,6 +20,7 @@ typedef struct {
     unsigned phantom_percent;    /* readiness is reported that is not there (lost to another reader) */
     unsigned extra_bits_percent; /* ... with bits that nobody asked for */
     unsigned arm_error_percent;  /* -ENOMEM or -EAGAIN */
+    unsigned no_buffer_percent;  /* a read tells of readiness instead */
     bool late_bad_fd;            /* a closed number is refused by a delivery, not by arm */
     bool files_pollable;         /* a regular file is ready at once; else arm says -EPERM */
     bool shuffle;                /* completions come in any order */
@@ -43,8 +45,9 @@ int sim_pair(int fds[2]); /* a stream socket pair */
 int sim_file(void);       /* a regular file */
 int sim_dup(int fd);
 void sim_close(int fd);
-void sim_write(int fd, int bytes); /* they can be read from the peer */
+void sim_write(int fd, int bytes); /* they can be read from the peer: 0, 1, 2, ... 255, 0, ... */
 int sim_read(int fd);              /* takes everything; -1 = would block, 0 = end of file */
+int sim_take(int fd, char *bytes, int most); /* takes so many at most */
 short sim_ready(int fd);           /* poll(2)'s answer */
 int sim_descriptors(void);
 

@@ -23,6 +23,7 @@ typedef struct {
     void (*close)(int fd);
     void (*write)(int fd, int bytes);
     int (*read)(int fd);    /* takes everything; -1 = would block, 0 = end of file */
+    int (*take)(int fd, char *bytes, int most); /* so many at most */
     short (*ready)(int fd); /* poll(2)'s answer */
 } world_ops;
 
@@ -46,11 +47,22 @@ static hd_map ios;
 static const setting *now_on;
 static const world_ops *world;
 
-static void real_write(int fd, int bytes)
+static unsigned char real_next[1 << 16]; /* by descriptor: the byte that is written next */
+
+/* The bytes of a connection count up. */
+static void real_write(int fd, int count)
 {
-    static const char zeros[4096];
-    CHECK(bytes <= (int)sizeof(zeros));
-    CHECK_EQ(bytes, write(fd, zeros, (size_t)bytes));
+    char bytes[4096];
+    CHECK(count <= (int)sizeof(bytes) && fd < (int)sizeof(real_next));
+    for (int i = 0; i < count; i++) bytes[i] = (char)real_next[fd]++;
+    CHECK_EQ(count, write(fd, bytes, (size_t)count));
+}
+
+static int real_take(int fd, char *bytes, int most)
+{
+    ssize_t got = recv(fd, bytes, (size_t)most, MSG_DONTWAIT);
+    CHECK(got >= 0 || errno == EAGAIN);
+    return (int)got;
 }
 
 static int real_read(int fd)
@@ -70,7 +82,9 @@ static short real_ready(int fd)
 
 static int real_pair(int fds[2])
 {
-    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
+    int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
+    if (!error) real_next[fds[0]] = real_next[fds[1]] = 0;
+    return error;
 }
 
 static int real_file(void)
@@ -83,9 +97,10 @@ static void real_close(int fd)
     CHECK_EQ(0, close(fd));
 }
 
-static const world_ops real_world = {true, real_pair, real_file, dup, real_close, real_write, real_read, real_ready};
-static const world_ops sim_world = {false,     sim_pair,  sim_file, sim_dup,
-                                    sim_close, sim_write, sim_read, sim_ready};
+static const world_ops real_world = {true,       real_pair,  real_file, dup,       real_close,
+                                     real_write, real_read,  real_take, real_ready};
+static const world_ops sim_world = {false,     sim_pair, sim_file, sim_dup,  sim_close,
+                                    sim_write, sim_read, sim_take, sim_ready};
 
 static const setting settings[] = {
     {.name = "uring", .ops = &hd_backend_uring, .world = &real_world},
@@ -98,6 +113,7 @@ static const setting settings[] = {
      .faults = {.spurious_percent = 20,
                 .duplicate_percent = 30,
                 .extra_bits_percent = 30,
+                .no_buffer_percent = 20,
                 .late_bad_fd = true,
                 .shuffle = true,
                 .delay_ns_max = 3 * HD_NS_PER_MS,
@@ -182,16 +198,20 @@ __attribute__((unused)) static void on_every_setting(void (*body)(void))
 /* -- waiters ------------------------------------------------------------------------------------------------- */
 
 /* Starts to wait; 0 or arm's -errno, and then nothing is linked. timeout_ns may be HD_NO_DEADLINE. */
-static int park_as(waiter *waiter, bool selects, int fd, short events, int64_t timeout_ns)
+static int park_given(waiter *waiter, int fd, short events, int64_t timeout_ns)
 {
     waiter->woken = 0;
-    waiter->interest.selects = selects;
-    waiter->interest.unpollable = false;
     int64_t deadline_ns = hd_clock_deadline(hd_clock_now(), timeout_ns);
     CHECK_EQ(0, hd_wait_begin(&waiter->wait, &reactor, HD_WAIT_FOR_IO, (hd_word)waiter, deadline_ns));
     int error = hd_interest_arm(&waiter->interest, &waiter->wait, (hd_word)(fd + 1) * 8, fd, events);
     if (error) hd_wait_end(&waiter->wait);
     return error;
+}
+
+static int park_as(waiter *waiter, bool selects, int fd, short events, int64_t timeout_ns)
+{
+    waiter->interest = (hd_interest){.selects = selects};
+    return park_given(waiter, fd, events, timeout_ns);
 }
 
 static int park_for(waiter *waiter, int fd, short events, int64_t timeout_ns)
@@ -212,6 +232,7 @@ __attribute__((unused)) static void park(waiter *waiter, int fd, short events)
 static void unpark(waiter *waiter)
 {
     hd_interest_disarm(&waiter->interest);
+    hd_interest_release(&waiter->interest);
     hd_wait_end(&waiter->wait);
 }
 

@@ -1,0 +1,81 @@
+/* See uring_buffers.h. (The kernel's structs are declared here: older headers have no names for them.) */
+#include "uring_buffers.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/check.h"
+
+enum { REGISTER_BUFFER_RING = 22, INDEX_MASK = URING_BUFFERS - 1 };
+
+typedef struct {
+    uint64_t address;
+    uint32_t size;
+    uint16_t number;
+    uint16_t tail; /* of the ring, in its first entry only */
+} offered_buffer;
+
+typedef struct {
+    uint64_t address;
+    uint32_t entries;
+    uint16_t group, flags;
+    uint64_t reserved[3];
+} registration;
+
+static void *map(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    madvise(memory, size, MADV_DONTFORK); /* what comes is for the parent */
+    return memory;
+}
+
+static const size_t MEMORY_SIZE = (size_t)URING_BUFFERS * URING_BUFFER_SIZE,
+                    RING_SIZE = URING_BUFFERS * sizeof(offered_buffer);
+
+int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring)
+{
+    *buffers = (uring_buffers){.offered = map(RING_SIZE)};
+    registration given = {.address = (uintptr_t)buffers->offered, .entries = URING_BUFFERS,
+                          .group = URING_BUFFER_GROUP};
+    int error = buffers->offered ? 0 : -ENOMEM;
+    if (!error && syscall(SYS_io_uring_register, ring->fd.number, REGISTER_BUFFER_RING, &given, 1) < 0) error = -errno;
+    if (!error && !(buffers->memory = map(MEMORY_SIZE))) error = -ENOMEM;
+    if (error) {
+        uring_buffers_close(buffers, ring, false);
+        return error;
+    }
+    for (int i = 0; i < URING_BUFFERS; i++) uring_buffers_offer(buffers, buffers->memory + i * URING_BUFFER_SIZE);
+    return 0;
+}
+
+void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in_use)
+{
+    if (!hd_forked_since(ring->fork_generation)) { /* (a child has no such mapping: MADV_DONTFORK) */
+        if (buffers->memory && in_use) /* a late write finds no memory, and none that is another's by then */
+            mmap(buffers->memory, MEMORY_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                 0);
+        else if (buffers->memory)
+            munmap(buffers->memory, MEMORY_SIZE);
+        if (buffers->offered && !in_use) munmap(buffers->offered, RING_SIZE);
+    }
+    *buffers = (uring_buffers){0};
+}
+
+const char *uring_buffers_find(const uring_buffers *buffers, unsigned completion_flags)
+{
+    unsigned number = completion_flags >> IORING_CQE_BUFFER_SHIFT;
+    HD_ASSERT(number < URING_BUFFERS);
+    return buffers->memory + (size_t)number * URING_BUFFER_SIZE;
+}
+
+void uring_buffers_offer(uring_buffers *buffers, const char *buffer)
+{
+    offered_buffer *offered = buffers->offered, *next = &offered[buffers->tail & INDEX_MASK];
+    next->address = (uintptr_t)buffer;
+    next->size = URING_BUFFER_SIZE;
+    next->number = (uint16_t)((buffer - buffers->memory) / URING_BUFFER_SIZE);
+    __atomic_store_n(&offered->tail, ++buffers->tail, __ATOMIC_RELEASE);
+}
