@@ -26,7 +26,6 @@ class ServeControlTest < HeddleTest
     skip(missing) if missing
     @dir = tempdir
     File.write(File.join(@dir, "config.ru"), APP)
-    @folders = folders
   end
 
   def teardown
@@ -38,7 +37,7 @@ class ServeControlTest < HeddleTest
     ready = workers.zero? ? { until_said: /health and metrics/ } : { until_said: /is ready/, times: workers }
     @program = TestSupport::ServeProgram.new(*ruby_command, EXE, "serve", "--bind", "tcp://127.0.0.1:0", "--control",
                                              "tcp://127.0.0.1:0", "--workers", workers.to_s, *arguments,
-                                             chdir: @dir, **ready)
+                                             chdir: @dir, env: { "TMPDIR" => @dir }, **ready)
     @port = @program.said.join[%r{health and metrics on tcp://[\d.]+:(\d+)}, 1].to_i
     @program
   end
@@ -59,7 +58,7 @@ class ServeControlTest < HeddleTest
     Thread.new { @program.get(path) }.tap { wait_until("the request has begun") { File.exist?(begun) } }
   end
 
-  def folders = Dir.glob(File.join(Dir.tmpdir, "heddle-serve-*"))
+  def folders = Dir.glob(File.join(@dir, "heddle-serve-*"))
 
   def to_all(signal) = Process.kill(signal, -@program.pid)
 
@@ -132,7 +131,7 @@ class ServeControlTest < HeddleTest
     @program.signal(:TERM)
     @program.wait
 
-    assert_equal(@folders, folders)
+    assert_empty(folders)
   end
 
   def test_a_worker_that_was_killed
@@ -144,7 +143,7 @@ class ServeControlTest < HeddleTest
     @program.signal(:TERM)
     @program.wait
 
-    assert_equal(@folders, folders)
+    assert_empty(folders)
   end
 
   def test_it_stays_ready_while_the_workers_are_replaced
@@ -164,6 +163,6 @@ class ServeControlTest < HeddleTest
     @program.signal(:INT)
     @program.wait
 
-    assert_equal(@folders, folders)
+    assert_empty(folders)
   end
 end

@@ -11,7 +11,7 @@ module Heddle
     #
     # @private
     class Control
-      # Seconds that the other workers have to tell their figures.
+      # Seconds that the other workers have to tell their figures, and that requests have to end.
       PATIENCE = 2
       TEXT = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store" }.freeze
       private_constant :PATIENCE, :TEXT
@@ -44,7 +44,7 @@ module Heddle
       # Another worker answers from now on.
       #
       # @return [void]
-      def hand_over = @own.stop
+      def hand_over = @own.stop(grace: PATIENCE)
 
       private
 

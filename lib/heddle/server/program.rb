@@ -42,10 +42,13 @@ module Heddle
       def serve
         process = ServingProcess.new(@settings, @sockets.for_worker(0), control: @sockets.control)
         @settings.application
-        announce
-        @settings.notify("READY=1")
         signals = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :exec, "USR2" => :exec }
-        process.run(signals).tap { |meaning| @settings.notify("STOPPING=1") unless meaning == :exec }
+        meaning = process.run(signals) do
+          announce
+          @settings.notify("READY=1")
+        end
+        @settings.notify("STOPPING=1") unless meaning == :exec
+        meaning
       end
 
       def supervise

@@ -32,8 +32,9 @@ module Heddle
       # @param signals [Hash{String => Symbol}] what each signal means: :stop; :replace (another worker is there), or
       #   something else that needs no delay
       # @param once [String, nil] a signal that counts only once
+      # @yield when it listens, and knows what the signals mean
       # @return [Symbol] the meaning of the signal that stopped it
-      def run(signals, once: nil)
+      def run(signals, once: nil, &listening)
         signals.each { |name, meaning| follow(name, meaning, once: name == once) }
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
                                                    access_log: @settings.access_log, http2: @settings.http2)
@@ -41,7 +42,7 @@ module Heddle
           start_control(server) if @control_listener
           Heddle.spawn(background: true, name: "signals") { @meaning = wait_for_signal(server) }
           Heddle.spawn(background: true, name: "lifeline") { watch_lifeline } if @lifeline
-          Heddle.spawn(background: true) { tell_ready }
+          Heddle.spawn(background: true) { tell_ready(&listening) }
           server.run
         end
         @meaning || :stop
@@ -62,6 +63,7 @@ module Heddle
       end
 
       def tell_ready
+        yield if block_given?
         @ready&.write("ready")
         @ready&.close
       end
@@ -70,20 +72,17 @@ module Heddle
       def wait_for_signal(server)
         meaning = @signals.pop
         @stopping = true
-        leave(meaning) if @control
+        @control&.leave unless meaning == :replace
         @signals.pop(timeout: @settings.delay) if meaning == :stop
-        Heddle.spawn(name: "stop") { server.stop(grace: @settings.drain) }
+        Heddle.spawn(name: "stop") do
+          @control&.hand_over if meaning == :replace
+          server.stop(grace: @settings.drain)
+        end
         Heddle.spawn(background: true, name: "signals") do
           @signals.pop
           server.stop_now
         end
         meaning
-      end
-
-      def leave(meaning)
-        return @control.leave unless meaning == :replace
-
-        Heddle.spawn(background: true, name: "control") { @control.hand_over }
       end
 
       def watch_lifeline

@@ -75,9 +75,9 @@ class DeploymentExampleTest < HeddleTest
     File.write(File.join(dir, "config.ru"), APP)
     given = { "bundle" => nil, "exec" => nil, "heddle" => EXE, "9292" => "0" }
     command = command_of("CMD").map { |word| given.fetch(word, word).to_s.sub(":9293", ":0") } - [""]
-    @program = program = TestSupport::ServeProgram.new("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
-                                                       *ruby_command, WITHOUT_IO_URING, *ruby_command, *command,
-                                                       until_said: /is ready/, times: 2, chdir: dir)
+    without_rights = %w[setpriv --bounding-set=-all --inh-caps=-all --no-new-privs]
+    @program = program = TestSupport::ServeProgram.new(*without_rights, *ruby_command, WITHOUT_IO_URING, *ruby_command,
+                                                       *command, until_said: /is ready/, times: 2, chdir: dir)
 
     assert_equal('["epoll"] 0', program.get.body)
     port = program.said.join[%r{health and metrics on tcp://[\d.]+:(\d+)}, 1]
