@@ -3,4 +3,5 @@
 # For web servers that know nothing of Heddle. It is not loaded by `require "heddle"`, and needs no gem.
 require_relative "../heddle"
 require_relative "rack/body"
+require_relative "rack/metrics"
 require_relative "rack/middleware"

@@ -51,6 +51,7 @@ module Heddle
       @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = 0
+      @answered = 0
       @stopping = false
     end
 
@@ -122,9 +123,15 @@ module Heddle
         Scope.open { yield(response = @app.call(request)) }
       ensure
         @requests -= 1
+        @answered += 1
         @access_log&.add(request, response, Clock.now - started) if started
       end
     end
+
+    # @private
+    # @return [Hash{Symbol => Integer}] connections that are :busy and :idle, :requests in the application now, and how
+    #   many were :answered so far
+    def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, answered: @answered }
 
     # @private Tells of an error of the application.
     def report(error)

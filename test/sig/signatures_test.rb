@@ -13,7 +13,7 @@ class SignaturesTest < HeddleTest
   Shape = TestSupport::Signatures::Shape
   # The tests whose calls are compared with the signatures, without those that take long.
   CALLERS = Dir[File.join(ROOT, "test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection}_test.rb"),
-                File.join(ROOT, "test/rack/middleware_test.rb"), File.join(ROOT, "test/server/server_test.rb")]
+                *%w[prometheus rack/middleware server/server].map { |name| File.join(ROOT, "test/#{name}_test.rb") }]
     .grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.

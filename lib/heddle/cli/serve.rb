@@ -113,6 +113,13 @@ module Heddle
         parser.on("--drain SECONDS", OptionParser::DecimalNumeric, "that requests have to end (30)") do |seconds|
           options[:drain] = seconds
         end
+        parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
+                  "after TERM in which it goes on, but is not ready (0)") do |seconds|
+          raise OptionParser::InvalidArgument, "--drain-delay #{seconds}" if seconds.negative?
+
+          options[:delay] = seconds
+        end
+        parser.on("--control URL", "where it answers /live, /ready and /metrics") { |url| options[:control] = url }
         parser.on("--access-log [FILE]", "a line for each request, on standard output or into a file") do |path|
           options[:access_log] = path ? File.open(path, "a") : $stdout
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../server"
+require_relative "control"
 
 module Heddle
   class Server
@@ -10,11 +11,17 @@ module Heddle
     class ServingProcess
       # @param settings [Settings]
       # @param listeners [Array<Listener>]
+      # @param control [Listener, nil]
+      # @param worker [Integer] its number
+      # @param folder [String, nil] where the workers meet: see {Control}
       # @param lifeline [IO, nil] it stops when this one ends
       # @param ready [IO, nil] told when it listens
-      def initialize(settings, listeners, lifeline: nil, ready: nil)
+      def initialize(settings, listeners, control: nil, worker: 0, folder: nil, lifeline: nil, ready: nil)
         @settings = settings
         @listeners = listeners
+        @control_listener = control
+        @worker = worker
+        @folder = folder
         @lifeline = lifeline
         @ready = ready
         @signals = Thread::Queue.new
@@ -22,16 +29,20 @@ module Heddle
 
       # Serves until a signal says that it is to stop.
       #
-      # @param signals [Hash{String => Symbol}] what each signal means
+      # @param signals [Hash{String => Symbol}] what each signal means: :stop; :replace (another worker is there), or
+      #   something else that needs no delay
+      # @param once [String, nil] a signal that counts only once
+      # @yield when it listens, and knows what the signals mean
       # @return [Symbol] the meaning of the signal that stopped it
-      def run(signals = { "TERM" => :stop, "INT" => :stop })
-        signals.each { |name, meaning| trap(name) { @signals << meaning } }
+      def run(signals, once: nil, &listening)
+        signals.each { |name, meaning| follow(name, meaning, once: name == once) }
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
                                                    access_log: @settings.access_log, http2: @settings.http2)
         Heddle.run(backend: @settings.backend) do
+          start_control(server) if @control_listener
           Heddle.spawn(background: true, name: "signals") { @meaning = wait_for_signal(server) }
           Heddle.spawn(background: true, name: "lifeline") { watch_lifeline } if @lifeline
-          Heddle.spawn(background: true) { tell_ready }
+          Heddle.spawn(background: true) { tell_ready(&listening) }
           server.run
         end
         @meaning || :stop
@@ -39,15 +50,34 @@ module Heddle
 
       private
 
+      def follow(name, meaning, once:)
+        trap(name) do
+          trap(name, "IGNORE") if once
+          @signals << meaning
+        end
+      end
+
+      def start_control(server)
+        @control = Control.new(server, @control_listener, worker: @worker, folder: @folder)
+        Heddle.spawn(background: true, name: "control") { @control.run }
+      end
+
       def tell_ready
+        yield if block_given?
         @ready&.write("ready")
         @ready&.close
       end
 
-      # The second signal ends what the first one waits for.
+      # Another signal ends what the last one waits for.
       def wait_for_signal(server)
         meaning = @signals.pop
-        Heddle.spawn(name: "stop") { server.stop(grace: @settings.drain) }
+        @stopping = true
+        @control&.leave unless meaning == :replace
+        @signals.pop(timeout: @settings.delay) if meaning == :stop
+        Heddle.spawn(name: "stop") do
+          @control&.hand_over if meaning == :replace
+          server.stop(grace: @settings.drain)
+        end
         Heddle.spawn(background: true, name: "signals") do
           @signals.pop
           server.stop_now
@@ -57,7 +87,7 @@ module Heddle
 
       def watch_lifeline
         @lifeline.read
-        @signals << :stop
+        @signals << :stop_at_once unless @stopping
       end
     end
   end

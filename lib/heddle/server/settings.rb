@@ -15,18 +15,21 @@ module Heddle
     # backend::    nil, "uring" or "epoll"
     # limits::     see Limits
     # drain::      seconds that requests have to end
+    # delay::      seconds after TERM in which it goes on, but tells that it is not ready
+    # control::    where it answers health checks, and tells its figures; or nil
     # access_log:: an IO, or nil
     # http2::      whether it speaks HTTP/2; nil: where the gem is installed
     #
     # @private
-    Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :access_log, :http2,
-                          keyword_init: true) do
+    Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :delay, :control,
+                          :access_log, :http2, keyword_init: true) do
       def initialize(**given)
         super
         self.bind ||= ["tcp://127.0.0.1:9292"]
         self.workers ||= 0
         self.limits ||= {}
         self.drain ||= 30
+        self.delay ||= 0
       end
 
       # @return [#call]

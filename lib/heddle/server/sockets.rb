@@ -20,9 +20,10 @@ module Heddle
       # @param addresses [Array<String>]
       # @param workers [Integer]
       # @param http2 [Boolean]
+      # @param control [String, nil] the address for health checks and figures, which all workers share
       # @raise [ArgumentError]
       # @raise [SystemCallError] if it cannot listen there
-      def initialize(addresses, workers, http2: false)
+      def initialize(addresses, workers, http2: false, control: nil)
         @http2 = http2
         @inherited = from_predecessor
         @passed = from_systemd
@@ -30,12 +31,19 @@ module Heddle
         @listeners = Array.new(workers) { [] } # of each worker
         @opened = [] # [address, listener] of all
         addresses.each { |address| listen(address, workers) }
+        @control = take_or_open(control, control, false) if control
         @passed.each { |socket| share(Listener.open(server_socket(socket))) }
       end
 
       # @param number [Integer] of the worker
       # @return [Array<Listener>] for it, to be closed by it
       def for_worker(number) = @listeners[number].map(&:dup)
+
+      # @return [Listener, nil] for a worker, to be closed by it
+      def control = @control&.dup
+
+      # @return [String, nil]
+      def control_address = @control&.to_s
 
       # @return [Array<String>]
       def addresses = @listeners.flatten.map(&:to_s).uniq
@@ -47,7 +55,7 @@ module Heddle
          @opened.to_h { |_, listener| [listener.socket.fileno, listener.socket] }]
       end
 
-      def close = @listeners.flatten.uniq.each(&:close)
+      def close = [*@listeners.flatten.uniq, *@control].each(&:close)
 
       private
 

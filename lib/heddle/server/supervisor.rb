@@ -8,7 +8,8 @@ module Heddle
     # Keeps the workers of a server alive. It serves nothing itself, and runs no scheduler.
     #
     # TERM and INT: the workers stop, each after the requests that it has. HUP: they are replaced one by one, by ones
-    # that load the application anew. USR2: so is this process, by the program that is installed now.
+    # that load the application anew. USR2: so is this process, by the program that is installed now. The workers
+    # ignore INT, which a terminal sends to all processes, and TERM after the first one: systemd sends it to all, too.
     #
     # @private
     class Supervisor
@@ -20,16 +21,21 @@ module Heddle
       # A worker that has not lived for so many seconds is replaced after as many.
       SHORT_LIFE = 1
       PREDECESSORS = "HEDDLE_SERVE_WORKERS"
-      SIGNALS = { "TERM" => :stop, "INT" => :stop, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
-      private_constant :SIGNALS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS
+      LIFELINE = "HEDDLE_SERVE_LIFELINE"
+      SIGNALS = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
+      OF_WORKERS = { "TERM" => :stop, "QUIT" => :replace }.freeze
+      private_constant :SIGNALS, :OF_WORKERS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS, :LIFELINE
 
       # @param settings [Settings]
       # @param sockets [Sockets]
-      def initialize(settings, sockets)
+      # @param folder [String, nil] where the workers meet: see {Control}
+      def initialize(settings, sockets, folder)
         @settings = settings
         @sockets = sockets
+        @folder = folder
         @workers = {} # pid => Worker
         @lifeline, @held = IO.pipe
+        @held_for_predecessors = [*ENV.delete(LIFELINE)].map { |fd| IO.for_fd(Integer(fd), "w") }
         @missing = [] # [when, number] of workers that are to be started
       end
 
@@ -45,8 +51,11 @@ module Heddle
         outcome
       end
 
-      # @return [Hash{String => String}] environment for the program that takes the place of this one
-      def handed_over = { PREDECESSORS => @workers.each_key.to_a.join(",") }
+      # @return [Array(Hash{String => String}, Hash{Integer => IO})] environment and descriptors for the program that
+      #   takes the place of this one: the workers serve until its own ones are there
+      def handed_over
+        [{ PREDECESSORS => @workers.each_key.to_a.join(","), LIFELINE => @held.fileno.to_s }, { @held.fileno => @held }]
+      end
 
       private
 
@@ -58,7 +67,7 @@ module Heddle
         when :child then reap
         when :restart then restart
         when :exec then return :exec
-        when :stop then return stop
+        when :stop, :stop_at_once then return stop(event)
         end
         start(@missing.shift.last) while @missing.any? && @missing.first.first <= now
         nil
@@ -79,11 +88,13 @@ module Heddle
       end
 
       def be_worker(number, ready)
-        SIGNALS.each { |name, event| trap(name, %i[restart exec].include?(event) ? "IGNORE" : "DEFAULT") }
+        SIGNALS.each { |name, event| trap(name, %i[stop child].include?(event) ? "DEFAULT" : "IGNORE") }
         @events.leave
-        @held.close
+        [@held, *@held_for_predecessors].each(&:close)
         Process.setproctitle("heddle serve: worker #{number}")
-        ServingProcess.new(@settings, @sockets.for_worker(number), lifeline: @lifeline, ready: ready).run
+        ServingProcess.new(@settings, @sockets.for_worker(number), control: @sockets.control, worker: number,
+                                                                   folder: @folder, lifeline: @lifeline,
+                                                                   ready: ready).run(OF_WORKERS, once: "TERM")
         exit!(0)
       rescue Exception => e # rubocop:disable Lint/RescueException -- nothing of the parent's is to run at its end
         warn("heddle serve: worker #{number}: #{e.full_message(highlight: false)}")
@@ -111,17 +122,18 @@ module Heddle
         @settings.notify("READY=1")
       end
 
-      def leave(worker)
+      def leave(worker, signal = :QUIT)
         worker.leaving = true
-        Process.kill(:TERM, worker.pid)
+        Process.kill(signal, worker.pid)
       rescue Errno::ESRCH
         nil
       end
 
-      def stop
+      # @param event [Symbol]
+      def stop(event)
         @settings.notify("STOPPING=1")
-        @workers.each_value { |worker| leave(worker) }
-        limit = now + @settings.drain + 5
+        @workers.each_value { |worker| leave(worker, event == :stop ? :TERM : :QUIT) }
+        limit = now + @settings.delay + @settings.drain + 5
         reap
         reap while @workers.any? && wait_for_child(limit)
         @workers.each_key { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
@@ -131,7 +143,7 @@ module Heddle
       # @return [Boolean] false: they have had their time
       def wait_for_child(limit)
         event = @events.pop(timeout: [limit - now, 0].max)
-        @workers.each_key { |pid| Process.kill(:INT, pid) } if event == :stop # once more
+        @workers.each_value { |worker| leave(worker) } if %i[stop stop_at_once].include?(event) # once more
         !event.nil?
       end
 

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "test_helper"
+require "heddle/rack"
+
+# The figures in Prometheus' text format: Heddle::Rack::Metrics.
+class PrometheusTest < HeddleTest
+  LINE = /\A(?<name>[a-z_]+)(?:\{(?<labels>[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*)\})? (?<value>[\d.e+-]+)\n\z/
+
+  # What is in the text: {"name{labels}" => value}. Each line is as the format wants it.
+  def parsed(text)
+    family = nil
+    text.lines.each_with_object({}) do |line, values|
+      if (name = line[/\A# HELP ([a-z_]+) \S.*\.\n\z/, 1])
+        family = name
+      elsif line.start_with?("#")
+        assert_match(/\A# TYPE #{family} (gauge|counter|histogram)\n\z/, line)
+      else
+        assert_match(LINE, line)
+        assert(line.start_with?(family), "#{line} stands below #{family}")
+        key, value = line.split
+
+        refute_includes(values, key)
+        values[key] = Float(value)
+      end
+    end
+  end
+
+  def figures # rubocop:disable Minitest/TestMethodName
+    status, headers, body = Heddle::Rack::Metrics.new.call({})
+
+    assert_equal([200, "text/plain; version=0.0.4; charset=utf-8"], [status, headers["content-type"]])
+    parsed(body.join)
+  end
+
+  def test_nothing_runs
+    values = figures
+
+    assert_equal([0.0], values.select { |name,| name.start_with?("heddle_tasks{") }.values.uniq)
+    assert_equal(7, values.count { |name,| name.start_with?("heddle_tasks{") })
+    assert_predicate(values["heddle_schedulers"], :zero?)
+  end
+
+  def test_tasks_and_latency
+    before = figures
+    values = Heddle.run do
+      3.times { Heddle.spawn(background: true) { sleep } }
+      5.times { sleep(0.001) }
+      figures
+    end
+
+    assert_equal([1.0, 3.0, 1.0], values.values_at("heddle_tasks{state=\"running\"}",
+                                                   "heddle_tasks{state=\"sleep\"}", "heddle_schedulers"))
+    assert_operator(values["heddle_tasks_started_total"] - before["heddle_tasks_started_total"], :>=, 3)
+    buckets = values.select { |name,| name.start_with?("heddle_loop_latency_seconds_bucket") }
+
+    assert_equal(buckets.values.sort, buckets.values)
+    assert_equal(count = values["heddle_loop_latency_seconds_count"], buckets.values.last)
+    assert_operator(count, :>=, 5)
+  end
+
+  def test_rack_lint
+    missing = Gem::Specification.find_all_by_name("rack").empty?
+    skip("the gem rack is not here") if missing
+    require "rack"
+    response = Rack::MockRequest.new(Rack::Lint.new(Heddle::Rack::Metrics.new)).get("/metrics")
+
+    assert_equal(200, response.status)
+    parsed(response.body)
+  end
+end
