@@ -9,7 +9,7 @@ module Heddle
   class Dump
     # @return [String] the text for all schedulers of this process that run (of this Ractor)
     def self.text
-      schedulers = self.schedulers.keys.reject(&:closed?).select(&:thread)
+      schedulers = running
       return "Heddle #{VERSION}: no scheduler runs in this process (pid #{Process.pid})\n" if schedulers.empty?
 
       schedulers.map { |scheduler| new(scheduler).text }.join("\n")
@@ -21,6 +21,10 @@ module Heddle
     def self.schedulers
       Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
     end
+
+    # (In the child of a fork the other threads have gone, without having closed theirs.)
+    # @return [Array<Scheduler>] those of them that run
+    def self.running = schedulers.keys.reject(&:closed?).select { |scheduler| scheduler.thread&.alive? }
 
     # Makes a signal print the text on stderr; a handler that was there before is called, too. A name that is no signal,
     # or of one that cannot be handled, is only warned of: the program is not to suffer from it.

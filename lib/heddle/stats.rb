@@ -34,7 +34,7 @@ module Heddle
     # @private
     # @return [Heddle::Stats]
     def self.now
-      schedulers = Dump.schedulers.keys.reject(&:closed?).select(&:thread).map { |one| self::OfScheduler.of(one) }
+      schedulers = Dump.running.map { |one| self::OfScheduler.of(one) }
       workers, pool = [Scheduler.workers, Scheduler.pool_counts].map do |threads, queued|
         { threads:, queued: }.freeze
       end
