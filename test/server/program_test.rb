@@ -157,13 +157,22 @@ class ServeProgramTest < HeddleTest
     assert_equal(1, program.said.grep(/loaded/).size)
   end
 
+  # (With ReusePort=yes each worker has a socket; else they share it.)
   def test_sockets_of_systemd
-    tcp = keep(TCPServer.new("127.0.0.1", 0))
     script = 'ENV["LISTEN_PID"] = Process.pid.to_s; ENV["LISTEN_FDS"] = "1"; exec(*ARGV, 3 => 3)'
-    address = "tcp://127.0.0.1:#{tcp.addr[1]}"
-    program = serve(command: [RbConfig.ruby, "-e", script, *ruby_command, EXE, "serve", "--bind", address], 3 => tcp)
+    [[0, false], [2, false], [2, true]].each do |count, reuse|
+      tcp = keep(Socket.new(:INET, :STREAM))
+      tcp.setsockopt(:SOCKET, :REUSEPORT, reuse)
+      tcp.bind(Addrinfo.tcp("127.0.0.1", 0))
+      tcp.listen(10)
+      port = tcp.local_address.ip_port
+      command = [RbConfig.ruby, "-e", script, *ruby_command, EXE, "serve", "--bind", "tcp://127.0.0.1:#{port}"]
+      waits = count.zero? ? {} : { until_said: /is ready/, times: count }
+      program = serve("--workers", count.to_s, command:, 3 => tcp, **waits)
 
-    assert_equal([tcp.addr[1], "one"], [program.port, program.get.body.split.first])
+      assert_equal([port, "one"], [program.port, program.get.body.split.first])
+      assert_equal(2, wait_until("both serve") { (found = pids(program)).size == 2 && found }.size) if reuse
+    end
   end
 
   def test_systemd_is_told

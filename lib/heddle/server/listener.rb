@@ -130,6 +130,9 @@ module Heddle
       # @return [Integer, nil]
       def port = @path ? nil : @address.ip_port
 
+      # @return [Boolean] whether others may listen at the same address
+      def one_of_several? = !@path && @socket.getsockopt(:SOCKET, :REUSEPORT).bool
+
       # @return [String]
       def to_s
         if @path

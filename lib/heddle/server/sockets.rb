@@ -8,8 +8,8 @@ module Heddle
     # worker that is replaced, and the process that replaces this one. What connects meanwhile waits in their queues.
     #
     # Each worker has a TCP socket of its own (SO_REUSEPORT), over which the kernel spreads the connections; a UNIX
-    # socket is shared. Sockets that systemd has opened (sd_listen_fds(3)) are used where their address is asked for,
-    # and served without TLS where it is not.
+    # socket is shared, and so is one of systemd's without ReusePort=yes. Sockets that systemd has opened
+    # (sd_listen_fds(3)) are used where their address is asked for, and served without TLS where it is not.
     #
     # @private
     class Sockets
@@ -61,7 +61,7 @@ module Heddle
 
       def listen(address, workers)
         first = take_or_open(address, address, workers > 1)
-        return share(first) if first.port.nil?
+        return share(first) unless first.one_of_several?
 
         @listeners.first << first
         same = address.sub(%r{:0+(?=\z|[?/])}, ":#{first.port}")
