@@ -47,7 +47,7 @@ contract "Stats" do
 
   def test_what_another_thread_sees
     tasks = run do
-      Heddle.spawn { sleep(0.01) }
+      Heddle.spawn(background: true) { sleep }
       Thread.new { Heddle.stats.tasks }.value
     end
 
@@ -215,18 +215,22 @@ contract "Stats" do
     assert_equal("[[], 0]", reader.read)
   end
 
+  # (A worker may have its answer before anybody looks: then its task is ready.)
   def test_the_workers
     stats = run do
-      Heddle.spawn(background: true) do
-        Addrinfo.getaddrinfo("heddle-stats.invalid", 80)
-      rescue SocketError
-        nil # it was quick
+      Array.new(100) do
+        Heddle.spawn(background: true) do
+          Addrinfo.getaddrinfo("heddle-stats.invalid", 80)
+        rescue SocketError
+          nil
+        end
+        Heddle.stats
       end
-      Heddle.stats
     end
+    seen = stats.find { |one| one.tasks[:worker].positive? }
 
-    assert_equal(1, stats.tasks[:worker])
-    assert_operator(stats.workers[:threads], :>=, 1)
+    assert_equal(1, stats.first.tasks.values_at(:worker, :ready).sum)
+    assert_operator(seen.workers[:threads], :>=, 1)
   end
 
   def test_the_threads_of_the_pool
