@@ -79,9 +79,16 @@ static VALUE hash_of(const totals *totals)
     return hash;
 }
 
+/* The caller of Heddle.run, until the main task waits for the first time. */
+static bool is_caller(const hd_wait *wait)
+{
+    return wait->kind == HD_WAIT_YIELDED && RTEST(rb_funcall(hd_wait_fiber(wait), rb_intern("blocking?"), 0));
+}
+
 static void count_state(hd_map_node *node, void *states)
 {
     const hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+    if (is_caller(wait)) return;
     int state = wait->state == HD_WAIT_PARKED ? STATE_OF_KIND[wait->kind]
                 : wait->state == HD_WAIT_READY ? READY
                                                : RUNNING; /* it is about to leave its wait */

@@ -45,6 +45,12 @@ contract "Stats" do
     assert_equal({ running: 1, ready: 1, io: 2, sleep: 1, blocked: 1, process: 1, worker: 0 }, tasks)
   end
 
+  def test_its_caller_is_no_task
+    first = run { Heddle.stats.tasks }
+
+    assert_equal([1, 1], [first[:running], first.values.sum])
+  end
+
   def test_what_another_thread_sees
     tasks = run do
       Heddle.spawn(background: true) { sleep }
