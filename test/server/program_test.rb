@@ -80,6 +80,37 @@ class ServeProgramTest < HeddleTest
     assert_kind_of(EOFError, answer.value)
   end
 
+  # They do not wait in a queue that nobody serves.
+  def test_connections_are_refused_while_it_stops
+    [0, 2].each do |count|
+      program = count.zero? ? serve : workers(count)
+      answer = Thread.new { program.get("/?60") rescue $! } # rubocop:disable Style/RescueModifier
+      wait_until_begun
+      program.signal(:TERM)
+      wait_until("it takes no connections") { refused?(program.port) }
+
+      assert(alive?(program.pid), "it stops only then")
+      program.signal(:TERM)
+
+      assert_predicate(program.wait, :success?)
+      assert_kind_of(EOFError, answer.value)
+      File.unlink(File.join(@dir, "begun"))
+    end
+  end
+
+  def test_the_file_of_a_unix_socket_goes_with_the_server
+    path = File.join(@dir, "socket")
+    [0, 2].each do |count|
+      program = serve("--workers", count.to_s, bind: "unix:#{path}",
+                                               **(count.zero? ? {} : { until_said: /is ready/, times: count }))
+      wait_until("it serves") { asked_at(path).include?("200") }
+      program.signal(:TERM)
+
+      assert_predicate(program.wait, :success?)
+      refute_path_exists(path)
+    end
+  end
+
   def test_workers_share_the_connections
     program = workers(2)
 
@@ -219,6 +250,13 @@ class ServeProgramTest < HeddleTest
   private
 
   def wait_until_begun = wait_until("the request has begun") { File.exist?(File.join(@dir, "begun")) }
+
+  def asked_at(path)
+    UNIXSocket.open(path) do |socket|
+      socket.write("GET / HTTP/1.0\r\n\r\n")
+      socket.read
+    end
+  end
 
   def refused?(port)
     TCPSocket.new("127.0.0.1", port).close

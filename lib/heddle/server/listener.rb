@@ -143,11 +143,13 @@ module Heddle
       end
 
       def close
-        return if @socket.closed?
-
-        @socket.close
+        abandon
         File.unlink(@path) if @owner == Process.pid && File.socket?(@path)
+        @owner = nil
       end
+
+      # Closes its descriptor only: others may have the same socket.
+      def abandon = @socket.closed? || @socket.close
 
       private
 

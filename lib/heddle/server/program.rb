@@ -40,7 +40,7 @@ module Heddle
       private
 
       def serve
-        process = ServingProcess.new(@settings, @sockets.for_worker(0), control: @sockets.control)
+        process = ServingProcess.new(@settings, @sockets.for_worker(0), control: @sockets.control, kept: @sockets)
         @settings.application
         signals = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :exec, "USR2" => :exec }
         meaning = process.run(signals) do

@@ -16,7 +16,8 @@ module Heddle
       # @param folder [String, nil] where the workers meet: see {Control}
       # @param lifeline [IO, nil] it stops when this one ends
       # @param ready [IO, nil] told when it listens
-      def initialize(settings, listeners, control: nil, worker: 0, folder: nil, lifeline: nil, ready: nil)
+      # @param kept [Sockets, nil] what it keeps open for the program that takes its place
+      def initialize(settings, listeners, control: nil, worker: 0, folder: nil, lifeline: nil, ready: nil, kept: nil)
         @settings = settings
         @listeners = listeners
         @control_listener = control
@@ -24,6 +25,7 @@ module Heddle
         @folder = folder
         @lifeline = lifeline
         @ready = ready
+        @kept = kept
         @signals = Thread::Queue.new
       end
 
@@ -74,6 +76,7 @@ module Heddle
         @stopping = true
         @control&.leave unless meaning == :replace
         @signals.pop(timeout: @settings.delay) if meaning == :stop
+        @kept&.abandon unless meaning == :exec
         Heddle.spawn(name: "stop") do
           @control&.hand_over if meaning == :replace
           server.stop(grace: @settings.drain)

@@ -55,9 +55,15 @@ module Heddle
          @opened.to_h { |_, listener| [listener.socket.fileno, listener.socket] }]
       end
 
-      def close = [*@listeners.flatten.uniq, *@control].each(&:close)
+      def close = all.each(&:close)
+
+      # Nobody is to take its place: when those of {#for_worker} are closed, too, connections are refused. (The kernel
+      # takes them as long as any process has the socket.)
+      def abandon = all.each(&:abandon)
 
       private
+
+      def all = [*@listeners.flatten.uniq, @control].compact
 
       def listen(address, workers)
         first = take_or_open(address, address, workers > 1)

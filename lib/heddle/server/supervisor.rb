@@ -92,9 +92,11 @@ module Heddle
         @events.leave
         [@held, *@held_for_predecessors].each(&:close)
         Process.setproctitle("heddle serve: worker #{number}")
-        ServingProcess.new(@settings, @sockets.for_worker(number), control: @sockets.control, worker: number,
-                                                                   folder: @folder, lifeline: @lifeline,
-                                                                   ready: ready).run(OF_WORKERS, once: "TERM")
+        process = ServingProcess.new(@settings, @sockets.for_worker(number), control: @sockets.control, worker: number,
+                                                                             folder: @folder, lifeline: @lifeline,
+                                                                             ready: ready)
+        @sockets.abandon # the supervisor keeps them
+        process.run(OF_WORKERS, once: "TERM")
         exit!(0)
       rescue Exception => e # rubocop:disable Lint/RescueException -- nothing of the parent's is to run at its end
         warn("heddle serve: worker #{number}: #{e.full_message(highlight: false)}")
@@ -133,6 +135,7 @@ module Heddle
       def stop(event)
         @settings.notify("STOPPING=1")
         @workers.each_value { |worker| leave(worker, event == :stop ? :TERM : :QUIT) }
+        @sockets.abandon
         limit = now + @settings.delay + @settings.drain + 5
         reap
         reap while @workers.any? && wait_for_child(limit)
