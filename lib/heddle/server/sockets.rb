@@ -55,6 +55,9 @@ module Heddle
          @opened.to_h { |_, listener| [listener.socket.fileno, listener.socket] }]
       end
 
+      # Clients that come from now on are refused, when the workers have closed theirs, too.
+      def stop_listening = @listeners.flatten.uniq.each(&:close)
+
       def close = [*@listeners.flatten.uniq, *@control].each(&:close)
 
       private
