@@ -43,7 +43,16 @@ class ServeControlTest < HeddleTest
     @program
   end
 
-  def control(path) = Net::HTTP.start("127.0.0.1", @port, max_retries: 0, read_timeout: 20) { |http| http.get(path) }
+  def control(path, patience = 20)
+    Net::HTTP.start("127.0.0.1", @port, max_retries: 0, read_timeout: patience) { |http| http.get(path) }
+  end
+
+  # (A worker may take the connection just before it stands still: then there is no answer.)
+  def alive?
+    control("/live", 2).code == "200"
+  rescue Net::ReadTimeout
+    false
+  end
 
   def ready = control("/ready").code
 
@@ -133,12 +142,12 @@ class ServeControlTest < HeddleTest
   def test_a_worker_whose_loop_stands_still
     serve(workers: 2)
 
-    assert_equal("200", control("/live").code)
+    assert_predicate(self, :alive?)
     asking = Thread.new { @program.get("/block") }
-    wait_until("it is not alive") { control("/live").code == "503" }
+    wait_until("it is not alive") { !alive? }
 
     assert_equal("200", asking.value.code)
-    wait_until("it is alive") { control("/live").code == "200" }
+    wait_until("it is alive") { alive? }
   end
 
   # KillMode=control-group
