@@ -15,7 +15,7 @@ module Heddle
       # @param stats [Heddle::Stats]
       # @return [Array<Family>]
       def families(stats)
-        [by_state("heddle_tasks", "Tasks and fibers by state.", :state, stats.tasks),
+        [by_label("heddle_tasks", "gauge", "Tasks and fibers by state.", :state, stats.tasks),
          one("heddle_tasks_started_total", "counter", "Tasks and fibers that were started.", stats.started),
          latency("heddle_loop_latency_seconds", stats.loop_latency),
          one("heddle_polls_total", "counter", "Looks of the loops at the kernel.", stats.polls),
@@ -34,10 +34,11 @@ module Heddle
       # @return [Family]
       def one(name, type, help, value) = Family.new(name, type, help, [["", {}, value]])
 
-      # @param values [Hash{Symbol => Numeric}] by the value of the label
+      # @param label [Symbol]
+      # @param values [Hash{Object => Numeric}] by the value of the label
       # @return [Family]
-      def by_state(name, help, label, values)
-        Family.new(name, "gauge", help, values.map { |state, value| ["", { label => state }, value] })
+      def by_label(name, type, help, label, values)
+        Family.new(name, type, help, values.map { |own, value| ["", { label => own }, value] })
       end
 
       # @param families [Array<Family>]

@@ -26,6 +26,10 @@ module Heddle
   #     server.stop
   #   end
   class Server
+    # Of responses, by the first digit of the status.
+    KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
+    private_constant :KINDS
+
     # @return [Limits] its bounds
     attr_reader :limits
 
@@ -51,7 +55,7 @@ module Heddle
       @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = 0
-      @answered = 0
+      @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
 
@@ -123,15 +127,15 @@ module Heddle
         Scope.open { yield(response = @app.call(request)) }
       ensure
         @requests -= 1
-        @answered += 1
+        count(response) if response
         @access_log&.add(request, response, Clock.now - started) if started
       end
     end
 
     # @private
-    # @return [Hash{Symbol => Integer}] connections that are :busy and :idle, :requests in the application now, and how
-    #   many were :answered so far
-    def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, answered: @answered }
+    # @return [Hash{Symbol => Object}] connections that are :busy and :idle, :requests in the application now, and the
+    #   :responses so far by the kind of their status
+    def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
 
     # @private Tells of an error of the application.
     def report(error)
@@ -139,6 +143,10 @@ module Heddle
     end
 
     private
+
+    def count(response)
+      kind = KINDS[response.status / 100] and @responses[kind] += 1
+    end
 
     def accept_from(listener)
       until @stopping

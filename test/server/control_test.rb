@@ -13,6 +13,7 @@ class ServeControlTest < HeddleTest
   APP = <<~RUBY
     run(lambda do |env|
       File.write("begun", "")
+      Heddle.blocking { sleep(4) } if env["PATH_INFO"] == "/block"
       sleep(Float(env["QUERY_STRING"])) unless env["QUERY_STRING"].empty?
       [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
     end)
@@ -42,7 +43,16 @@ class ServeControlTest < HeddleTest
     @program
   end
 
-  def control(path) = Net::HTTP.start("127.0.0.1", @port, max_retries: 0, read_timeout: 20) { |http| http.get(path) }
+  def control(path, patience = 20)
+    Net::HTTP.start("127.0.0.1", @port, max_retries: 0, read_timeout: patience) { |http| http.get(path) }
+  end
+
+  # (A worker may take the connection just before it stands still: then there is no answer.)
+  def alive?
+    control("/live", 2).code == "200"
+  rescue Net::ReadTimeout
+    false
+  end
 
   def ready = control("/ready").code
 
@@ -60,6 +70,13 @@ class ServeControlTest < HeddleTest
 
   def folders = Dir.glob(File.join(@dir, "heddle-serve-*"))
 
+  def refused?
+    TCPSocket.new("127.0.0.1", @program.port).close
+    false
+  rescue Errno::ECONNREFUSED, Errno::ECONNRESET
+    true
+  end
+
   def to_all(signal) = Process.kill(signal, -@program.pid)
 
   def test_one_process
@@ -67,7 +84,9 @@ class ServeControlTest < HeddleTest
     @program.get
 
     assert_equal(%w[200 200 404], %w[/live /ready /other].map { |path| control(path).code })
-    assert_equal([1.0, 0.0], metrics.values_at("heddle_server_requests_total", "heddle_server_requests"))
+    assert_equal([1.0, 0.0, 0.0], metrics.values_at("heddle_server_responses_total{class=\"2xx\"}",
+                                                    "heddle_server_responses_total{class=\"5xx\"}",
+                                                    "heddle_server_requests"))
     assert_operator(metrics["heddle_polls_total"], :>, 0)
     asking = ask
 
@@ -110,6 +129,27 @@ class ServeControlTest < HeddleTest
     assert_predicate(@program.wait, :success?)
   end
 
+  def test_clients_that_come_while_the_workers_drain_are_refused
+    serve(workers: 2)
+    asking = ask("/?2")
+    @program.signal(:TERM)
+    wait_until("nobody listens") { refused? }
+
+    assert_equal("200", asking.value.code)
+    assert_predicate(@program.wait, :success?)
+  end
+
+  def test_a_worker_whose_loop_stands_still
+    serve(workers: 2)
+
+    assert_predicate(self, :alive?)
+    asking = Thread.new { @program.get("/block") }
+    wait_until("it is not alive") { !alive? }
+
+    assert_equal("200", asking.value.code)
+    wait_until("it is alive") { alive? }
+  end
+
   # KillMode=control-group
   def test_systemd_sends_term_to_all_processes
     serve(workers: 2)
@@ -125,7 +165,9 @@ class ServeControlTest < HeddleTest
     12.times { @program.get }
     found = metrics
 
-    assert_equal(12, (0..2).sum { |number| found.fetch("heddle_server_requests_total{worker=\"#{number}\"}") })
+    answered = (0..2).map { |number| "heddle_server_responses_total{worker=\"#{number}\",class=\"2xx\"}" }
+
+    assert_equal(12, found.values_at(*answered).sum)
     assert_equal(3, found.keys.grep(/heddle_loop_latency_seconds_bucket\{worker="\d",le="\+Inf"\}/).size)
     assert_equal(1, control("/metrics").body.scan("# TYPE heddle_timers gauge").size)
     @program.signal(:TERM)

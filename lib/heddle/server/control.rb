@@ -13,8 +13,12 @@ module Heddle
     class Control
       # Seconds that the other workers have to tell their figures, and that requests have to end.
       PATIENCE = 2
+      # Seconds in which each worker has to show that its loop turns: fewer than a probe usually waits.
+      LIVE_LIMIT = 0.7
+      # It serves few, and none of them for long.
+      LIMITS = { connections: 100, requests: 50, idle: 20, head_time: 5, stall: 5 }.freeze
       TEXT = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store" }.freeze
-      private_constant :PATIENCE, :TEXT
+      private_constant :PATIENCE, :LIVE_LIMIT, :LIMITS, :TEXT
 
       # @param server [Server] whose state it tells
       # @param listener [Listener]
@@ -26,7 +30,8 @@ module Heddle
         @folder = folder
         @ready = true
         make_folder if folder
-        @own = Server.new(method(:answer), bind: [listener, *("unix:#{socket}" if folder)], http2: false)
+        bind = [listener, *("unix:#{socket}" if folder)]
+        @own = Server.new(method(:answer), bind: bind, limits: LIMITS, http2: false)
       end
 
       # Until its task is cancelled.
@@ -49,8 +54,10 @@ module Heddle
       private
 
       def answer(env)
+        return [405, { **TEXT, "allow" => "GET, HEAD" }, []] unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
+
         case env["PATH_INFO"]
-        when "/live" then [200, TEXT.dup, ["alive\n"]]
+        when "/live" then live
         when "/ready" then @ready ? [200, TEXT.dup, ["ready\n"]] : [503, TEXT.dup, ["it stops\n"]]
         when "/metrics" then metrics
         when "/figures" then figures
@@ -58,9 +65,21 @@ module Heddle
         end
       end
 
+      # (The worker that answers lives.)
+      def live
+        alive = ask_others(LIVE_LIMIT).none?(:silent)
+        alive ? [200, TEXT.dup, ["alive\n"]] : [503, TEXT.dup, ["the loop of a worker stands still\n"]]
+      end
+
       def metrics
-        text = Prometheus.text(Prometheus.merge(all))
-        [200, { **TEXT, "content-type" => Prometheus::CONTENT_TYPE }, [text]]
+        families = @folder ? Prometheus.merge(of_all_workers) : own
+        [200, { **TEXT, "content-type" => Prometheus::CONTENT_TYPE }, [Prometheus.text(families)]]
+      end
+
+      # @return [Hash{Hash => Array<Prometheus::Family>}] by the label of each worker
+      def of_all_workers
+        all = [[@worker, own], *ask_others(PATIENCE).grep(Array)]
+        all.sort_by(&:first).to_h { |worker, families| [{ worker: }, families] }
       end
 
       # What another worker asks for.
@@ -70,24 +89,24 @@ module Heddle
 
       def of_server
         counts = @server.counts
-        [Prometheus.by_state("heddle_server_connections", "Connections by state.", :state,
+        [Prometheus.by_label("heddle_server_connections", "gauge", "Connections by state.", :state,
                              counts.slice(:busy, :idle)),
          Prometheus.one("heddle_server_requests", "gauge", "Requests in the application.", counts[:requests]),
-         Prometheus.one("heddle_server_requests_total", "counter", "Requests that were answered.", counts[:answered])]
+         Prometheus.by_label("heddle_server_responses_total", "counter", "Responses by status.", :class,
+                             counts[:responses])]
       end
 
-      # @return [Hash{Hash => Array<Prometheus::Family>}] by the label of each worker
-      def all
-        return { {} => own } unless @folder
-
-        others = Dir.glob("#{@folder}/*.sock").reject { |path| path == socket }
-        told = Heddle.map(others, limit: 10) { |path| ask(path) }.compact
-        [[@worker, own], *told].sort_by(&:first).to_h { |worker, families| [{ worker: }, families] }
+      # @param limit [Numeric] seconds that each one has
+      # @return [Array] what each of the other workers tells: see ask
+      def ask_others(limit)
+        others = @folder ? Dir.glob("#{@folder}/*.sock").reject { |path| path == socket } : []
+        Heddle.map(others) { |path| ask(path, limit) }
       end
 
-      # @return [Array(Integer, Array<Prometheus::Family>), nil] nil: that worker has gone, or does not answer in time
-      def ask(path)
-        worker, families = Heddle.timeout(PATIENCE) do
+      # @return [Array(Integer, Array<Prometheus::Family>), :silent, nil] :silent: it does not answer in time; nil: it
+      #   has gone
+      def ask(path, limit)
+        worker, families = Heddle.timeout(limit) do
           UNIXSocket.open(path) do |socket|
             socket.write("GET /figures HTTP/1.0\r\n\r\n")
             JSON.parse(socket.read[/\r\n\r\n(.*)/m, 1])
@@ -97,7 +116,9 @@ module Heddle
       rescue Errno::ECONNREFUSED
         File.unlink(path) # (it was killed)
         nil
-      rescue SystemCallError, IOError, Heddle::TimeoutError, JSON::ParserError, TypeError
+      rescue Heddle::TimeoutError
+        :silent
+      rescue SystemCallError, IOError, JSON::ParserError, TypeError
         nil
       end
 

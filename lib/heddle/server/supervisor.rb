@@ -135,12 +135,20 @@ module Heddle
       def stop(event)
         @settings.notify("STOPPING=1")
         @workers.each_value { |worker| leave(worker, event == :stop ? :TERM : :QUIT) }
+        delay if event == :stop
         @sockets.abandon
-        limit = now + @settings.delay + @settings.drain + 5
+        limit = now + @settings.drain + 5
         reap
         reap while @workers.any? && wait_for_child(limit)
         @workers.each_key { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
         :stop
+      end
+
+      # While the workers go on: until the time is over, or a second signal comes.
+      def delay
+        ends = now + @settings.delay
+        reap while (left = ends - now).positive? && @workers.any? && (event = @events.pop(timeout: left)) == :child
+        @workers.each_value { |worker| leave(worker) } if event && event != :child
       end
 
       # @return [Boolean] false: they have had their time
