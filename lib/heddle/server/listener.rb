@@ -144,8 +144,9 @@ module Heddle
 
       def close
         abandon
-        File.unlink(@path) if @owner == Process.pid && File.socket?(@path)
-        @owner = nil
+        owner = @owner
+        @owner = nil # (another task may close it while this one waits for the disk)
+        File.unlink(@path) if owner == Process.pid && File.socket?(@path)
       end
 
       # Closes its descriptor only: others may have the same socket.
