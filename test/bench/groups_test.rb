@@ -60,6 +60,12 @@ class BenchGroupsTest < BenchCase
     assert_cells("net_http", %w[heddle heddle-accelerated], cells)
   end
 
+  def test_rack
+    cells = bench("--rows", "rack", "--scale", "0.02", "--peers", "heddle-epoll").fetch("cells")
+
+    assert_cells("rack", %w[heddle-epoll], cells)
+  end
+
   private
 
   # Every row of the group has been measured on each of the peers.
