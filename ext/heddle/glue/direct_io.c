@@ -27,12 +27,6 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
-/* One transfer that does not wait. Bytes or -errno. */
-static ssize_t try(hd_transfer *call, void *bytes, size_t size)
-{
-    return hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
-}
-
 /* May what was said by hd_rw_try be left to Ruby? It has told of no error that would not come again. */
 static bool is_for_ruby(ssize_t moved)
 {
@@ -103,7 +97,7 @@ static VALUE read_once(VALUE pointer)
         }
         if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
-        reading->moved = try(call, bytes, reading->size);
+        reading->moved = hd_transfer_try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
         if (is_for_ruby(reading->moved)) return Qfalse;
         if (reading->moved != -EAGAIN) raise_error(reading->moved);
@@ -232,7 +226,7 @@ static VALUE write_rest(VALUE pointer)
     int64_t deadline_ns = 0;
     while (writing->done < RSTRING_LEN(writing->string)) {
         hd_transfer_wait(call, &deadline_ns);
-        ssize_t moved = try(call, RSTRING_PTR(writing->string) + writing->done,
+        ssize_t moved = hd_transfer_try(call, RSTRING_PTR(writing->string) + writing->done,
                             (size_t)(RSTRING_LEN(writing->string) - writing->done));
         if (is_for_ruby(moved)) break;
         if (moved < 0 && moved != -EAGAIN) raise_error(moved);
@@ -241,9 +235,33 @@ static VALUE write_rest(VALUE pointer)
     return Qnil;
 }
 
+/* The whole string, which goes out with those that others write. */
+static VALUE write_with_others(VALUE pointer)
+{
+    direct_write *writing = (void *)pointer;
+    ssize_t moved = hd_transfer_send(writing->call, RSTRING_PTR(writing->string), (size_t)RSTRING_LEN(writing->string));
+    if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+    if (moved > 0) writing->done = moved;
+    return write_rest(pointer);
+}
+
 static VALUE release(VALUE lock)
 {
     return rb_mutex_unlock(lock);
+}
+
+/* Writes with the lock of the IO, so that no other string comes in between. */
+static VALUE write_locked(VALUE (*write)(VALUE writing), hd_transfer *call, VALUE string, VALUE lock, long done)
+{
+    long size = RSTRING_LEN(string);
+    direct_write writing = {call, rb_str_new_frozen(string), lock, done};
+    rb_mutex_lock(lock); /* it is free: nobody else has run */
+    rb_ensure(write, (VALUE)&writing, release, lock);
+    if (writing.done < size) {
+        VALUE rest = rb_str_subseq(writing.string, writing.done, size - writing.done);
+        rb_funcallv(call->io, HD_KEPT("write"), 1, &rest);
+    }
+    return LONG2FIX(size);
 }
 
 VALUE hd_write_directly(VALUE write_io, VALUE string)
@@ -255,18 +273,13 @@ VALUE hd_write_directly(VALUE write_io, VALUE string)
     /* (Ruby makes the lock with the first write.) */
     if (size == 0 || NIL_P(lock) || RTEST(rb_mutex_locked_p(lock))) return Qundef;
     hd_strikes_raise_overdue(call.scheduler);
-    ssize_t moved = try(&call, RSTRING_PTR(string), (size_t)size);
+    if (hd_transfer_sends_with_others(&call, (size_t)size))
+        return write_locked(write_with_others, &call, string, lock, 0);
+    ssize_t moved = hd_transfer_try(&call, RSTRING_PTR(string), (size_t)size);
     if (moved == size) return LONG2FIX(size);
     if (moved == -EAGAIN || moved == 0 || is_for_ruby(moved)) return Qundef;
     if (moved < 0) raise_error(moved);
-    direct_write writing = {&call, rb_str_new_frozen(string), lock, moved};
-    rb_mutex_lock(lock); /* it is free: nobody else has run */
-    rb_ensure(write_rest, (VALUE)&writing, release, lock);
-    if (writing.done < size) {
-        VALUE rest = rb_str_subseq(writing.string, writing.done, size - writing.done);
-        rb_funcallv(write_io, HD_KEPT("write"), 1, &rest);
-    }
-    return LONG2FIX(size);
+    return write_locked(write_rest, &call, string, lock, moved);
 }
 
 static VALUE put_in_place(VALUE self)
