@@ -11,6 +11,10 @@
  *    hd_interest_deliver_bytes. A disarm then waits until the kernel has dropped the read, and brings what it has read
  *    before. The bytes lie in the backend's memory until release_bytes; no byte is read that is not brought.
  *    release_bytes is NULL where the backend only tells of readiness.
+ *  - an interest may have bytes to send, as many as can_send says yes to: the backend makes a copy of them when it is
+ *    armed, and tells with the event how many it has sent, by hd_interest_deliver_bytes, too. A disarm waits for that.
+ *    If none were sent, it tells of readiness. can_send is NULL where release_bytes is.
+ *  - has_news: has something come that the next poll brings? It makes no system call. NULL where can_send is.
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL: it makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = look only, HD_NO_DEADLINE = for ever. Never wakes early
@@ -26,6 +30,7 @@
 #define HEDDLE_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct hd_interest hd_interest; /* interest.h */
@@ -42,6 +47,8 @@ typedef struct {
     int (*arm)(hd_backend *backend, hd_interest *interest);
     void (*disarm)(hd_backend *backend, hd_interest *interest);
     void (*release_bytes)(hd_backend *backend, const char *bytes);
+    bool (*can_send)(hd_backend *backend, size_t size);
+    bool (*has_news)(hd_backend *backend);
     void (*release_files)(hd_backend *backend);
     void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns);
     void (*reap)(hd_backend *backend);

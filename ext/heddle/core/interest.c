@@ -61,11 +61,12 @@ void hd_interest_deliver(hd_interest *interest, short revents)
 
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result)
 {
-    HD_ASSERT(interest->wanted > 0 && result <= (ssize_t)interest->wanted && (result <= 0 || bytes));
+    HD_ASSERT(interest->wanted > 0 && result <= (ssize_t)interest->wanted);
+    HD_ASSERT(result <= 0 || bytes || interest->bytes_to_send);
     interest->brought = true;
     interest->bytes = bytes;
     interest->result = result;
-    hd_interest_deliver(interest, POLLIN);
+    hd_interest_deliver(interest, interest->bytes_to_send ? POLLOUT : POLLIN);
 }
 
 bool hd_wait_brings(const hd_wait *wait)

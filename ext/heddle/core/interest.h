@@ -21,10 +21,11 @@ struct hd_interest {
     bool looks_again;    /* given: it is for a transfer, which begins anew when nothing is there */
     bool selects;        /* given: ready as select(2) says it, see hd_events_selected */
     bool unpollable;     /* given or found out: the kernel does not wait for it (a file), it never changes */
-    size_t wanted;       /* given: at most so many bytes of a socket may be read for it; 0: none */
-    bool brought;        /* the answer: they were read, or the read has failed */
+    size_t wanted;       /* given: at most so many bytes of a socket may be read for it, or sent; 0: none */
+    const char *bytes_to_send; /* given: then it is those; NULL: it reads */
+    bool brought;        /* the answer: they were read or sent, or that has failed */
     ssize_t result;      /* how many, 0 at the end, or -errno */
-    const char *bytes;   /* where they are: see hd_interest_release */
+    const char *bytes;   /* where those are that were read: see hd_interest_release */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
 };
 
@@ -40,7 +41,7 @@ void hd_interest_release(hd_interest *interest);
 /* The backend has seen events on the interest (it no longer holds it when it calls this). */
 void hd_interest_deliver(hd_interest *interest, short revents);
 
-/* The same for one that wants bytes: they have been read, or the read has failed with -errno. */
+/* The same for one that wants bytes: they have been read, or sent, or that has failed with -errno. */
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result);
 
 /* Has an interest of this wait brought what it wanted? */

@@ -27,12 +27,6 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
-/* One transfer that does not wait. Bytes or -errno. */
-static ssize_t try(hd_transfer *call, void *bytes, size_t size)
-{
-    return hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
-}
-
 /* May what was said by hd_rw_try be left to Ruby? It has told of no error that would not come again. */
 static bool is_for_ruby(ssize_t moved)
 {
@@ -103,7 +97,7 @@ static VALUE read_once(VALUE pointer)
         }
         if (reading->fills && !find_room(reading)) return Qfalse;
         char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
-        reading->moved = try(call, bytes, reading->size);
+        reading->moved = hd_transfer_try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
         if (is_for_ruby(reading->moved)) return Qfalse;
         if (reading->moved != -EAGAIN) raise_error(reading->moved);
@@ -247,7 +241,8 @@ static VALUE write_rest(VALUE pointer)
     for (bool wait = true; writing->at < writing->count;) {
         if (wait) hd_transfer_wait(writing->call, &deadline_ns);
         long size = left(writing);
-        ssize_t moved = try(writing->call, RSTRING_END(writing->strings[writing->at]) - size, (size_t)size);
+        char *bytes = RSTRING_END(writing->strings[writing->at]) - size;
+        ssize_t moved = hd_transfer_try(writing->call, bytes, (size_t)size);
         if (is_for_ruby(moved)) break;
         if (moved < 0 && moved != -EAGAIN) raise_error(moved);
         wait = moved < size;
@@ -256,20 +251,33 @@ static VALUE write_rest(VALUE pointer)
     return Qnil;
 }
 
+/* The whole string, which goes out with those that others write. */
+static VALUE write_with_others(VALUE pointer)
+{
+    direct_write *writing = (void *)pointer;
+    VALUE string = writing->strings[0];
+    ssize_t moved = hd_transfer_send(writing->call, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+    if (moved > 0) advance(writing, moved);
+    return write_rest(pointer);
+}
+
 static VALUE release(VALUE lock)
 {
     return rb_mutex_unlock(lock);
 }
 
-static void go_on_writing(direct_write *writing, VALUE write_io)
+/* Writes with the lock of the IO, so that no other string comes in between. */
+static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
 {
     for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
     rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
-    rb_ensure(write_rest, (VALUE)writing, release, writing->lock);
+    rb_ensure(write, (VALUE)writing, release, writing->lock);
     for (; writing->at < writing->count; writing->at++, writing->done = 0) {
         VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left(writing));
-        rb_funcallv(write_io, HD_KEPT("write"), 1, &rest);
+        rb_funcallv(writing->call->io, HD_KEPT("write"), 1, &rest);
     }
+    return LONG2FIX(size);
 }
 
 /* One system call for several strings. (Only a socket has one that does not wait, and raises no SIGPIPE.) */
@@ -290,14 +298,16 @@ VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
     /* (Ruby makes the lock with the first write.) */
     if (size == 0 || NIL_P(lock) || RTEST(rb_mutex_locked_p(lock))) return Qundef;
     hd_strikes_raise_overdue(call.scheduler);
-    ssize_t moved = count == 1 ? try(&call, RSTRING_PTR(strings[0]), (size_t)size) : send_parts(&call, count, strings);
+    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings};
+    if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
+        return write_locked(write_with_others, &writing, size);
+    ssize_t moved = count == 1 ? hd_transfer_try(&call, RSTRING_PTR(strings[0]), (size_t)size)
+                               : send_parts(&call, count, strings);
     if (moved == size) return LONG2FIX(size);
     if (moved == -EAGAIN || moved == 0 || is_for_ruby(moved)) return Qundef;
     if (moved < 0) raise_error(moved);
-    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings};
     advance(&writing, moved);
-    go_on_writing(&writing, write_io);
-    return LONG2FIX(size);
+    return write_locked(write_rest, &writing, size);
 }
 
 static VALUE put_in_place(VALUE self)

@@ -88,13 +88,14 @@ static VALUE until_woken(VALUE pointer)
     return Qnil;
 }
 
-/* Takes the bytes that the kernel has read. */
+/* Takes the bytes that the kernel has read. (Of those that it has sent there is nothing to take.) */
 static void land(const park_call *parking, hd_interest *interest)
 {
     if (hd_wait_void(&parking->wait)) {
         interest->brought = false; /* the child of a fork: they are for its parent */
         return;
     }
+    if (interest->bytes_to_send) return;
     if (interest->result > 0 && parking->over)
         memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
     else if (interest->result > 0)
@@ -156,7 +157,7 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
         return error;
     }
     rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
-    if (request->landing && request->interests->brought) {
+    if (request->brings && request->interests->brought) {
         if (parking.wait.wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, &parking.wait);
         return HD_WOKEN_BY_EVENT;
     }

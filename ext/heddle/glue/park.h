@@ -15,7 +15,8 @@ typedef struct {
     int64_t deadline_ns;    /* or HD_NO_DEADLINE */
     hd_interest *interests; /* descriptors: .fd, .events and .io (the object) are given, .revents is the answer */
     size_t interests_count;
-    char *landing;          /* where the bytes are put that the first one wants and brings: see there */
+    bool brings;            /* the first one wants bytes, or has some to send: see there */
+    char *landing;          /* where the bytes are put that it has read */
     hd_job **jobs;          /* that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* to be submitted now */
@@ -26,8 +27,9 @@ typedef struct {
     VALUE argument, *result;              /* of switch_away */
 } hd_request;
 
-/* Bytes that were read while something else ended the wait are no less there: it has waited for them, and what strikes
- * the fiber strikes at its next wait. If the fiber cannot go on with them, they are put into Ruby's read buffer.
+/* Bytes that were read or sent while something else ended the wait are no less there, or gone: it has waited for that,
+ * and what strikes the fiber strikes at its next wait. If the fiber cannot go on with those that were read, they are
+ * put into Ruby's read buffer.
  *
  * Parks the current fiber; returns what has woken it, or -errno when the kernel or the pool of workers has refused the
  * request. Raises what strikes the fiber. */

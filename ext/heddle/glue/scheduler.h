@@ -89,6 +89,11 @@ typedef struct hd_scheduler {
         int count;
     } guesses;
 
+    struct { /* see hd_transfer_sends_with_others */
+        uint64_t tried_at; /* reactor->polls when a write was last tried */
+        bool peers_are_here;
+    } sends;
+
     char *landing;        /* where bytes arrive that are read directly, or NULL; see hd_landing */
     hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
     struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */

@@ -20,6 +20,9 @@ enum { SLICE_NS = HD_NS_PER_MS };
 /* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
 enum { BROUGHT_MAX = 8192 };
 
+/* With fewer fibers that are ready, a write that waits costs more than its system call. */
+enum { MANY_READY = 8 };
+
 static VALUE eTimeoutError, cBasicSocket;
 
 char *hd_landing(hd_scheduler *scheduler)
@@ -85,7 +88,8 @@ static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadl
     VALUE io = (VALUE)interest->io;
     hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = interest,
                           .interests_count = 1};
-    if (interest->wanted) request.landing = hd_landing(scheduler);
+    request.brings = interest->wanted;
+    if (request.brings && !interest->bytes_to_send) request.landing = hd_landing(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
     if (result > 0 && interest->unpollable) return -EPERM; /* as epoll says it */
@@ -262,6 +266,59 @@ void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadlin
     if (hd_scheduler_foreign(call->scheduler)) return;
     expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
     if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
+}
+
+/* Is there a ring, and is it this thread's? */
+static bool ring_sends(const hd_transfer *call)
+{
+    const hd_reactor *reactor = &call->scheduler->reactor;
+    return call->kind == HD_SOCKET && reactor->backend && reactor->ops->can_send &&
+           !hd_scheduler_foreign(call->scheduler);
+}
+
+/* Does it pay? The build whose assertions are on does not ask, so that its tests meet such writes often. */
+static bool waiting_writes_pay(const hd_scheduler *scheduler)
+{
+#ifdef HEDDLE_ASSERT_BUILD
+    return hd_reactor_has_ready(&scheduler->reactor);
+#endif
+    const hd_reactor *reactor = &scheduler->reactor;
+    if (scheduler->sends.tried_at != reactor->polls || scheduler->sends.peers_are_here) return false;
+    int count = 0;
+    for (const hd_node *node = reactor->ready.head.next; node != &reactor->ready.head; node = node->next)
+        if (++count == MANY_READY) return true;
+    return false;
+}
+
+bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size)
+{
+    const hd_reactor *reactor = &call->scheduler->reactor;
+    return ring_sends(call) && waiting_writes_pay(call->scheduler) && !hd_slice_is_over(call->scheduler) &&
+           reactor->ops->can_send(reactor->backend, size);
+}
+
+ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size)
+{
+    hd_scheduler *scheduler = call->scheduler;
+    const hd_reactor *reactor = &scheduler->reactor;
+    bool tries = call->direction == HD_WRITE && scheduler->sends.tried_at != reactor->polls && ring_sends(call);
+    bool before = tries && reactor->ops->has_news(reactor->backend);
+    ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
+    if (!tries) return moved;
+    scheduler->sends.tried_at = reactor->polls;
+    if (!before) scheduler->sends.peers_are_here = reactor->ops->has_news(reactor->backend);
+    return moved;
+}
+
+ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
+{
+    hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
+                            .bytes_to_send = bytes};
+    int ready = wait_for(call->scheduler, &interest, hd_deadline_from(rb_io_timeout(call->io)));
+    if (interest.brought) return interest.result;
+    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    call->fd = rb_io_descriptor(call->io);
+    return -EAGAIN;
 }
 
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)

@@ -61,6 +61,17 @@ void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
  * fiber can go on with them. */
 void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns);
 
+/* One transfer that does not wait. Bytes or -errno. The first write of a turn shows whether the peers are tasks of this
+ * thread: then the kernel has something to tell after it. */
+ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size);
+
+/* Shall a small write to a socket go out with those of the others? Others are ready, and so a turn goes on anyway. It
+ * pays where each write would wake another process; not where the peers are tasks of this thread. */
+bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size);
+
+/* Sends so: waits until it is done. How many bytes were sent, or -errno. -EAGAIN: none were, try it. */
+ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size);
+
 /* Have the others not run for a while? */
 bool hd_slice_is_over(const hd_scheduler *scheduler);
 

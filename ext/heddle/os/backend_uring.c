@@ -6,17 +6,20 @@
  * poll request holds a reference to its file until it is removed: see uring_release_files.
  *
  * An interest that wants bytes is a read request, which waits for readiness itself and reads into the ring's own memory
- * (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it becomes a poll request. */
+ * (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it becomes a poll request. One that has
+ * bytes to send is a send request, which sends a copy of them (uring_outbox.h). */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../core/clock.h"
 #include "../core/interest.h"
 #include "backends.h"
 #include "uring_buffers.h"
+#include "uring_outbox.h"
 #include "uring_ring.h"
 #include "wakeup.h"
 
@@ -34,8 +37,9 @@ typedef struct {
     hd_interest *interest; /* NULL when free */
     uint32_t generation;   /* odd while in use, so a token is never 0 */
     uint32_t next_free;
-    bool reads;   /* its request is a read */
+    bool moves;   /* its request is a read or a send */
     bool dropped; /* which nobody waits for any more */
+    char *sends;  /* what is sent, or NULL */
 } uring_slot;
 
 struct hd_backend {
@@ -43,9 +47,10 @@ struct hd_backend {
     hd_private_fd wake_fd;
     bool wake_armed;
     unsigned requests; /* that the kernel has not done with, or has not been given yet */
-    unsigned reads; /* requests among these */
+    unsigned moves; /* reads and sends among these */
     bool no_reads; /* this kernel does not do them */
     uring_buffers buffers;
+    uring_outbox outbox;
     bool removals; /* poll requests were removed since the files were released last */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
@@ -76,7 +81,8 @@ static int uring_probe(char *reason, int reason_size)
 
 static void uring_close(hd_backend *backend)
 {
-    uring_buffers_close(&backend->buffers, &backend->ring, backend->reads > 0);
+    uring_buffers_close(&backend->buffers, &backend->ring, backend->moves > 0);
+    uring_outbox_close(&backend->outbox, &backend->ring, backend->moves > 0);
     uring_ring_close(&backend->ring);
     hd_private_fd_close(&backend->wake_fd);
     free(backend->slots);
@@ -127,7 +133,8 @@ static void release_slot(hd_backend *backend, uint32_t index)
     HD_ASSERT(slot->generation & 1);
     slot->generation++;
     slot->interest = NULL;
-    slot->reads = slot->dropped = false;
+    slot->moves = slot->dropped = false;
+    slot->sends = NULL;
     slot->next_free = backend->free_slot;
     backend->free_slot = index;
 }
@@ -159,7 +166,8 @@ static unsigned wake_events(short events)
 /* Can the read of this interest be a request? The memory for it is made at the first one. */
 static bool is_read(hd_backend *backend, const hd_interest *interest)
 {
-    if (!interest->wanted || interest->wanted > URING_BUFFER_SIZE || backend->no_reads) return false;
+    if (!interest->wanted || interest->bytes_to_send) return false;
+    if (interest->wanted > URING_BUFFER_SIZE || backend->no_reads) return false;
     if (!backend->buffers.memory) backend->no_reads = uring_buffers_open(&backend->buffers, &backend->ring) < 0;
     return !backend->no_reads;
 }
@@ -176,15 +184,40 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
     sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
     sqe->user_data = token;
     backend->requests++;
-    backend->reads++;
+    backend->moves++;
     return true;
+}
+
+/* (Without MSG_DONTWAIT: when there is no room, the kernel waits for it.) */
+static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint64_t token)
+{
+    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    if (!sqe) return false;
+    char *copy = uring_outbox_copy(&backend->outbox, interest->bytes_to_send, interest->wanted);
+    backend->slots[(uint32_t)token].sends = copy;
+    sqe->opcode = IORING_OP_SEND;
+    sqe->fd = interest->fd;
+    sqe->addr = (uintptr_t)copy;
+    sqe->len = (uint32_t)interest->wanted;
+    sqe->msg_flags = MSG_NOSIGNAL;
+    sqe->user_data = token;
+    backend->requests++;
+    backend->moves++;
+    return true;
+}
+
+static bool uring_can_send(hd_backend *backend, size_t size)
+{
+    return uring_outbox_has_room(&backend->outbox, size);
 }
 
 static bool prepare(hd_backend *backend, const hd_interest *interest, uint64_t token)
 {
     uring_slot *slot = &backend->slots[(uint32_t)token];
-    slot->reads = is_read(backend, interest);
-    return slot->reads ? prepare_read(backend, interest, token)
+    bool sends = interest->bytes_to_send && uring_can_send(backend, interest->wanted);
+    slot->moves = sends || is_read(backend, interest);
+    if (sends) return prepare_send(backend, interest, token);
+    return slot->moves ? prepare_read(backend, interest, token)
                        : prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token);
 }
 
@@ -248,9 +281,10 @@ static bool in_use(const hd_backend *backend, uint64_t token)
     return backend->slots[(uint32_t)token].generation == (uint32_t)(token >> 32);
 }
 
-/* Waits for the answer: what has been read must not be lost. It comes at once for sockets. (The memory is the
- * ring's: should a driver keep the kernel from answering, nothing is harmed but the bytes that it reads later.) */
-static void drop_read(hd_backend *backend, uint64_t token)
+/* Waits for the answer: what has been read must not be lost, and what has been sent is counted. It comes at once for
+ * sockets. (The memory is the ring's: should a driver keep the kernel from answering, nothing is harmed but the bytes
+ * that it reads later.) */
+static void drop_move(hd_backend *backend, uint64_t token)
 {
     bool cancelled = false;
     backend->slots[(uint32_t)token].dropped = true;
@@ -266,8 +300,8 @@ static void drop_read(hd_backend *backend, uint64_t token)
 static void uring_disarm(hd_backend *backend, hd_interest *interest)
 {
     uint64_t token = interest->token;
-    if (backend->slots[(uint32_t)token].reads) {
-        drop_read(backend, token);
+    if (backend->slots[(uint32_t)token].moves) {
+        drop_move(backend, token);
         return;
     }
     release_slot(backend, (uint32_t)token);
@@ -292,18 +326,21 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
     finish_task_work(ring);
 }
 
-/* Has the kernel only told that it does not read now, or not in this way? Whatever else there is, it tells once. */
+/* Has the kernel only told that it does not read or send now, or not in this way? Whatever else there is, it tells
+ * once. */
 static bool is_no_answer(int result)
 {
     return result == -EAGAIN || result == -ENOBUFS || result == -ECANCELED || result == -EINTR || result == -EINVAL ||
            result == -EOPNOTSUPP || result == -ENOTSOCK || result == -EFAULT || result == -ENOMEM || result == -EBADF;
 }
 
-static void complete_read(hd_backend *backend, uint32_t index, uint64_t token, int result, const char *bytes)
+static void complete_move(hd_backend *backend, uint32_t index, uint64_t token, int result, const char *bytes)
 {
     uring_slot *slot = &backend->slots[index];
     hd_interest *interest = slot->interest;
-    backend->reads--;
+    backend->moves--;
+    if (slot->sends) uring_outbox_free(&backend->outbox, slot->sends);
+    slot->sends = NULL;
     if (!is_no_answer(result)) {
         release_slot(backend, index);
         hd_interest_deliver_bytes(interest, bytes, result);
@@ -314,7 +351,7 @@ static void complete_read(hd_backend *backend, uint32_t index, uint64_t token, i
         release_slot(backend, index);
         return;
     }
-    slot->reads = false;
+    slot->moves = false;
     if (prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
     release_slot(backend, index);
     hd_interest_deliver(interest, POLLERR); /* the ring is full: let the operation find out */
@@ -343,8 +380,8 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
         if (bytes) uring_buffers_offer(&backend->buffers, bytes);
         return;
     }
-    if (slot->reads) {
-        complete_read(backend, index, token, result, bytes);
+    if (slot->moves) {
+        complete_move(backend, index, token, result, bytes);
         return;
     }
     hd_interest *interest = slot->interest;
@@ -385,6 +422,11 @@ static void uring_release_bytes(hd_backend *backend, const char *bytes)
     uring_buffers_offer(&backend->buffers, bytes);
 }
 
+static bool uring_has_news(hd_backend *backend)
+{
+    return uring_ring_wants_enter(&backend->ring) || uring_ring_peek(&backend->ring);
+}
+
 static bool uring_rest(hd_backend *backend)
 {
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
@@ -407,6 +449,8 @@ const hd_backend_ops hd_backend_uring = {
     .arm = uring_arm,
     .disarm = uring_disarm,
     .release_bytes = uring_release_bytes,
+    .can_send = uring_can_send,
+    .has_news = uring_has_news,
     .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,

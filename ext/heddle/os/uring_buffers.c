@@ -24,7 +24,7 @@ typedef struct {
     uint64_t reserved[3];
 } registration;
 
-static void *map(size_t size)
+void *uring_memory(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
@@ -32,17 +32,26 @@ static void *map(size_t size)
     return memory;
 }
 
+void uring_memory_free(void *memory, size_t size, const uring_ring *ring, bool in_use)
+{
+    if (hd_forked_since(ring->fork_generation)) return; /* (a child has no such mapping: MADV_DONTFORK) */
+    if (in_use) /* a late use finds no memory, and none that is another's by then */
+        mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    else
+        munmap(memory, size);
+}
+
 static const size_t MEMORY_SIZE = (size_t)URING_BUFFERS * URING_BUFFER_SIZE,
                     RING_SIZE = URING_BUFFERS * sizeof(offered_buffer);
 
 int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring)
 {
-    *buffers = (uring_buffers){.offered = map(RING_SIZE)};
+    *buffers = (uring_buffers){.offered = uring_memory(RING_SIZE)};
     registration given = {.address = (uintptr_t)buffers->offered, .entries = URING_BUFFERS,
                           .group = URING_BUFFER_GROUP};
     int error = buffers->offered ? 0 : -ENOMEM;
     if (!error && syscall(SYS_io_uring_register, ring->fd.number, REGISTER_BUFFER_RING, &given, 1) < 0) error = -errno;
-    if (!error && !(buffers->memory = map(MEMORY_SIZE))) error = -ENOMEM;
+    if (!error && !(buffers->memory = uring_memory(MEMORY_SIZE))) error = -ENOMEM;
     if (error) {
         uring_buffers_close(buffers, ring, false);
         return error;
@@ -53,14 +62,8 @@ int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring)
 
 void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in_use)
 {
-    if (!hd_forked_since(ring->fork_generation)) { /* (a child has no such mapping: MADV_DONTFORK) */
-        if (buffers->memory && in_use) /* a late write finds no memory, and none that is another's by then */
-            mmap(buffers->memory, MEMORY_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                 0);
-        else if (buffers->memory)
-            munmap(buffers->memory, MEMORY_SIZE);
-        if (buffers->offered && !in_use) munmap(buffers->offered, RING_SIZE);
-    }
+    if (buffers->memory) uring_memory_free(buffers->memory, MEMORY_SIZE, ring, in_use);
+    if (buffers->offered) uring_memory_free(buffers->offered, RING_SIZE, ring, in_use);
     *buffers = (uring_buffers){0};
 }
 

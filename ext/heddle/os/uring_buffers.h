@@ -26,6 +26,12 @@ void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in
 /* The buffer that a completion names. */
 const char *uring_buffers_find(const uring_buffers *buffers, unsigned completion_flags);
 
+/* Memory for what a ring moves, which the child of a fork does not have; or NULL. */
+void *uring_memory(size_t size);
+
+/* In use: the kernel may still use it. Then it is given back, but not its addresses. */
+void uring_memory_free(void *memory, size_t size, const uring_ring *ring, bool in_use);
+
 /* The kernel may have it again. */
 void uring_buffers_offer(uring_buffers *buffers, const char *buffer);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 
@@ -26,7 +27,8 @@ typedef struct {
     int64_t due_ns;   /* when its completion is posted; HD_NO_DEADLINE while it is not ready */
     short events;
     bool removed;
-    size_t wanted; /* it is a read */
+    size_t wanted; /* it is a read, or a send */
+    char *sends;   /* what is sent, or NULL */
 } request;
 
 typedef struct {
@@ -34,6 +36,7 @@ typedef struct {
     short revents;
     char *buffer; /* what a read has read, or NULL */
     int size;
+    bool sent; /* it is of a send, which has sent so many */
 } completion;
 
 typedef struct {
@@ -277,14 +280,15 @@ void sim_stop(void)
 
 static void post(uint64_t token, short revents)
 {
-    APPEND(world.completions, (completion){token, revents, NULL, 0});
-    if (happens(world.faults.duplicate_percent)) APPEND(world.completions, (completion){token, revents, NULL, 0});
+    completion done = {.token = token, .revents = revents};
+    APPEND(world.completions, done);
+    if (happens(world.faults.duplicate_percent)) APPEND(world.completions, done);
 }
 
 /* What is there is read now. A read that finds nothing, or no buffer, tells of readiness only. */
 static void post_read(const request *request)
 {
-    completion done = {request->token, POLLIN, NULL, 0};
+    completion done = {.token = request->token, .revents = POLLIN};
     if (!happens(world.faults.no_buffer_percent)) {
         done.buffer = malloc(request->wanted);
         HD_ASSERT(done.buffer);
@@ -295,6 +299,32 @@ static void post_read(const request *request)
         done.buffer = NULL;
     }
     APPEND(world.completions, done);
+}
+
+/* Sends what there is room for, or a part of it. The bytes go on where those before have ended. */
+static void post_send(request *request)
+{
+    completion done = {.token = request->token, .revents = POLLOUT, .sent = true, .size = -EPIPE};
+    sim_file_t *peer = request->file->peer;
+    if (peer) {
+        int most = CAPACITY - peer->bytes;
+        done.size = (int)request->wanted < most ? (int)request->wanted : most;
+        if (happens(world.faults.no_buffer_percent)) done.size = 1 + (int)draw((uint64_t)done.size);
+        for (int i = 0; i < done.size; i++)
+            HD_ASSERT((unsigned char)request->sends[i] == (unsigned char)(peer->first + peer->bytes + i));
+        peer->bytes += done.size;
+    }
+    free(request->sends);
+    request->sends = NULL;
+    APPEND(world.completions, done);
+}
+
+static void post_move(request *request)
+{
+    if (request->sends)
+        post_send(request);
+    else
+        post_read(request);
 }
 
 /* Posts what is due; the rest gets the time at which it will be. */
@@ -308,7 +338,7 @@ static void look_at_requests(void)
             HD_ASSERT(!request->wanted);
             if (happens(50)) post(request->token, revents | POLLIN); /* it was on its way already */
         } else {
-            if (!revents && happens(faults->phantom_percent)) revents = request->events;
+            if (!revents && !request->sends && happens(faults->phantom_percent)) revents = request->events;
             if (!revents) {
                 request->due_ns = HD_NO_DEADLINE;
                 continue;
@@ -318,7 +348,7 @@ static void look_at_requests(void)
             if (request->due_ns > world.now_ns) continue;
             if (happens(faults->extra_bits_percent)) revents |= POLLIN | POLLOUT | POLLPRI;
             if (request->wanted)
-                post_read(request);
+                post_move(request);
             else
                 post(request->token, revents);
         }
@@ -361,6 +391,7 @@ static void drop_requests(bool removed_only)
         request request = world.requests.items[i];
         if (removed_only && !request.removed) continue;
         if (!request.wanted && happens(50)) post(request.token, POLLIN);
+        free(request.sends);
         REMOVE_AT(world.requests, i);
         drop(request.file);
     }
@@ -394,7 +425,14 @@ static int sim_arm(hd_backend *backend, hd_interest *interest)
     interest->token = (uint64_t)++backend->generations.items[index] << 32 | (uint32_t)(index + 1);
     if (file) file->references++;
     size_t wanted = file && !file->regular && !happens(world.faults.no_buffer_percent) ? interest->wanted : 0;
-    APPEND(world.requests, (request){interest->token, file, HD_NO_DEADLINE, interest->events, false, wanted});
+    request asked = {.token = interest->token, .file = file, .due_ns = HD_NO_DEADLINE, .events = interest->events,
+                     .wanted = wanted};
+    if (wanted && interest->bytes_to_send) {
+        asked.sends = malloc(wanted);
+        HD_ASSERT(asked.sends);
+        memcpy(asked.sends, interest->bytes_to_send, wanted);
+    }
+    APPEND(world.requests, asked);
     return 0;
 }
 
@@ -403,42 +441,44 @@ static void deliver(hd_backend *backend, completion completion)
     int index = (int)(uint32_t)completion.token - 1;
     hd_interest *interest = backend->slots.items[index];
     if (!interest || interest->token != completion.token) { /* disarmed, or delivered before */
-        HD_ASSERT(!completion.buffer);
+        HD_ASSERT(!completion.buffer && !completion.sent);
         return;
     }
     backend->slots.items[index] = NULL;
     backend->buffers += completion.buffer != NULL;
-    if (completion.buffer)
+    if (completion.buffer || completion.sent)
         hd_interest_deliver_bytes(interest, completion.buffer, completion.size);
     else
         hd_interest_deliver(interest, completion.revents);
 }
 
-/* The answer to a read that nobody waits for any more: what it has read, or may still have read. */
-static void drop_read(hd_backend *backend, uint64_t token)
+/* The answer to a read or a send that nobody waits for any more: what it has moved, or may still have moved. */
+static void drop_move(hd_backend *backend, uint64_t token)
 {
     for (int i = world.requests.count - 1; i >= 0; i--) {
         request request = world.requests.items[i];
         if (request.token != token) continue;
-        if (ready(request.file) & POLLIN && happens(50)) post_read(&request);
+        if (ready(request.file) & request.events && happens(50)) post_move(&request);
+        free(request.sends);
         REMOVE_AT(world.requests, i);
         drop(request.file);
     }
     for (int i = 0; i < world.completions.count; i++) {
         completion completion = world.completions.items[i];
-        if (completion.token != token || !completion.buffer) continue;
+        if (completion.token != token || !(completion.buffer || completion.sent)) continue;
         REMOVE_AT(world.completions, i);
         deliver(backend, completion);
         return;
     }
 }
 
-static bool is_read(uint64_t token)
+static bool moves(uint64_t token)
 {
     for (int i = 0; i < world.requests.count; i++)
         if (world.requests.items[i].token == token) return world.requests.items[i].wanted > 0;
     for (int i = 0; i < world.completions.count; i++)
-        if (world.completions.items[i].token == token && world.completions.items[i].buffer) return true;
+        if (world.completions.items[i].token == token)
+            return world.completions.items[i].buffer || world.completions.items[i].sent;
     return false;
 }
 
@@ -446,7 +486,7 @@ static void sim_disarm(hd_backend *backend, hd_interest *interest)
 {
     int index = (int)(uint32_t)interest->token - 1;
     HD_ASSERT(!backend->polling && backend->slots.items[index] == interest);
-    if (is_read(interest->token)) drop_read(backend, interest->token);
+    if (moves(interest->token)) drop_move(backend, interest->token);
     backend->slots.items[index] = NULL;
     for (int i = 0; i < world.requests.count; i++)
         if (world.requests.items[i].token == interest->token) world.requests.items[i].removed = true;
@@ -456,6 +496,18 @@ static void sim_release_bytes(hd_backend *backend, const char *bytes)
 {
     backend->buffers--;
     free((char *)bytes);
+}
+
+static bool sim_can_send(hd_backend *backend, size_t size)
+{
+    (void)backend;
+    return size <= CAPACITY && !happens(world.faults.no_buffer_percent);
+}
+
+static bool sim_has_news(hd_backend *backend)
+{
+    (void)backend;
+    return world.completions.count > 0;
 }
 
 static void sim_release_files(hd_backend *backend)
@@ -520,6 +572,8 @@ const hd_backend_ops hd_backend_sim = {
     .arm = sim_arm,
     .disarm = sim_disarm,
     .release_bytes = sim_release_bytes,
+    .can_send = sim_can_send,
+    .has_news = sim_has_news,
     .release_files = sim_release_files,
     .poll_nogvl = sim_poll_nogvl,
     .reap = sim_reap,
