@@ -32,6 +32,7 @@ Thread.new do
   ActiveRecord::Base.connection_pool.with_connection do |connection|
     raw = connection.raw_connection
     raw.exec("LISTEN enqueue")
+    raw.exec("INSERT INTO ready DEFAULT VALUES") # (before that a notification would be lost)
     raw.wait_for_notify do |_, _, count|
       Integer(count).times.each_slice(500) { |numbers| ActiveJob.perform_all_later(numbers.map { BenchJob.new }) }
     end
