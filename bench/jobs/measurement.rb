@@ -3,6 +3,7 @@
 require "json"
 require "rbconfig"
 require_relative "../support/registry"
+require_relative "../support/child"
 require_relative "../support/real_server"
 
 module Bench
@@ -61,8 +62,8 @@ module Bench
 
       def start_http
         reader, writer = IO.pipe
-        pid = Process.spawn(RbConfig.ruby, "-I#{ROOT}/../lib", File.join(FOLDER, "http_server.rb"), @wait.to_s,
-                            out: writer, pgroup: true)
+        pid = Process.spawn(*Child::TIED, RbConfig.ruby, "-I#{ROOT}/../lib", File.join(FOLDER, "http_server.rb"),
+                            @wait.to_s, out: writer, pgroup: true)
         writer.close
         @http = Integer(reader.gets)
         reader.close
@@ -72,7 +73,7 @@ module Bench
       # The supervisor of Solid Queue starts its own.
       def start
         count = @engine == "sidekiq" ? @processes : 1
-        command = [RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-W0", "-I#{ROOT}/../lib",
+        command = [*Child::TIED, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-W0", "-I#{ROOT}/../lib",
                    File.join(FOLDER, "#{@engine}.rb")]
         count.times { @children << Process.spawn(environment, *command, out: File::NULL, pgroup: true) }
       end
