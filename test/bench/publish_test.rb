@@ -5,7 +5,7 @@
 require "test_helper"
 require_relative "bench_case"
 require_relative "../../bench/support/session"
-require_relative "../../bench/support/readme_table"
+require_relative "../../bench/support/publication"
 
 # bin/bench, tiny: what it prints, and what it writes into the README.
 class PublishTest < BenchCase
@@ -52,15 +52,25 @@ class PublishTest < BenchCase
     assert_equal(place, File.read(readme))
   end
 
+  def test_figures_without_yjit_have_a_file_of_their_own
+    readme = write_readme(place = "<!-- bin/bench -->\nold\n<!-- end -->\n")
+    said = Bench::Publication.new(report("heddle-epoll"), yjit: false, results: File.dirname(readme), readme:).write
+    path = File.join(File.dirname(readme), "operations-#{RUBY_VERSION[/\A\d+\.\d+/]}-no_yjit.md")
+
+    assert_equal("written: #{path}", said.first)
+    assert_match(/^Heddle: /, File.read(path))
+    assert_equal(place, File.read(readme))
+  end
+
   def test_the_readme_has_a_place_for_it
     assert_match(Bench::ReadmeTable::PLACE, File.read(Bench::ReadmeTable::README))
   end
 
   private
 
-  def readme_table(peers)
-    Bench::ReadmeTable.new(Bench::Session.new(Bench::Options.new([*TINY, peers])).run)
-  end
+  def readme_table(peers) = Bench::ReadmeTable.new(report(peers))
+
+  def report(peers) = Bench::Session.new(Bench::Options.new([*TINY, peers])).run
 
   def write_readme(text) = File.join(tempdir, "README.md").tap { |path| File.write(path, text) }
 end
