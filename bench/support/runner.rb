@@ -38,6 +38,7 @@ module Bench
       @env = {}
       @facts = {}
       @results = {}
+      @lost = 0 # seconds
       @missing = {}
       groups = rows.group_by(&:group)
       @peers = groups.to_h { |group, own| [group, available(peers || Bench.peers_of(group), own)] }
@@ -96,13 +97,14 @@ module Bench
       @facts.merge!(facts || {})
     end
 
-    # As many passes as there is time for, one at least.
+    # As many passes as there is time for, one at least. Those that failed in this pass take no part in the next one.
     def in_time(most)
       deadline = now + @seconds if @seconds
       most.times do |number|
         started = now
+        @lost = 0
         yield(number)
-        break if deadline && now + (now - started) > deadline
+        break if deadline && now + (now - started - @lost) > deadline
       end
     end
 
@@ -141,7 +143,11 @@ module Bench
         order = group.shuffle ? cells.group_by(&:peer).values.shuffle.flat_map(&:shuffle) : cells
         order.each do |cell|
           yield cell if block_given?
-          add_turn(cell, child_of.call(cell)) unless cell.failure
+          next if cell.failure
+
+          started = now
+          add_turn(cell, child_of.call(cell))
+          @lost += now - started if cell.failure
         end
       end
     end

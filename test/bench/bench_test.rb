@@ -86,6 +86,14 @@ class BenchTest < BenchCase
     assert_equal([2, 3, 3], cell.values_at("rounds", "turns", "operations"))
   end
 
+  # They hang for 8 s in the first round, and have no part in the second one.
+  def test_those_that_hang_cost_time_once
+    cells = bench("--rows", "fine,idles", "--peers", "threads,heddle", "--rounds", "2", "--seconds", "15",
+                  "--timeout", "250", prelude: FIXTURE)["cells"]
+
+    assert_equal([2, 2, nil, nil], cells.map { |cell| cell["rounds"] })
+  end
+
   # A row that says nothing of its result has to have the same one everywhere.
   def test_results_that_differ_are_told
     cells = bench("--rows", "differs", "--peers", "heddle,threads", prelude: FIXTURE)["cells"]
