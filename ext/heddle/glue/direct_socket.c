@@ -50,14 +50,43 @@ typedef struct {
     ID name;
     int argc;
     VALUE argv[ARGUMENTS_MAX];
+    VALUE string; /* that nobody is to change while it waits; false: none */
 } attempt;
+
+typedef struct {
+    hd_transfer *call;
+    int64_t deadline_ns;
+} wait_arguments;
+
+static VALUE wait_until_ready(VALUE pointer)
+{
+    wait_arguments *wait = (void *)pointer;
+    hd_transfer_wait(wait->call, &wait->deadline_ns);
+    return Qnil;
+}
+
+static VALUE unlock(VALUE string)
+{
+    return rb_str_unlocktmp(string);
+}
+
+static void wait_for_attempt(wait_arguments *wait, VALUE string)
+{
+    if (!RTEST(string)) {
+        wait_until_ready((VALUE)wait);
+        return;
+    }
+    rb_str_modify(string); /* as Ruby does first: it may be frozen */
+    rb_str_locktmp(string);
+    rb_ensure(wait_until_ready, (VALUE)wait, unlock, string);
+}
 
 static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
 {
-    int64_t deadline_ns = 0;
+    wait_arguments arguments = {call, 0};
     bool wait = hd_transfer_expects_to_wait(call);
     for (;; wait = true) {
-        if (wait) hd_transfer_wait(call, &deadline_ns);
+        if (wait) wait_for_attempt(&arguments, attempt->string);
         VALUE result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
         if (!RB_SYMBOL_P(result)) return result;
     }
@@ -75,9 +104,11 @@ static bool begin_receive(hd_transfer *call, VALUE io)
 static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io)
 {
     hd_transfer call;
-    bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1]));
+    VALUE string = argc > 2 ? argv[2] : Qnil;
+    bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) &&
+                 (NIL_P(string) || RB_TYPE_P(string, T_STRING));
     if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
-    return call_when_ready(&call, &(attempt){nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}});
+    return call_when_ready(&call, &(attempt){nonblock, 4, {argv[0], INT2FIX(0), string, Qfalse}, string});
 }
 
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
