@@ -61,11 +61,11 @@ module Heddle
     #   cancelled, before they are cancelled once more; nil: as the run around it has, else 5
     # @return [Object] the value of the block
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
-    # @raise [ArgumentError] without a block, or if the backend is unknown
+    # @raise [ArgumentError] without a block, if the backend is unknown, or if the grace is no number or negative
     def run(backend: nil, grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block" unless block
 
-      Check.time("grace", grace)
+      Check.length_of_time("grace", grace)
       scheduler = Scheduler.of_thread
       return run_nested(scheduler, backend, grace, &block) if scheduler
       return Scheduler.run(backend:, grace:, &block) unless Fiber.scheduler
@@ -91,7 +91,7 @@ module Heddle
     # @return [Object] the value of the block
     # @raise [Heddle::TimeoutError] when the time is over
     # @raise [Exception] what the first task that failed has raised
-    # @raise [ArgumentError] without a block, or if the deadline or the grace is not a number
+    # @raise [ArgumentError] without a block, if the deadline or the grace is no number, or if the grace is negative
     def scope(deadline: nil, grace: nil)
       raise ArgumentError, "Heddle.scope needs a block" unless block_given?
 

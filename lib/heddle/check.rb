@@ -19,12 +19,21 @@ module Heddle
       raise ArgumentError, "#{name}: must be a positive number#{unit}, not #{value.inspect}"
     end
 
-    # nil: there is none.
+    # A time that something may take: nil: as long as it likes; 0 or less: it is over.
     # @raise [ArgumentError]
     def self.time(name, value)
-      return if value.nil? || (value.is_a?(Numeric) && value.real?)
+      return if value.nil? || (value.is_a?(Numeric) && value.real? && !(value.is_a?(Float) && value.nan?))
 
       raise ArgumentError, "#{name}: must be a number of seconds or nil, not #{value.inspect}"
+    end
+
+    # The same where less than 0 has no meaning.
+    # @raise [ArgumentError]
+    def self.length_of_time(name, value)
+      time(name, value)
+      return unless value&.negative?
+
+      raise ArgumentError, "#{name}: must not be negative, unlike #{value.inspect}"
     end
 
     # nil: there is none.

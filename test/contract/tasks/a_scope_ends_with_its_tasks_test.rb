@@ -53,10 +53,10 @@ contract "Scope" do
 
   def test_bad_arguments
     assert_raises(ArgumentError) { Heddle.scope }
-    { deadline: "1", grace: :long }.each do |name, value|
+    [[:deadline, "1"], [:deadline, Float::NAN], [:grace, :long], [:grace, Float::NAN], [:grace, -1]].each do |name, value|
       error = assert_raises(ArgumentError) { Heddle.scope(name => value) { flunk } }
 
-      assert_match(/\A#{name}: /, error.message)
+      assert_match(/\A#{name}: .*#{Regexp.escape(value.inspect)}\z/, error.message)
     end
   end
 

@@ -256,7 +256,10 @@ contract "Spawn" do
     run do
       task = Heddle.spawn { sleep(0.001) }
 
-      assert_match(/\Atimeout: /, assert_raises(ArgumentError) { task.wait("1") }.message)
+      ["1", Float::NAN].each do |seconds|
+        assert_match(/\Atimeout: /, assert_raises(ArgumentError) { task.wait(seconds) }.message)
+      end
+      assert_nil(task.wait(-1))
     end
   end
 

@@ -133,7 +133,9 @@ contract "HeddleTimeout" do
   end
 
   def test_what_is_asked_wrongly
-    assert_match(/seconds/, assert_raises(ArgumentError) { Heddle.timeout("1") { nil } }.message)
+    ["1", Float::NAN].each do |seconds|
+      assert_match(/\Aseconds: /, assert_raises(ArgumentError) { Heddle.timeout(seconds) { flunk } }.message)
+    end
     assert_raises(ArgumentError) { Heddle.timeout(1) }
   end
 
