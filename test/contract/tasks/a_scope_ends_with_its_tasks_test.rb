@@ -53,7 +53,8 @@ contract "Scope" do
 
   def test_bad_arguments
     assert_raises(ArgumentError) { Heddle.scope }
-    [[:deadline, "1"], [:deadline, Float::NAN], [:grace, :long], [:grace, Float::NAN], [:grace, -1]].each do |name, value|
+    nan = Float::NAN
+    [[:deadline, "1"], [:deadline, nan], [:grace, "long"], [:grace, nan], [:grace, -1]].each do |name, value|
       error = assert_raises(ArgumentError) { Heddle.scope(name => value) { flunk } }
 
       assert_match(/\A#{name}: .*#{Regexp.escape(value.inspect)}\z/, error.message)
