@@ -22,8 +22,7 @@ module Heddle
       # of Heddle.offload and Heddle.shield
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods
-      public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast_kill,
-             :send_file
+      public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast, :send_file
     end
   end
   private_constant :Internal

@@ -75,6 +75,24 @@ contract "HookIOWait" do
     end
   end
 
+  # Its system call is interrupted, by nothing that ends it.
+  def test_io_wait_on_a_worker_goes_on_after_a_wakeup
+    reactor do
+      reader, writer = pipe
+      one = scheduler
+      worker = nil
+      job = go do
+        one.blocking_operation_wait(-> { (worker = Thread.current) && one.io_wait(reader, IO::READABLE, nil) })
+      end
+      sleep(0.001) until worker&.stop?
+      worker.wakeup
+      sleep(0.01)
+      writer.write("x")
+
+      assert_equal(IO::READABLE, job.value)
+    end
+  end
+
   def test_io_wait_from_another_thread
     reactor do
       reader, writer = pipe

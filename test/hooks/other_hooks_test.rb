@@ -84,6 +84,29 @@ contract "HookOther" do
     end
   end
 
+  # The operation may work on memory of the fiber, which must not go on before it has ended.
+  def test_a_blocking_operation_outlasts_many_exceptions
+    events = []
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      reactor do
+        operation = lambda do
+          Thread.handle_interrupt(Exception => :never) do
+            12.times { thread.raise(ZeroDivisionError) }
+            sleep(0.02)
+            events << :operation_ended
+          end
+        end
+        scheduler.blocking_operation_wait(operation)
+      ensure
+        events << :fiber_ended
+      end
+    end
+
+    assert_raises(ZeroDivisionError) { thread.value }
+    assert_equal(%i[operation_ended fiber_ended], events)
+  end
+
   def test_fiber_interrupt
     reactor do
       reader, writer = pipe

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "../os/thread.h"
+#include "caught.h"
 #include "init.h"
 #include "scheduler.h"
 
@@ -46,20 +47,25 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
     return INT2FIX(opening.result);
 }
 
-/* For the fiber that waits: runs the block; a Fiber#kill that comes meanwhile ends only that. Ruby strikes again at the
- * end of every switch to the fiber.
+/* For the fiber that waits: calls the block until it returns true. An exception or a Fiber#kill ends only one of the
+ * calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that follows at once would
+ * strike between two calls.) A Thread#kill and a throw go on.
  *
- * @return [Boolean] did one come? */
-static VALUE outlast_kill(VALUE self)
+ * @return [Exception, true, nil] what came first; true: a Fiber#kill */
+static VALUE outlast(VALUE self)
 {
     (void)self;
-    VALUE error = rb_errinfo();
-    int state = 0;
-    rb_protect(rb_yield, Qnil, &state);
-    if (!state) return Qfalse;
-    if (rb_errinfo() != HD_FIBER_KILLED) rb_jump_tag(state);
-    rb_set_errinfo(RTEST(rb_obj_is_kind_of(error, rb_eException)) ? error : Qnil);
-    return Qtrue;
+    VALUE before = rb_errinfo(), first = Qnil;
+    for (;;) {
+        hd_caught caught;
+        VALUE done = hd_catch(rb_yield, first, &caught);
+        if (!caught.state && RTEST(done)) return first;
+        if (!caught.state) continue;
+        bool kill = hd_is_kill(&caught);
+        if (!kill && NIL_P(caught.exception)) hd_go_on(&caught);
+        if (kill) hd_restore_errinfo(before);
+        if (NIL_P(first)) first = kill ? Qtrue : caught.exception;
+    }
 }
 
 void hd_init_pool_calls(void)
@@ -67,5 +73,5 @@ void hd_init_pool_calls(void)
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "thread_can_start?", thread_can_start_p, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
     rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
-    rb_define_private_method(hd_cScheduler, "outlast_kill", outlast_kill, 0);
+    rb_define_private_method(hd_cScheduler, "outlast", outlast, 0);
 }

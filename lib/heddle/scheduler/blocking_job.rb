@@ -10,9 +10,14 @@ module Heddle
       class Stop < Exception; end # rubocop:disable Lint/InheritException
       # Seconds between two attempts to interrupt the system call of one that makes something.
       STOP_INTERVAL = 0.002
-      # What a Fiber#kill is noted as.
-      KILL = :kill
+      # What Scheduler#outlast calls a Fiber#kill.
+      KILL = true
       private_constant :KILL
+
+      # On the pool's thread: a Stop that has come strikes here. (transfer.c calls it, too.)
+      def self.check_stop
+        Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
+      end
 
       # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
       # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
@@ -47,13 +52,12 @@ module Heddle
       # On the fiber. Never returns before the operation has ended, also when an exception or a Fiber#kill arrives: the
       # operation works on memory of the caller.
       def wait
-        wait_until_done
+        @interruption = Fiber.scheduler.outlast { |interruption| done?(interruption) }
         ended = true
         outcome
       ensure
         unless ended # the thread is being killed
-          @interruption ||= KILL
-          wait_until_done
+          Fiber.scheduler.outlast { done?(KILL) }
           @discard&.call(@result) if @result
         end
       end
@@ -62,22 +66,16 @@ module Heddle
 
       # A Stop that came when the operation had ended must not strike the next one on this thread.
       def drop_late_stop
-        Thread.handle_interrupt(Stop => :immediate) { Thread.pass } while Thread.pending_interrupt?(Stop)
+        BlockingJob.check_stop while Thread.pending_interrupt?(Stop)
       rescue Stop
         retry
       end
 
-      def wait_until_done
-        until @done.closed?
-          killed = Fiber.scheduler.outlast_kill do
-            stop if @interruption
-            @done.pop(timeout: (STOP_INTERVAL if @interruption && @whole))
-          end
-          @interruption ||= KILL if killed
-        end
-      rescue Exception => e # rubocop:disable Lint/RescueException -- raised when the operation has ended
-        @interruption ||= e
-        retry
+      # Waits, or ends the operation if something has struck the fiber.
+      def done?(interruption)
+        stop if interruption
+        @done.pop(timeout: (STOP_INTERVAL if interruption && @whole))
+        @done.closed?
       end
 
       def stop
