@@ -81,7 +81,7 @@ module Bench
     end
 
     Bench.group("waiting", "Many that wait") do
-      found = { p50: ["the same, half of the pings", "ping"], p99: ["the same, 99 % of the pings", "ping"],
+      found = { p50: ["the same, median", "ping"], p99: ["the same, 99th percentile", "ping"],
                 bytes: ["memory of an idle connection", "connection"] }
       Bench.row("idle", "ping one of #{CONNECTIONS} idle connections",
                 unit: "ping", operations: 10_000, warm_up: false, also: found, expect: ->(n) { n }) do |peer, n|
@@ -90,9 +90,9 @@ module Bench
         said.fetch(:right)
       end
 
-      Bench.row("ticker", "a tick each 1 ms beside #{BUSY_TASKS} busy tasks: late, half of them",
+      Bench.row("ticker", "delay of a 1 ms timer beside #{BUSY_TASKS} busy tasks, median",
                 unit: "tick", operations: 500, figure: :p50,
-                also: { p99: ["the same, 99 % of them", "tick"], max: ["the same, the latest", "tick"] },
+                also: { p99: ["the same, 99th percentile", "tick"], max: ["the same, maximum", "tick"] },
                 expect: ->(n) { [n, true] }) do |peer, n|
         late = tick(peer, n)
         peer.found.merge!(p50: late[late.size / 2], p99: late[late.size * 99 / 100], max: late.last)

@@ -5,11 +5,13 @@
 #include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
- * have ended: this frame keeps it alive. */
+ * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
+ * and be resumed by a third: no frame keeps the first one alive then. What is passed to a fiber is kept until it is
+ * passed something else, so it gets its root (as Enumerator#next passes the caller). */
 void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
 {
     scheduler->running.root = root;
-    rb_fiber_transfer(fiber, 0, NULL);
+    rb_fiber_transfer(fiber, fiber != root, &root);
     RB_GC_GUARD(fiber);
 }
 

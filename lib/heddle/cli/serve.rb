@@ -11,21 +11,25 @@ module Heddle
       ABOUT = <<~TEXT
         usage: heddle serve [OPTIONS] [CONFIG.RU]
 
-        Serves a Rack application (config.ru) with HTTP/1.1 and HTTP/2: thousands of connections in one thread. It needs
-        the gems protocol-http1 and protocol-rack, and for HTTP/2 protocol-http2.
+        Serves a Rack application (config.ru) over HTTP/1.1 and HTTP/2, with all its connections in one thread. It needs
+        the gems protocol-http1 and protocol-rack, and for HTTP/2 also protocol-http2. If systemd has opened sockets for
+        it, it uses these.
 
-        TERM and INT end it when the requests that it has are answered. With --workers, HUP replaces the workers one by
-        one with ones that load the application anew. USR2 replaces the program (so does HUP without --workers). The
-        sockets stay open meanwhile, and no connection is refused. Sockets of systemd are used.
+        Signals:
+          TERM, INT  stop. Requests that have begun are finished first (see --drain). A second signal stops at once.
+          HUP        with --workers: replace the workers one by one; new ones load the application again.
+                     Without --workers: the same as USR2.
+          USR2       restart the whole program. Its sockets stay open, so no connection is refused.
 
+        Options, with their defaults in brackets:
       TEXT
 
       # The options of limits, and what they are.
       LIMITS = {
-        connections: "open at once", requests: "in the application at once",
-        streams: "requests of an HTTP/2 connection at once", body_size: "bytes of a request's body",
-        head_size: "bytes of a request's headers", head_time: "seconds until they are there",
-        stall: "seconds that a read or write may wait", idle: "seconds that a connection may be idle"
+        connections: "connections that are open at once", requests: "requests that are in the application at once",
+        streams: "requests at once in one HTTP/2 connection", body_size: "size of a request's body, in bytes",
+        head_size: "size of a request's headers, in bytes", head_time: "seconds until the headers must be there",
+        stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
       }.freeze
 
       # @param args [Array<String>]
@@ -82,45 +86,47 @@ module Heddle
           LIMITS.each do |name, what|
             kind = %i[head_time stall idle].include?(name) ? OptionParser::DecimalNumeric : OptionParser::DecimalInteger
             parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
-                      "#{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
+                      "limit: #{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
               options[:limits][name] = number
             end
           end
-          parser.on("-h", "--help", "this text") { @help = true }
+          parser.on("-h", "--help", "show this text") { @help = true }
         end
       end
 
       def addresses(parser, options)
-        parser.on("-b", "--bind URL", "tcp://HOST:PORT, unix:/PATH, ssl://HOST:PORT?cert=FILE&key=FILE;",
-                  "several times for several (tcp://127.0.0.1:9292)") { |url| (options[:bind] ||= []) << url }
-        parser.on("-o", "--host HOST", "one address to listen on (127.0.0.1)") { |host| options[:host] = host }
-        parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "its port (9292)") do |port|
+        parser.on("-b", "--bind URL", "listen at tcp://HOST:PORT, unix:/PATH or ssl://HOST:PORT?cert=FILE&key=FILE",
+                  "(tcp://127.0.0.1:9292); may be given several times") { |url| (options[:bind] ||= []) << url }
+        parser.on("-o", "--host HOST", "listen on this address (127.0.0.1)") { |host| options[:host] = host }
+        parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "listen on this port (9292)") do |port|
           options[:port] = port
         end
-        parser.on("--[no-]http2", "speak HTTP/2 (if its gem is installed)") { |wanted| options[:http2] = wanted }
+        parser.on("--[no-]http2", "speak HTTP/2 (if protocol-http2 is installed)") { |wanted| options[:http2] = wanted }
       end
 
       def processes(parser, options)
-        parser.on("--workers N", OptionParser::DecimalInteger, "processes that serve; 0: this one (0)") do |number|
+        parser.on("--workers N", OptionParser::DecimalInteger,
+                  "number of worker processes; 0: serve in this process (0)") do |number|
           raise OptionParser::InvalidArgument, "--workers #{number}" if number.negative?
 
           options[:workers] = number
         end
-        parser.on("--preload", "load the application before the workers are started") { options[:preload] = true }
-        parser.on("--backend NAME", %w[uring epoll], "uring or epoll (the best there is)") do |name|
+        parser.on("--preload", "load the application once, before the workers start") { options[:preload] = true }
+        parser.on("--backend NAME", %w[uring epoll], "uring or epoll (uring, if the kernel allows it)") do |name|
           options[:backend] = name
         end
-        parser.on("--drain SECONDS", OptionParser::DecimalNumeric, "that requests have to end (30)") do |seconds|
+        parser.on("--drain SECONDS", OptionParser::DecimalNumeric,
+                  "time that requests have to finish when the server stops (30)") do |seconds|
           options[:drain] = seconds
         end
         parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
-                  "after TERM in which it goes on, but is not ready (0)") do |seconds|
+                  "time after TERM in which it still serves, but /ready fails (0)") do |seconds|
           raise OptionParser::InvalidArgument, "--drain-delay #{seconds}" if seconds.negative?
 
           options[:delay] = seconds
         end
-        parser.on("--control URL", "where it answers /live, /ready and /metrics") { |url| options[:control] = url }
-        parser.on("--access-log [FILE]", "a line for each request, on standard output or into a file") do |path|
+        parser.on("--control URL", "answer /live, /ready and /metrics at this URL") { |url| options[:control] = url }
+        parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|
           options[:access_log] = path ? File.open(path, "a") : $stdout
         end
       end
