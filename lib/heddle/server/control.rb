@@ -114,11 +114,18 @@ module Heddle
         end
         [worker, families.map { |name, type, help, samples| Prometheus::Family.new(name, type, help, samples) }]
       rescue Errno::ECONNREFUSED
-        File.unlink(path) # (it was killed)
-        nil
+        forget(path) # (it was killed)
       rescue Heddle::TimeoutError
         :silent
       rescue SystemCallError, IOError, JSON::ParserError, TypeError
+        nil
+      end
+
+      # Another one may have done so meanwhile.
+      def forget(path)
+        File.unlink(path)
+        nil
+      rescue SystemCallError
         nil
       end
 
