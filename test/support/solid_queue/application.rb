@@ -17,7 +17,9 @@ class Application < Rails::Application
   config.active_support.isolation_level = ENV.fetch("TEST_ISOLATION", "fiber").to_sym
   config.active_job.queue_adapter = :solid_queue
   config.solid_queue.shutdown_timeout = 1
-  config.solid_queue.process_heartbeat_interval = 1
+  # The supervisor forks. Where a thread of its waits for SQLite's lock at that moment (in Ruby, inside of a call of
+  # SQLite), the child waits for this thread for ever. So it shows no sign of life beside that.
+  config.solid_queue.process_heartbeat_interval = ENV.fetch("DATABASE_URL").start_with?("sqlite3") ? 60 : 1
   config.solid_queue.on_thread_error = ->(error) { Report.tell("thread error", error.message) }
   config.solid_queue.use_skip_locked = !ENV.fetch("DATABASE_URL").start_with?("sqlite3")
 end
