@@ -31,7 +31,10 @@ void hd_interest_disarm(hd_interest *interest)
 {
     hd_reactor *reactor = interest->wait->reactor;
     if (hd_wait_void(interest->wait)) return;
-    if (hd_map_node_linked(&interest->io_node)) hd_map_remove(reactor->ios, &interest->io_node);
+    if (hd_map_node_linked(&interest->io_node)) {
+        hd_map_remove(reactor->ios, &interest->io_node);
+        if (hd_interest_landed(interest)) reactor->landed--;
+    }
     if (!interest->token || !reactor->backend) return;
     reactor->ops->disarm(reactor->backend, interest);
     if (!interest->token) return; /* it has brought bytes */
@@ -66,6 +69,7 @@ void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t
     interest->brought = true;
     interest->bytes = bytes;
     interest->result = result;
+    if (hd_interest_landed(interest)) interest->wait->reactor->landed++;
     hd_interest_deliver(interest, interest->bytes_to_send ? POLLOUT : POLLIN);
 }
 

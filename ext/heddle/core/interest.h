@@ -44,6 +44,12 @@ void hd_interest_deliver(hd_interest *interest, short revents);
 /* The same for one that wants bytes: they have been read, or sent, or that has failed with -errno. */
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result);
 
+/* Was something read for it, or the end, or an error? */
+static inline bool hd_interest_landed(const hd_interest *interest)
+{
+    return interest->brought && !interest->bytes_to_send;
+}
+
 /* Has an interest of this wait brought what it wanted? */
 bool hd_wait_brings(const hd_wait *wait);
 

@@ -46,6 +46,7 @@ typedef struct hd_reactor {
     unsigned switches_by_clock; /* since the last look at the clock */
     unsigned switches_per_clock; /* how many of them there are between two such looks */
     size_t armed;      /* interests that the backend holds */
+    size_t landed;     /* interests for which bytes were read that their fibers have not taken yet */
     unsigned generation; /* of forks: its waits are void under another one */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
     bool slept;        /* it kept us for a while */

@@ -49,6 +49,15 @@ contract "Growth" do
     end
   end
 
+  def test_readers_of_one_pipe
+    assert_linear(2500) do |count, clock|
+      reader, writer = pipe
+      clock.call
+      count.times { go { reader.readpartial(1) } }
+      writer.write("x" * count)
+    end
+  end
+
   # The thread that looks for tasks that compute has nothing to do with those that wait.
   def test_timeouts_of_tasks_that_wait_do_not_keep_the_watch_busy
     reactor do
