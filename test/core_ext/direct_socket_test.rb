@@ -122,6 +122,63 @@ contract "DirectSocket" do
     assert_equal(expected, seen)
   end
 
+  def receives_into = [->(io, string) { io.recv(99, 0, string) }, ->(io, string) { io.recvfrom(99, 0, string) }]
+
+  # Plain Ruby has the string during the system call of a socket in blocking mode, and nobody is to change it then.
+  def test_the_string_is_locked_in_blocking_mode
+    reactor do
+      receives_into.each do |receive|
+        one, other = datagrams
+        one.nonblock = false
+        string = +"x"
+        waiting = go { receive.call(one, string) }
+        settle
+        other.send("first", 0, one.local_address)
+        waiting.value
+        waiting = go { receive.call(one, string) } # (it waits before it tries)
+        settle
+
+        assert_raises(RuntimeError) { string << "y" }
+        other.send("here", 0, one.local_address)
+        waiting.value
+
+        assert_equal("here!", string << "!")
+      end
+    end
+  end
+
+  # A socket that does not block looks at the string when there is something.
+  def test_the_string_may_change_else
+    reactor do
+      receives_into.each do |receive|
+        one, other = datagrams
+        string = "x" * 10
+        waiting = go { receive.call(one, string) }
+        settle
+        string.replace("y" * 200)
+        other.send("here", 0, one.local_address)
+        waiting.value
+
+        assert_equal("here", string)
+      end
+    end
+  end
+
+  def test_a_struck_receiver_unlocks_its_string
+    heddle_only("cancel")
+    one, other = datagrams
+    one.nonblock = false
+    string = +""
+    Heddle.run(backend: backend) do
+      task = Heddle.spawn { one.recv(9, 0, string) }
+      task.wait(0.01)
+      task.cancel.wait
+      other.send("next", 0, one.local_address)
+
+      assert_equal("next", one.recv(9, 0, string << "x"))
+    end
+  end
+
   def test_an_empty_datagram_is_no_end
     reactor do
       one, other = udp_pair

@@ -50,43 +50,38 @@ typedef struct {
     ID name;
     int argc;
     VALUE argv[ARGUMENTS_MAX];
-    VALUE string; /* that nobody is to change while it waits; false: none */
+    VALUE string; /* which nobody is to change during a wait, or 0 */
 } attempt;
 
 typedef struct {
     hd_transfer *call;
-    int64_t deadline_ns;
-} wait_arguments;
+    int64_t *deadline_ns;
+} socket_wait;
 
-static VALUE wait_until_ready(VALUE pointer)
+static VALUE wait_for_socket(VALUE pointer)
 {
-    wait_arguments *wait = (void *)pointer;
-    hd_transfer_wait(wait->call, &wait->deadline_ns);
+    socket_wait *wait = (void *)pointer;
+    hd_transfer_wait(wait->call, wait->deadline_ns);
     return Qnil;
 }
 
-static VALUE unlock(VALUE string)
+static void wait_with_lock(hd_transfer *call, VALUE string, int64_t *deadline_ns)
 {
-    return rb_str_unlocktmp(string);
-}
-
-static void wait_for_attempt(wait_arguments *wait, VALUE string)
-{
-    if (!RTEST(string)) {
-        wait_until_ready((VALUE)wait);
+    socket_wait wait = {call, deadline_ns};
+    if (!string) {
+        hd_transfer_wait(call, deadline_ns);
         return;
     }
-    rb_str_modify(string); /* as Ruby does first: it may be frozen */
     rb_str_locktmp(string);
-    rb_ensure(wait_until_ready, (VALUE)wait, unlock, string);
+    rb_ensure(wait_for_socket, (VALUE)&wait, rb_str_unlocktmp, string);
 }
 
 static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
 {
-    wait_arguments arguments = {call, 0};
+    int64_t deadline_ns = 0;
     bool wait = hd_transfer_expects_to_wait(call);
     for (;; wait = true) {
-        if (wait) wait_for_attempt(&arguments, attempt->string);
+        if (wait) wait_with_lock(call, attempt->string, &deadline_ns);
         VALUE result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
         if (!RB_SYMBOL_P(result)) return result;
     }
@@ -104,11 +99,12 @@ static bool begin_receive(hd_transfer *call, VALUE io)
 static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io)
 {
     hd_transfer call;
-    VALUE string = argc > 2 ? argv[2] : Qnil;
-    bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) &&
-                 (NIL_P(string) || RB_TYPE_P(string, T_STRING));
+    bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1]));
     if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
-    return call_when_ready(&call, &(attempt){nonblock, 4, {argv[0], INT2FIX(0), string, Qfalse}, string});
+    attempt receive = {nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
+    /* (As plain Ruby: a socket in blocking mode has the string during its system call.) */
+    if (RB_TYPE_P(receive.argv[2], T_STRING) && is_in_blocking_mode(&call)) receive.string = receive.argv[2];
+    return call_when_ready(&call, &receive);
 }
 
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
