@@ -275,26 +275,6 @@ contract "DirectSocket" do
     assert_equal("Too many open files - accept(2)", run_ruby(program, env: { "HEDDLE_BACKEND" => backend }).out)
   end
 
-  # As Ruby locks it for the system call; it is free again afterwards, also after a failure.
-  def test_the_string_of_a_waiting_recv_is_locked
-    %i[recv recvfrom].each do |name|
-      reactor do
-        one, other = Socket.pair(:UNIX, :STREAM).each { |socket| keep(socket) }
-        string = +"old"
-        receiving = go { one.public_send(name, 5, 0, string) }
-        settle
-
-        assert_match(/temporarily locked/, assert_raises(RuntimeError) { string << "x" }.message)
-        other.write("hello")
-
-        assert_equal("hello", [*receiving.value].first)
-        assert_equal("hello!", string << "!")
-        assert_raises(IO::TimeoutError) { one.tap { |io| io.timeout = 0.01 }.public_send(name, 5, 0, string) }
-        assert_equal("hello!!", string << "!")
-      end
-    end
-  end
-
   # In blocking mode `send` gives the whole to the kernel, else what it takes at once.
   def test_much_is_sent
     reactor do
