@@ -7,8 +7,8 @@ module Heddle
   # @private
   module Internal
     refine Scheduler.singleton_class do
-      public :ended_counted, :latency_bounds, :of_blocking_fiber, :of_thread, :pool_counts, :thread_can_start?,
-             :workers
+      public :ended_counted, :forget_writer, :latency_bounds, :of_blocking_fiber, :of_thread, :pool_counts,
+             :thread_can_start?, :workers
     end
 
     refine Scheduler do
@@ -22,7 +22,7 @@ module Heddle
       # of Heddle.offload and Heddle.shield
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods
-      public :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast, :send_file
+      public :busy_writers, :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast, :send_file
     end
   end
   private_constant :Internal

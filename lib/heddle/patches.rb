@@ -165,11 +165,11 @@ module Heddle
           %w[folder.rb],
           { "Dir." => ["Folder::List", "Folder::Each", :open],
             "Dir#" => ["Folder::Open", :read, :tell, :seek, :rewind, :close] })
-    patch(:fork, "3.3 and 3.4",
-          "The child of a fork still has the scheduler of its parent.",
-          %w[fork.rb],
-          { "Process." => "Fork" },
-          needed: !RubyFeatures::FORK_DROPS_THE_SCHEDULER)
+    patch(:fork, "all",
+          "In the child of a fork nobody can write to an IO to which a task of the parent was writing. On Ruby 3.3 and " \
+          "3.4 the child also still has the scheduler of its parent.",
+          %w[fork.rb fork_child.c],
+          { "Process." => "Fork" })
     patch(:handle_interrupt, "all",
           "Ruby holds back exceptions that are raised in a thread, but not the timeout or the cancel of a " \
           "fiber.",

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 
-# The child of a fork, or of Process.daemon, has no scheduler.
+# The child of a fork, or of Process.daemon, has no scheduler, and can do all that the parent does.
 contract "ForkPatch" do
   def test_a_child_has_none
     reactor do
@@ -27,5 +27,35 @@ contract "ForkPatch" do
     wait_until { File.exist?(path) }
 
     assert_equal("nil", File.read(path))
+  end
+
+  # A task of the parent holds the lock of the IO, and another one waits for that.
+  def test_a_child_writes_where_the_parent_does
+    heddle_only("tasks")
+    out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      require "socket"
+      $stdout.sync = true
+      one, other = UNIXSocket.pair
+      text = "x" * 2_000_000
+      Heddle.run do
+        writing = Heddle.spawn { one.write(text) }
+        behind = Heddle.spawn { one.write("behind") }
+        writing.wait(0.01)
+        pid = fork do
+          other.readpartial(text.size) while other.wait_readable(0.5)
+          GC.start
+          print(one.write("here"))
+          thread = Thread.new { one.write("thread") }
+          print(thread.join(5) && thread.value)
+          print(Heddle.run { Heddle.spawn { one.write("a task") }.value })
+          GC.start
+          exit!
+        end
+        Process.wait(pid)
+        print(" ", writing.wait(5) && behind.wait(5) && :ended)
+      end
+    RUBY
+
+    assert_equal("466 ended", out)
   end
 end

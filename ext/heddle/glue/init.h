@@ -43,6 +43,7 @@
     init(direct_io) \
     init(direct_read) \
     init(direct_socket) \
+    init(fork_child) \
     init(direct_sleep) \
     init(joined_write) \
     init(send_file) \

@@ -69,6 +69,19 @@ VALUE hd_io_write_lock(VALUE io)
     return RFILE(io)->fptr->write_lock;
 }
 
+bool hd_io_is_being_written(VALUE io)
+{
+    VALUE lock = RFILE(io)->fptr ? RFILE(io)->fptr->write_lock : 0;
+    if (!RTEST(lock) || !RTEST(rb_mutex_locked_p(lock))) return false;
+    return !RTEST(rb_funcallv(lock, rb_intern("owned?"), 0, NULL));
+}
+
+void hd_io_forget_writer(VALUE io)
+{
+    rb_gc_register_mark_object(RFILE(io)->fptr->write_lock); /* its memory refers to fibers that may go before it */
+    RFILE(io)->fptr->write_lock = Qnil; /* the next write makes another one */
+}
+
 bool hd_io_has_room(VALUE io, size_t size)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
@@ -219,6 +232,15 @@ bool hd_io_has_to_flush(VALUE io)
 VALUE hd_io_write_lock(VALUE io)
 {
     return Qnil;
+}
+
+bool hd_io_is_being_written(VALUE io)
+{
+    return false;
+}
+
+void hd_io_forget_writer(VALUE io)
+{
 }
 
 bool hd_io_has_room(VALUE io, size_t size)

@@ -35,6 +35,12 @@ bool hd_io_has_to_flush(VALUE io);
 /* The Mutex that whoever writes to the IO holds; it is there once something has been written. */
 VALUE hd_io_write_lock(VALUE io);
 
+/* Does another fiber hold it? */
+bool hd_io_is_being_written(VALUE io);
+
+/* That fiber will never give it back: the IO gets a new one. */
+void hd_io_forget_writer(VALUE io);
+
 /* Does the write buffer take so many bytes without being flushed? */
 bool hd_io_has_room(VALUE io, size_t size);
 

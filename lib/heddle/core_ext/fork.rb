@@ -4,22 +4,26 @@ module Heddle
   using Internal
 
   module CoreExt
-    # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle.
+    # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle. And
+    # it may write where a task of the parent was writing.
     module Fork
       def _fork
+        writers = Scheduler.of_thread&.busy_writers
         pid = __heddle__fork
-        Fork.forget_scheduler if pid.zero?
+        Fork.begin_anew(writers) if pid.zero?
         pid
       end
 
       # Ruby's own does not call _fork.
       def daemon(...)
+        writers = Scheduler.of_thread&.busy_writers
         result = __heddle_daemon(...)
-        Fork.forget_scheduler
+        Fork.begin_anew(writers)
         result
       end
 
-      def self.forget_scheduler
+      def self.begin_anew(writers)
+        writers&.each { |io| Scheduler.forget_writer(io) }
         Fiber.set_scheduler(nil) if Scheduler.of_thread
       end
     end
