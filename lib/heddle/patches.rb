@@ -166,8 +166,8 @@ module Heddle
           { "Dir." => ["Folder::List", "Folder::Each", :open],
             "Dir#" => ["Folder::Open", :read, :tell, :seek, :rewind, :close] })
     patch(:fork, "all",
-          "In the child of a fork nobody can write to an IO to which a task of the parent was writing. On Ruby 3.3 and " \
-          "3.4 the child also still has the scheduler of its parent.",
+          "In the child of a fork nobody can write to an IO to which a task of the parent was writing. On Ruby 3.3 " \
+          "and 3.4 the child also still has the scheduler of its parent.",
           %w[fork.rb fork_child.c],
           { "Process." => "Fork" })
     patch(:handle_interrupt, "all",

@@ -223,7 +223,12 @@ class ServeProgramTest < HeddleTest
     {
       ["--bind", "tcp://127.0.0.1:#{taken}"] => [1, /Address already in use/],
       ["--bind", "http://a"] => [1, /heddle serve: bind: must be/],
-      ["--workers", "-1"] => [2, /heddle serve: invalid argument: --workers/],
+      ["--workers=-1", "--access-log=log"] => [1, /heddle serve: workers: must be .* not negative, unlike -1/],
+      ["--workers", "many"] => [2, /heddle serve: invalid argument: --workers many/],
+      ["--drain", "0"] => [1, /heddle serve: drain: must be a positive number of seconds, not 0/],
+      ["--drain-delay=-1"] => [1, /heddle serve: drain-delay: must not be negative, unlike -1/],
+      ["--port", "70000"] => [1, /heddle serve: bind: must be/],
+      ["--port=-5"] => [1, /heddle serve: bind: must be/],
       ["other.ru"] => [2, /heddle serve: there is no file other.ru/],
       %w[a b] => [2, /unexpected argument: b/],
       ["--max-body-size", "0"] => [1, /body_size: must be a positive Integer/]
@@ -234,6 +239,7 @@ class ServeProgramTest < HeddleTest
       assert_match(text, outcome.err)
       assert_equal(1, outcome.err.lines.grep_v(%r{/gems/}).size, outcome.err) # (they have warnings of their own)
     end
+    refute_path_exists(File.join(@dir, "log"))
   end
 
   def test_rackup

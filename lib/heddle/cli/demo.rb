@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "optparse"
+require_relative "exact_options"
 require_relative "open_files"
 require_relative "../demo"
 
@@ -49,8 +49,7 @@ module Heddle
 
       def parser(options)
         defaults = Heddle::Demo::Settings.new
-        OptionParser.new do |on|
-          on.require_exact = true
+        ExactOptions.new do |on|
           on.on("--requests N", OptionParser::DecimalInteger, "how many requests (#{defaults.requests})") do |number|
             options[:requests] = at_least_one(number)
           end
@@ -78,7 +77,7 @@ module Heddle
 
       def parse(args)
         options = {}
-        rest = parser(options).parse(args.flat_map { |arg| separate(arg) })
+        rest = parser(options).parse(args)
         settings = Heddle::Demo::Settings.new(**options)
         mistake =
           if rest.any? && !@help then "unexpected argument: #{rest.first}"
@@ -91,9 +90,6 @@ module Heddle
       rescue OptionParser::ParseError => e
         raise UsageError, "heddle demo: #{e.message}"
       end
-
-      # "--name=value" as two: the OptionParser of Ruby 3.3 knows no such option when abbreviations are refused.
-      def separate(arg) = arg.start_with?("--") ? arg.split("=", 2) : [arg]
 
       def valid?(url)
         url.nil? || (URI(url).is_a?(URI::HTTP) && !URI(url).hostname.to_s.empty?)

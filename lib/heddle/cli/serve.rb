@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "optparse"
+require_relative "exact_options"
 require_relative "open_files"
 require_relative "../server/limits"
 
@@ -75,12 +75,15 @@ module Heddle
         host = options.delete(:host)
         port = options.delete(:port)
         options[:bind] = [*options[:bind], "tcp://#{host || "127.0.0.1"}:#{port || 9292}"] if host || port
-        Server::Settings.new(**options)
+        log = options[:access_log]
+        Server::Settings.new(**options).tap do |settings|
+          settings.check
+          settings.access_log = File.open(log, "a") if log.is_a?(String)
+        end
       end
 
       def parser(options)
-        OptionParser.new do |parser|
-          parser.require_exact = true
+        ExactOptions.new do |parser|
           addresses(parser, options)
           processes(parser, options)
           LIMITS.each do |name, what|
@@ -107,8 +110,6 @@ module Heddle
       def processes(parser, options)
         parser.on("--workers N", OptionParser::DecimalInteger,
                   "number of worker processes; 0: serve in this process (0)") do |number|
-          raise OptionParser::InvalidArgument, "--workers #{number}" if number.negative?
-
           options[:workers] = number
         end
         parser.on("--preload", "load the application once, before the workers start") { options[:preload] = true }
@@ -121,13 +122,11 @@ module Heddle
         end
         parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
                   "time after TERM in which it still serves, but /ready fails (0)") do |seconds|
-          raise OptionParser::InvalidArgument, "--drain-delay #{seconds}" if seconds.negative?
-
           options[:delay] = seconds
         end
         parser.on("--control URL", "answer /live, /ready and /metrics at this URL") { |url| options[:control] = url }
         parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|
-          options[:access_log] = path ? File.open(path, "a") : $stdout
+          options[:access_log] = path || $stdout
         end
       end
     end

@@ -39,6 +39,8 @@ module Heddle
         # @raise [ArgumentError]
         def address(address)
           uri = URI(address)
+          raise ArgumentError, wrong(address) unless (0..65_535).cover?(uri.port || 0) # (Addrinfo would take its rest)
+
           case uri.scheme
           when "unix" then Addrinfo.unix(uri.path)
           when "tcp", "ssl" then Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)

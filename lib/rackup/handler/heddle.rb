@@ -24,7 +24,7 @@ module Rackup
         def valid_options
           { "Host=HOST" => "address to listen on (127.0.0.1)", "Port=PORT" => "port to listen on (9292)",
             "bind=URLS" => "the same as URLs, with commas between them", "backend=NAME" => "uring or epoll",
-            "drain=SECONDS" => "that requests have to end (30)" }
+            "drain=SECONDS" => "time that requests have to finish (30)" }
         end
       end
     end
