@@ -22,7 +22,7 @@ module Heddle
     # A time that something may take: nil: as long as it likes; 0 or less: it is over.
     # @raise [ArgumentError]
     def self.time(name, value)
-      return if value.nil? || (value.is_a?(Numeric) && value.real? && !(value.is_a?(Float) && value.nan?))
+      return if value.nil? || (value.is_a?(Numeric) && value.real? && !value.to_f.nan?)
 
       raise ArgumentError, "#{name}: must be a number of seconds or nil, not #{value.inspect}"
     end

@@ -77,7 +77,6 @@ module Heddle
         options[:bind] = [*options[:bind], "tcp://#{host || "127.0.0.1"}:#{port || 9292}"] if host || port
         log = options[:access_log]
         Server::Settings.new(**options).tap do |settings|
-          settings.check
           settings.access_log = File.open(log, "a") if log.is_a?(String)
         end
       end
@@ -97,6 +96,8 @@ module Heddle
         end
       end
 
+      def not_negative(number) = number.negative? ? raise(OptionParser::InvalidArgument, number.to_s) : number
+
       def addresses(parser, options)
         parser.on("-b", "--bind URL", "listen at tcp://HOST:PORT, unix:/PATH or ssl://HOST:PORT?cert=FILE&key=FILE",
                   "(tcp://127.0.0.1:9292); may be given several times") { |url| (options[:bind] ||= []) << url }
@@ -110,7 +111,7 @@ module Heddle
       def processes(parser, options)
         parser.on("--workers N", OptionParser::DecimalInteger,
                   "number of worker processes; 0: serve in this process (0)") do |number|
-          options[:workers] = number
+          options[:workers] = not_negative(number)
         end
         parser.on("--preload", "load the application once, before the workers start") { options[:preload] = true }
         parser.on("--backend NAME", %w[uring epoll], "uring or epoll (uring, if the kernel allows it)") do |name|
@@ -122,7 +123,7 @@ module Heddle
         end
         parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
                   "time after TERM in which it still serves, but /ready fails (0)") do |seconds|
-          options[:delay] = seconds
+          options[:delay] = not_negative(seconds)
         end
         parser.on("--control URL", "answer /live, /ready and /metrics at this URL") { |url| options[:control] = url }
         parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "json"
 require_relative "../prometheus"
 require_relative "../server"
@@ -114,18 +115,11 @@ module Heddle
         end
         [worker, families.map { |name, type, help, samples| Prometheus::Family.new(name, type, help, samples) }]
       rescue Errno::ECONNREFUSED
-        forget(path) # (it was killed)
+        FileUtils.rm_f(path) # (it was killed; another one may remove it at the same time)
+        nil
       rescue Heddle::TimeoutError
         :silent
       rescue SystemCallError, IOError, JSON::ParserError, TypeError
-        nil
-      end
-
-      # Another one may have done so meanwhile.
-      def forget(path)
-        File.unlink(path)
-        nil
-      rescue SystemCallError
         nil
       end
 

@@ -25,7 +25,6 @@ module Heddle
       #
       # @return [Integer] the exit status
       def run
-        @settings.check
         @settings.limits = Limits.new(**@settings.limits)
         @settings.http2 = ServerLibraries.http2?(@settings.http2)
         @sockets = Sockets.new(@settings.bind, [@settings.workers, 1].max, http2: @settings.http2,

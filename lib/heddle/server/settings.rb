@@ -31,15 +31,7 @@ module Heddle
         self.limits ||= {}
         self.drain ||= 30
         self.delay ||= 0
-      end
-
-      # @raise [ArgumentError]
-      def check
-        valid = workers.is_a?(Integer) && !workers.negative?
-        raise ArgumentError, "workers: must be an Integer that is not negative, unlike #{workers.inspect}" unless valid
-
         Check.positive_number("drain", drain, " of seconds")
-        Check.length_of_time("drain-delay", delay)
       end
 
       # @return [#call]
