@@ -125,11 +125,6 @@ static VALUE read_new(hd_transfer *call, long size)
     return reading.string;
 }
 
-static VALUE unlock(VALUE string)
-{
-    return rb_str_unlocktmp(string);
-}
-
 /* As above, into the string of the caller, which nobody is to change meanwhile. */
 static VALUE read_into(hd_transfer *call, long size, VALUE string)
 {
@@ -137,7 +132,7 @@ static VALUE read_into(hd_transfer *call, long size, VALUE string)
     if (RSTRING_LEN(string) < size) rb_str_modify_expand(string, size - RSTRING_LEN(string));
     direct_read reading = {.call = call, .size = (size_t)size, .string = string};
     rb_str_locktmp(string);
-    if (!RTEST(rb_ensure(read_once, (VALUE)&reading, unlock, string))) return Qundef;
+    if (!RTEST(rb_ensure(read_once, (VALUE)&reading, rb_str_unlocktmp, string))) return Qundef;
     rb_str_modify(string);
     rb_str_set_len(string, reading.moved);
     return reading.moved == 0 ? Qnil : string;

@@ -71,11 +71,6 @@ static VALUE read_exactly(VALUE pointer)
     return Qnil;
 }
 
-static VALUE unlock(VALUE string)
-{
-    return rb_str_unlocktmp(string);
-}
-
 /* What Ruby's own method reads of it, behind what is there. */
 static void read_rest(exact_read *reading)
 {
@@ -102,7 +97,7 @@ static VALUE read_into(exact_read *reading, VALUE string)
     rb_str_modify(string);
     if (RSTRING_LEN(string) < reading->size) rb_str_modify_expand(string, reading->size - RSTRING_LEN(string));
     rb_str_locktmp(string);
-    rb_ensure(read_exactly, (VALUE)reading, unlock, string);
+    rb_ensure(read_exactly, (VALUE)reading, rb_str_unlocktmp, string);
     rb_str_modify(string);
     rb_str_set_len(string, reading->done);
     if (reading->for_ruby) read_rest(reading);

@@ -50,7 +50,7 @@ typedef struct {
     ID name;
     int argc;
     VALUE argv[ARGUMENTS_MAX];
-    VALUE string; /* which nobody is to change during a wait, or 0 */
+    VALUE string; /* into which it receives, or 0 */
 } attempt;
 
 typedef struct {
@@ -65,10 +65,11 @@ static VALUE wait_for_socket(VALUE pointer)
     return Qnil;
 }
 
+/* (As in plain Ruby nobody is to change the string meanwhile, if the socket is in blocking mode.) */
 static void wait_with_lock(hd_transfer *call, VALUE string, int64_t *deadline_ns)
 {
     socket_wait wait = {call, deadline_ns};
-    if (!string) {
+    if (!string || !is_in_blocking_mode(call)) {
         hd_transfer_wait(call, deadline_ns);
         return;
     }
@@ -102,8 +103,7 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
     bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1]));
     if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
     attempt receive = {nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
-    /* (As plain Ruby: a socket in blocking mode has the string during its system call.) */
-    if (RB_TYPE_P(receive.argv[2], T_STRING) && is_in_blocking_mode(&call)) receive.string = receive.argv[2];
+    if (RB_TYPE_P(receive.argv[2], T_STRING)) receive.string = receive.argv[2];
     return call_when_ready(&call, &receive);
 }
 
