@@ -191,8 +191,8 @@ module ReplacedMethods
   }.freeze
   Ractor.make_shareable(ALL)
 
-  # (Plain Ruby 3.4 hangs now and then in a process that was forked in a Ractor and forks again. In plain Ruby 3.3, about
-  # once in some hundred runs, the Ractor after one that has started a process never begins.)
+  # (Plain Ruby 3.4 hangs now and then in a process that was forked in a Ractor and forks again. In plain Ruby 3.3,
+  # about once in some hundred runs, the Ractor after one that has started a process never begins.)
   START_PROCESSES = %w[IO.popen IO#close_read IO#close_write Kernel.spawn Kernel.system Kernel#spawn Kernel#system
                        Process.spawn Process._fork].freeze
   NOT_IN_RACTORS = ["Process.daemon", *(START_PROCESSES if RUBY_VERSION < "3.4")].freeze
