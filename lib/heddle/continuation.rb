@@ -84,7 +84,7 @@ module Heddle
       end
     end
     State::NOTHING = State.new({}.freeze, {}.freeze)
-    OWN = %i[heddle_scope heddle_task].freeze
+    OWN = %i[heddle_scope].freeze
     private_constant :State, :OWN
   end
   private_constant :Continuation

@@ -14,7 +14,7 @@ module Heddle
     refine Scheduler do
       # of tasks and scopes
       public :end_task, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
-             :wait_until_closed, :waiters_of
+             :task=, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.stats

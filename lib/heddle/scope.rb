@@ -33,7 +33,7 @@ module Heddle
       # @return [Heddle::Scope, nil] the innermost open one of this scheduler in which this fiber is, or was made
       def innermost(scheduler)
         scope = Fiber[:heddle_scope]
-        task = Fiber[:heddle_task]
+        task = Task.here
         scope = task.scope if task && !scope&.task.equal?(task) # the one that the task belongs to is its outermost
         scope = scope.outer until scope.nil? || scope.open?
         scope if scope&.scheduler.equal?(scheduler) # (a thread inherits the storage of the fiber that starts it)
@@ -53,7 +53,7 @@ module Heddle
       @scheduler = Fiber.scheduler
       @outer = self.class.innermost(@scheduler)
       @spawn_hooks = @scheduler.spawn_hooks
-      @task = Fiber[:heddle_task]
+      @task = Task.here
       @masks_begun = @scheduler.masks_begun # a shield that began later holds its own strike back
       @grace = grace || @outer&.grace || GRACE
       @owner = owner ? Fiber.current : nil
@@ -142,6 +142,12 @@ module Heddle
       supervise(&)
     ensure
       Fiber[:heddle_scope] = outer
+    end
+
+    # @private The same for the block of a run. (Its scope is the task's: Ruby copies the Fiber storage for each fiber.)
+    def enter_main(task, &)
+      task.scope = self
+      supervise(&)
     end
 
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.

@@ -9,8 +9,8 @@ module Heddle
   class Task
     # @return [Heddle::Task, nil] the one that runs here, also in the fibers that it has resumed (an Enumerator)
     def self.current
-      task = Fiber[:heddle_task]
-      task if task && Scheduler.current&.root.equal?(task.fiber) # (storage is inherited: by threads, by plain fibers)
+      task = here
+      task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
     end
 
     # @return [String, nil] what Heddle.spawn was told
@@ -19,8 +19,8 @@ module Heddle
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
     attr_reader :fiber
 
-    # @private
-    attr_reader :scope
+    # @private The one that it was spawned in; of the block of Heddle.run, the one that this opens.
+    attr_accessor :scope
 
     # @private
     def initialize(scope, name, background, isolated)
@@ -182,6 +182,7 @@ module Heddle
 
     # @private The same in a fiber that does more than that.
     def execute(arguments = [], &)
+      @scheduler.task = self
       run_block(arguments, &)
     ensure
       @scheduler.end_task(self)
@@ -200,7 +201,6 @@ module Heddle
 
     def run_block(arguments, &block)
       @fiber = Fiber.current
-      Fiber[:heddle_task] = self
       @value = arguments.empty? ? yield : yield(*arguments)
       @returned = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome

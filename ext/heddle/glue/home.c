@@ -164,7 +164,7 @@ static VALUE leave_home(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
     scheduler->running.root = scheduler->home.fiber;
-    scheduler->home.fiber = scheduler->loop.fiber = Qnil;
+    scheduler->home.fiber = scheduler->loop.fiber = scheduler->running.task = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     hd_stalls_note_rest(scheduler);
     return Qnil;

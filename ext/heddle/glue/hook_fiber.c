@@ -99,19 +99,19 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
 {
     (void)argc, (void)argv, (void)blockarg;
-    ((hd_scheduler *)RTYPEDDATA_GET_DATA(self))->fibers.starting = false;
+    hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
+    scheduler->fibers.starting = false;
     int state = 0;
     unsigned generation = hd_fork_generation;
     rb_protect(run_work, work, &state);
-    bool ended = has_ended(RTYPEDDATA_GET_DATA(self), work), child = hd_forked_since(generation);
+    bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
     hd_stack_is_done_with();
-    if (!child) hd_strikes_drop(RTYPEDDATA_GET_DATA(self));
-    if (state) {
-        VALUE error = rb_errinfo();
-        if (!hd_is_exception(error)) rb_jump_tag(state); /* Fiber#kill, Thread#kill */
-        if (child) rb_jump_tag(state); /* there this is the root fiber: Ruby exits */
-        end_with(hd_scheduler_of_thread(), error, ended);
-    }
+    if (!child) hd_strikes_drop(scheduler);
+    /* A kill goes on; in the child this is the root fiber: Ruby exits. */
+    bool jumps = state && (child || !hd_is_exception(rb_errinfo()));
+    if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
+    scheduler->running.task = Qnil;
+    if (jumps) rb_jump_tag(state);
     return Qnil;
 }
 
@@ -122,7 +122,7 @@ VALUE hd_fiber_body(VALUE self)
 
 typedef struct {
     hd_scheduler *scheduler;
-    VALUE fiber, work;
+    VALUE fiber, work, task;
 } start_call;
 
 static VALUE start(VALUE pointer)
@@ -131,6 +131,7 @@ static VALUE start(VALUE pointer)
     call->scheduler->fibers.starting = true;
     call->scheduler->running.root = call->fiber;
     call->scheduler->running.scheduled = true;
+    call->scheduler->running.task = call->task;
     VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
     RB_GC_GUARD(call->fiber); /* see hd_switch_to */
     return result;
@@ -156,10 +157,9 @@ static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_
 enum { STARTS_IN_A_ROW = 32 };
 
 /* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
-static VALUE start_fiber(VALUE self, VALUE work)
+static VALUE start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)
 {
-    hd_scheduler *scheduler = hd_scheduler_ready(self);
-    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work};
+    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work, task};
     bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
     if (!front) hd_loop_poll(scheduler);
     run_instead(scheduler, front, start_with_stack, (VALUE)&call);
@@ -170,10 +170,19 @@ static VALUE start_fiber(VALUE self, VALUE work)
  * refinement makes public costs twice as much to call.) */
 static VALUE task_start_fiber(VALUE task, VALUE scheduler)
 {
-    return start_fiber(scheduler, task);
+    return start_fiber(hd_scheduler_ready(scheduler), task, task);
 }
 
-/* The same for a block.
+/* @private
+ * @return [Heddle::Task, nil] the one that runs on this thread, or in which the fiber that runs was started */
+static VALUE task_s_here(VALUE class)
+{
+    (void)class;
+    const hd_scheduler *scheduler = hd_scheduler_of_thread();
+    return scheduler ? scheduler->running.task : Qnil;
+}
+
+/* The same as start_fiber for a block.
  *
  * @overload fiber(*, &block)
  *   @return [Fiber]
@@ -183,7 +192,8 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     VALUE block;
     rb_scan_args(argc, argv, "0*&", NULL, &block);
     if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
-    return start_fiber(self, block);
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    return start_fiber(scheduler, block, scheduler->running.task);
 }
 
 /* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway).
@@ -239,7 +249,9 @@ void hd_init_hooks_fiber(void)
     id_run = rb_intern("run");
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
-    rb_define_private_method(rb_define_class_under(hd_mHeddle, "Task", rb_cObject), "start_fiber", task_start_fiber, 1);
+    VALUE cTask = rb_define_class_under(hd_mHeddle, "Task", rb_cObject);
+    rb_define_private_method(cTask, "start_fiber", task_start_fiber, 1);
+    rb_define_singleton_method(cTask, "here", task_s_here, 0);
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 1);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");

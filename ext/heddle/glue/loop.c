@@ -11,8 +11,16 @@
 void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
 {
     scheduler->running.root = root;
+    scheduler->running.task = Qnil; /* what has waited there says which (hd_note_running); the loop has none */
     rb_fiber_transfer(fiber, fiber != root, &root);
     RB_GC_GUARD(fiber);
+}
+
+void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    scheduler->running.root = (VALUE)wait->root;
+    scheduler->running.task = (VALUE)wait->task;
+    scheduler->running.scheduled = wait->scheduled;
 }
 
 void hd_raise_fatal(hd_scheduler *scheduler)
@@ -135,7 +143,7 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     hd_reactor *reactor = &scheduler->reactor;
     /* 1. What the thread was sent goes first. */
     if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread))) {
-        if (own) scheduler->running.root = (VALUE)own->root;
+        if (own) hd_note_running(scheduler, own);
         look_for_interrupts(scheduler, current);
         return;
     }

@@ -20,6 +20,9 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 /* Switches to a fiber; nothing is queued. */
 void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root);
 
+/* What has waited runs now. */
+void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);
+
 /* A look at the kernel that does not wait. */
 void hd_loop_poll(hd_scheduler *scheduler);
 

@@ -53,6 +53,7 @@ static void begin(park_call *parking)
     wait->interests = request->interests;
     wait->interests_count = request->interests_count;
     wait->scheduled = scheduler->running.scheduled;
+    wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
 }
 
@@ -124,8 +125,7 @@ static VALUE unpark(VALUE pointer)
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
     hd_scheduler_check_fork(scheduler);
-    scheduler->running.root = (VALUE)wait->root;
-    scheduler->running.scheduled = wait->scheduled;
+    hd_note_running(scheduler, wait);
     hd_stalls_note_start(scheduler);
     disarm(parking);
     for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);

@@ -21,6 +21,7 @@ typedef struct hd_scheduler {
     struct { /* what runs now: see park.h */
         VALUE root;     /* the fiber that the loop last switched to; what runs is it or what it resumed */
         bool scheduled; /* that root was started by this scheduler */
+        VALUE task;     /* the Heddle::Task that the root runs, or in which it was started; or nil */
         unsigned parks; /* how often a fiber has begun to wait */
     } running;
 

@@ -28,7 +28,7 @@ static void scheduler_mark(void *pointer)
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
         scheduler->loop.fiber,  scheduler->home.fiber,  scheduler->home.last,  scheduler->home.runner,
         scheduler->home.fatal,  scheduler->home.raised, scheduler->home.order, scheduler->home.order_storage,
-        scheduler->fibers.body, scheduler->frames.fiber,
+        scheduler->fibers.body, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
     hd_interrupt_mask_mark(scheduler);
@@ -90,7 +90,8 @@ static VALUE scheduler_alloc(VALUE class)
     hd_scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &hd_scheduler_type, scheduler);
     scheduler->self = self;
-    scheduler->thread = scheduler->sent = scheduler->running.root = scheduler->loop.fiber = Qnil;
+    scheduler->thread = scheduler->sent = scheduler->loop.fiber = Qnil;
+    scheduler->running.root = scheduler->running.task = Qnil;
     scheduler->home.fiber = scheduler->home.last = scheduler->home.runner = Qnil;
     scheduler->home.fatal = scheduler->home.raised = scheduler->home.order = scheduler->home.order_storage = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
@@ -229,6 +230,12 @@ static VALUE scheduler_s_of_blocking_fiber(VALUE class)
     const hd_scheduler *scheduler = hd_scheduler_of_thread();
     bool own = scheduler && scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current();
     return own ? scheduler->self : Qnil;
+}
+
+/* The fiber that runs is this task's from now on. */
+static VALUE scheduler_set_task(VALUE self, VALUE task)
+{
+    return hd_scheduler_get(self)->running.task = task;
 }
 
 /* @return [Array<Fiber, nil>] the fibers that run the loop, or have run it last: of the scheduler that this thread has
@@ -451,6 +458,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "masked?", scheduler_masked_p, 0);
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
+    rb_define_private_method(hd_cScheduler, "task=", scheduler_set_task, 1);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
     rb_define_private_method(hd_cScheduler, "masks_begun", scheduler_masks_begun, 0);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);

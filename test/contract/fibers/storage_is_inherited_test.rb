@@ -43,6 +43,42 @@ contract "FiberStorage" do
     end
   end
 
+  # Ruby copies it for each fiber, so an empty one saves time.
+  def test_heddle_keeps_nothing_there
+    reactor do
+      job = go { sleep(0) && Fiber.current.storage.to_h }
+
+      assert_empty(Fiber.current.storage.to_h.keys.grep(/heddle/))
+      assert_empty(job.value.keys.grep(/heddle/))
+    end
+  end
+
+  def test_a_fiber_without_storage_belongs_to_its_task
+    Heddle.run(backend: backend) do
+      task = Heddle.spawn do
+        Fiber.new(storage: nil) { [Heddle.current_task, Heddle.spawn { sleep(0) && 7 }.value] }.resume
+      end
+
+      assert_equal([task, 7], task.value)
+    end
+  end
+
+  def test_what_a_plain_fiber_spawns_belongs_to_the_task_that_has_started_it
+    found = Heddle.run(backend: backend) do
+      task = Heddle.spawn do
+        Heddle.scope do |scope|
+          inner = nil
+          Fiber.schedule { sleep(0) && (inner = [Heddle.current_task, Heddle.spawn { sleep(0.01) }]) }
+          sleep(0) until inner
+          [inner.first, scope.tasks.include?(inner.last)]
+        end
+      end
+      task.value
+    end
+
+    assert_equal([nil, true], found)
+  end
+
   def test_thread_keys_are_per_fiber
     reactor do
       Thread.current[:key] = 1

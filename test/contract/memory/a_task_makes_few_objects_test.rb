@@ -14,10 +14,10 @@ contract "TaskObjects" do
     (GC.stat(:total_allocated_objects) - before) / 1000.0
   end
 
-  # Its block, what that closes over, the fiber and its storage, the task, and the array of its arguments.
+  # Its block, what that closes over, the fiber, the task, and the array of its arguments.
   def test_a_task
     Heddle.run(backend: backend) do
-      assert_in_delta(6, objects_of { Heddle.spawn { nil } }, 0.1)
+      assert_in_delta(5, objects_of { Heddle.spawn { nil } }, 0.1)
     end
   end
 end
