@@ -233,6 +233,39 @@ contract "DirectIO" do
     assert_operator(made, :<, 220)
   end
 
+  # Ruby would make a lock with the first write, and with each an IO::Buffer. (A line that is read is a string.)
+  def test_objects_of_the_first_use_of_an_io
+    heddle_only("the number of objects")
+    pairs = Array.new(50) { socket_pair }
+    lines = nil
+    made = Heddle.run(backend: backend) do
+      [-> { pairs.each { |one,| one.write("x\n") } }, -> { lines = pairs.map { |_, other| other.gets } }].map do |use|
+        before = GC.stat(:total_allocated_objects)
+        use.call
+        GC.stat(:total_allocated_objects) - before
+      end
+    end
+
+    assert_operator(made.first, :<, 25)
+    assert_operator(made.last, :<, 75)
+    assert_equal(["x\n"] * 50, lines)
+  end
+
+  def test_a_first_write_that_does_not_fit
+    [["a" * 1_000_000], %w[a b c d].map { |char| char * 300_000 }].each do |strings|
+      one, other = socket_pair
+      rest = reactor do
+        writers = [strings, ["z"]].map { |own| go { one.write(*own) } }
+        received = other.read(strings.sum(&:size) + 1)
+
+        assert_equal([strings.sum(&:size), 1], writers.map(&:value))
+        received.delete_prefix(strings.join)
+      end
+
+      assert_equal("z", rest)
+    end
+  end
+
   def test_switched_off
     heddle_only("HEDDLE_WITHOUT")
     program = <<~RUBY

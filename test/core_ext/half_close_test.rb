@@ -13,6 +13,10 @@ contract "HalfClose" do
 
   reads = {
     "gets" => [->(io) { io.gets }, [nil]],
+    "gets_of_nothing" => [->(io) { [io.gets, io.gets(0)] }, IOError], # the second one begins after the end
+    "readline" => [->(io) { io.readline }, EOFError],
+    "getc" => [->(io) { io.getc }, [nil]],
+    "getbyte" => [->(io) { io.getbyte }, [nil]],
     "read" => [->(io) { io.read }, [""]],
     "read_of_a_length" => [->(io) { io.read(5) }, [nil]],
     "readpartial" => [->(io) { io.readpartial(5) }, EOFError],
@@ -57,6 +61,28 @@ contract "HalfClose" do
         other.write("x")
 
         assert_equal("x", one.readpartial(5))
+      end
+    end
+  end
+
+  # Hazard: Ruby's own method is called with what has come, and said that the socket is not open for reading.
+  partly = {
+    "gets" => ["ab"], "readline" => ["ab"], "getc" => ["a"], "getbyte" => [97]
+  }
+  partly.each do |name, expected|
+    [false, true].each do |used|
+      define_method("test_#{name}_gets_what_came_before_the_end#{'_on_a_used_socket' if used}") do
+        reactor do
+          one, other = socket_pair
+          other.write("line\n") && one.gets if used
+          job = go { one.public_send(name) }
+          settle
+          other.write("ab")
+          one.close_read
+
+          assert_equal(expected, outcome(job))
+          assert_raises(IOError) { one.public_send(name) }
+        end
       end
     end
   end

@@ -2,7 +2,7 @@
  * would make an IO::Buffer of the string and call a hook with it, which takes as long as the system call.
  *
  * Whatever is unusual is left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert
- * from or to, a closed IO, an odd argument. So is a write of which nothing can be written at once. */
+ * from or to, a closed IO, an odd argument. */
 #include "direct_io.h"
 
 #include <errno.h>
@@ -166,41 +166,68 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
 }
 
 /* Fills Ruby's empty read buffer, for a method that is about to look there. At the end of the stream Ruby looks for
- * itself once more. */
-static void fill(VALUE io)
+ * itself once more. Has a close_read come meanwhile? */
+static bool fill(VALUE io)
 {
     hd_transfer call;
     direct_read reading = {.call = &call, .fills = true};
-    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return;
+    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return false;
     begin_read(&call);
     reading.memory = hd_landing(call.scheduler);
-    if (!RTEST(read_once((VALUE)&reading))) return;
-    hd_io_fill(io, reading.memory, (size_t)reading.moved);
-    hd_after_read_ahead(call.scheduler, io, call.fd);
+    if (RTEST(read_once((VALUE)&reading))) {
+        hd_io_fill(io, reading.memory, (size_t)reading.moved);
+        hd_after_read_ahead(call.scheduler, io, call.fd);
+    }
+    return hd_io_descriptor(io) >= 0 && !(hd_io_mode(io) & FMODE_READABLE);
+}
+
+typedef struct {
+    VALUE io;
+    ID method;
+    int argc;
+    const VALUE *argv;
+} kept_call;
+
+static VALUE call_kept(VALUE pointer)
+{
+    const kept_call *call = (const void *)pointer;
+    return rb_funcallv_kw(call->io, call->method, call->argc, call->argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+static VALUE end_reading(VALUE io)
+{
+    hd_io_set_readable(io, false);
+    return Qnil;
+}
+
+/* Ruby's own method asks only at its beginning whether the IO is open for reading; it has begun before a close_read that
+ * came while the buffer was filled. */
+static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
+{
+    kept_call call = {io, method, argc, argv};
+    if (!fill(io)) return call_kept((VALUE)&call);
+    hd_io_set_readable(io, true);
+    return rb_ensure(call_kept, (VALUE)&call, end_reading, io);
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)
 {
-    fill(io);
-    return rb_funcallv_kw(io, HD_KEPT("gets"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    return fill_and_call(io, HD_KEPT("gets"), argc, argv);
 }
 
 static VALUE io_readline(int argc, VALUE *argv, VALUE io)
 {
-    fill(io);
-    return rb_funcallv_kw(io, HD_KEPT("readline"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    return fill_and_call(io, HD_KEPT("readline"), argc, argv);
 }
 
 static VALUE io_getc(VALUE io)
 {
-    fill(io);
-    return rb_funcallv(io, HD_KEPT("getc"), 0, NULL);
+    return fill_and_call(io, HD_KEPT("getc"), 0, NULL);
 }
 
 static VALUE io_getbyte(VALUE io)
 {
-    fill(io);
-    return rb_funcallv(io, HD_KEPT("getbyte"), 0, NULL);
+    return fill_and_call(io, HD_KEPT("getbyte"), 0, NULL);
 }
 
 /* -- writes -------------------------------------------------------------------------------------------------- */
@@ -262,16 +289,19 @@ static VALUE release(VALUE lock)
     return rb_mutex_unlock(lock);
 }
 
-/* Writes with the lock of the IO, so that no other string comes in between. */
+/* Writes with the lock of the IO, so that no other string comes in between. Ruby makes that lock when it writes to the
+ * IO for the first time; until then it writes what is left. */
 static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
 {
     for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
-    rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
-    rb_ensure(write, (VALUE)writing, release, writing->lock);
-    for (; writing->at < writing->count; writing->at++, writing->done = 0) {
-        VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left(writing));
-        rb_funcallv(writing->call->io, HD_KEPT("write"), 1, &rest);
+    if (!NIL_P(writing->lock)) {
+        rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
+        rb_ensure(write, (VALUE)writing, release, writing->lock);
     }
+    if (writing->at == writing->count) return LONG2FIX(size);
+    VALUE *rest = writing->strings + writing->at;
+    *rest = rb_str_subseq(*rest, writing->done, left(writing));
+    rb_funcallv(writing->call->io, HD_KEPT("write"), writing->count - writing->at, rest);
     return LONG2FIX(size);
 }
 
@@ -287,21 +317,21 @@ static ssize_t send_parts(const hd_transfer *call, int count, const VALUE *strin
 VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
 {
     hd_transfer call;
-    if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io) || hd_transfer_expects_to_wait(&call)) return Qundef;
+    if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io)) return Qundef;
     if (count > 1 && (count > HD_PARTS_MAX || call.kind != HD_SOCKET)) return Qundef;
     VALUE lock = hd_io_write_lock(write_io);
-    /* (Ruby makes the lock with the first write.) */
-    if (size == 0 || NIL_P(lock) || RTEST(rb_mutex_locked_p(lock))) return Qundef;
+    if (size == 0 || (!NIL_P(lock) && RTEST(rb_mutex_locked_p(lock)))) return Qundef;
     hd_strikes_raise_overdue(call.scheduler);
     direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings};
+    if (hd_transfer_expects_to_wait(&call)) return write_locked(write_rest, &writing, size);
     if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
         return write_locked(write_with_others, &writing, size);
     ssize_t moved = count == 1 ? hd_transfer_try(&call, RSTRING_PTR(strings[0]), (size_t)size)
                                : send_parts(&call, count, strings);
     if (moved == size) return LONG2FIX(size);
-    if (moved == -EAGAIN || moved == 0 || is_for_ruby(moved)) return Qundef;
-    if (moved < 0) raise_error(moved);
-    advance(&writing, moved);
+    if (moved == 0 || is_for_ruby(moved)) return Qundef;
+    if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+    if (moved > 0) advance(&writing, moved);
     return write_locked(write_rest, &writing, size);
 }
 

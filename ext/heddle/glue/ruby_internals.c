@@ -120,17 +120,9 @@ bool hd_io_is_plain(VALUE io, bool reads)
 bool hd_io_read_buffer(VALUE io, size_t *size)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
-    if (!fptr || !fptr->rbuf.ptr || fptr->rbuf.len) return false;
-    *size = (size_t)fptr->rbuf.capa;
+    if (!fptr || fptr->rbuf.len) return false;
+    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : READ_BUFFER_MIN;
     return true;
-}
-
-void hd_io_fill(VALUE io, const char *bytes, size_t size)
-{
-    rb_io_t *fptr = RFILE(io)->fptr;
-    memcpy(fptr->rbuf.ptr, bytes, size);
-    fptr->rbuf.off = 0;
-    fptr->rbuf.len = (int)size;
 }
 
 /* (It has room, unless another reader has filled it meanwhile.) */
@@ -144,6 +136,14 @@ static void make_room(rb_io_t *fptr, size_t size)
     }
     if (there) memmove(fptr->rbuf.ptr, bytes + fptr->rbuf.off, there);
     fptr->rbuf.off = 0;
+}
+
+void hd_io_fill(VALUE io, const char *bytes, size_t size)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    make_room(fptr, size);
+    memcpy(fptr->rbuf.ptr, bytes, size);
+    fptr->rbuf.len = (int)size;
 }
 
 void hd_io_put_back(VALUE io, const char *bytes, size_t size)
@@ -172,6 +172,14 @@ int hd_io_descriptor(VALUE io)
 int hd_io_mode(VALUE io)
 {
     return RFILE(io)->fptr->mode;
+}
+
+void hd_io_set_readable(VALUE io, bool readable)
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    if (!fptr || fptr->fd < 0) return;
+    if (readable) fptr->mode |= FMODE_READABLE;
+    else fptr->mode &= ~FMODE_READABLE;
 }
 
 hd_hidden_io hd_io_hide(VALUE io)
@@ -292,6 +300,8 @@ int hd_io_mode(VALUE io)
 {
     return rb_io_mode(io);
 }
+
+void hd_io_set_readable(VALUE io, bool readable) {}
 
 hd_hidden_io hd_io_hide(VALUE io)
 {

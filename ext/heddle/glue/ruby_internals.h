@@ -57,7 +57,8 @@ bool hd_io_is_plain(VALUE io, bool reads);
 /* The same of any IO that is to be read. */
 bool hd_io_has_read_nothing(VALUE io);
 
-/* Has it an empty buffer for what is read? Then its size is told, and hd_io_fill puts so many bytes into it. */
+/* Is its buffer for what is read empty? Then its size is told, and hd_io_fill puts so many bytes into it at most. (Ruby
+ * makes it when it is used for the first time, and so does hd_io_fill.) */
 bool hd_io_read_buffer(VALUE io, size_t *size);
 void hd_io_fill(VALUE io, const char *bytes, size_t size);
 
@@ -71,6 +72,9 @@ int hd_io_descriptor(VALUE io);
 
 /* FMODE_READABLE and so on of an open IO, also of one that is frozen: that can be closed. */
 int hd_io_mode(VALUE io);
+
+/* Sets or clears FMODE_READABLE of an IO, if it is open. */
+void hd_io_set_readable(VALUE io, bool readable);
 
 /* An IO that looks closed to all but its closer. */
 typedef struct {

@@ -131,6 +131,36 @@ contract "Write" do
     assert_equal(lines.sort, received.uniq.sort)
   end
 
+  # The first of two writes expects to find room, the second one to wait.
+  on_streams "a string that is changed while its write waits", TestSupport::Streams::PLAIN do |reader, writer|
+    written = Array.new(2) do
+      filled = fill(writer)
+      text = "before" * 1000
+      job = go { writer.write(text) }
+      settle
+      text.replace("after")
+      drain(reader, filled)
+      [reader.read(6000), job.value]
+    end
+
+    assert_equal([["before" * 1000, 6000]] * 2, written)
+  end
+
+  on_streams "a write that waits for too long", TestSupport::Streams::PLAIN do |reader, writer|
+    errors = Array.new(2) do
+      filled = fill(writer)
+      writer.timeout = 0.02
+      error = assert_raises(IO::TimeoutError) { writer.write("x") }
+      writer.timeout = nil
+      drain(reader, filled)
+      error.class
+    end
+
+    assert_equal([IO::TimeoutError] * 2, errors)
+    assert_equal(1, writer.write("y"))
+    assert_equal("y", reader.read(1))
+  end
+
   on_streams "others run while one writes" do |reader, writer|
     assert_others_run do
       go { others_have_run && reader.read(2_000_000) }
