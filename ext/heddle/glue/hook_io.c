@@ -5,6 +5,7 @@
 
 #include "init.h"
 #include "deadline.h"
+#include "park.h"
 #include "ruby_internals.h"
 #include "shared_io.h"
 #include "strike.h"
@@ -32,6 +33,8 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
         ready = hd_poll_once(fd, events, 0);
         if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
         if (ready < 0) ready = 0;
+        /* Who asks until there is something waits, too: for another fiber, maybe. */
+        if (!ready && !hd_scheduler_foreign(scheduler)) hd_yield(scheduler);
     }
     else {
         if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);

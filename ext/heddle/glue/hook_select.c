@@ -131,6 +131,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     select_call selection = {0};
     VALUE timeout = argc > 3 ? argv[3] : Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
+    unsigned parks = scheduler->running.parks;
     collect(&selection, argc, argv);
     if (timeout != INT2FIX(0)) look_for_readers(scheduler, &selection);
     VALUE result = look(&selection);
@@ -144,6 +145,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     }
     for (int set = 0; set < 3; set++) RB_GC_GUARD(selection.arrays[set]);
     rb_free_tmp_buffer(&selection.memory);
+    if (NIL_P(result) && scheduler->running.parks == parks) hd_yield(scheduler); /* as io_wait */
     return result;
 }
 
