@@ -200,8 +200,8 @@ static VALUE end_reading(VALUE io)
     return Qnil;
 }
 
-/* Ruby's own method asks only at its beginning whether the IO is open for reading; it has begun before a close_read that
- * came while the buffer was filled. */
+/* Ruby's own method asks only at its beginning whether the IO is open for reading: for the program it has begun before
+ * a close_read that came while the buffer was filled. */
 static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
 {
     kept_call call = {io, method, argc, argv};
