@@ -102,13 +102,14 @@ module Heddle
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
     #
     # @param arguments [Array<Object>] what the block gets
-    # @param name [String, nil] for reports
+    # @param name [String, Symbol, nil] for reports
     # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
     # @param isolated [Boolean] its failure does not end the scope: Task#value raises it, and if nobody asks for that
     #   within a second, or until the scope ends, it is reported (Heddle.on_error)
     # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task]
     # @raise [Heddle::Error] outside of Heddle.run
+    # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &block)
       raise ArgumentError, "Heddle.spawn needs a block" unless block
 

@@ -44,10 +44,10 @@ module Heddle
     # If a job is cancelled while it is in line, its block is not called.
     #
     # @param arguments [Array<Object>] what the block gets
-    # @param name [String, nil] for reports
+    # @param name [String, Symbol, nil] for reports
     # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task] its status is :waiting while it is in line
-    # @raise [ArgumentError] without a block
+    # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     # @raise [Heddle::Error] when the scope of the pool has ended, or in another thread
     def spawn(*arguments, name: nil, &)
       raise ArgumentError, "Heddle::FiberPool#spawn needs a block" unless block_given?

@@ -81,12 +81,15 @@ module Heddle
     # started in an ensure clause: then it has the grace period.
     #
     # @param arguments [Array<Object>] what the block gets
-    # @param name [String, nil]
+    # @param name [String, Symbol, nil] see Heddle.spawn
     # @param background [Boolean] see Heddle.spawn
     # @param isolated [Boolean] see Heddle.spawn
     # @return [Heddle::Task]
     # @raise [Heddle::Error] when the scope has ended
+    # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
+      raise ArgumentError, "Heddle::Scope#spawn needs a block" unless block_given?
+
       start(Task.new(self, name, background, isolated), arguments, &)
     end
 

@@ -13,7 +13,7 @@ module Heddle
       task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
     end
 
-    # @return [String, nil] what Heddle.spawn was told
+    # @return [String, Symbol, nil] what Heddle.spawn was told
     attr_reader :name
 
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
@@ -25,7 +25,7 @@ module Heddle
     # @private
     def initialize(scope, name, background, isolated)
       @scope = scope
-      @name = name
+      @name = Check.task_name(name)
       @background = background
       @isolated = isolated
       @finished = @returned = @cancelled = @asked = @cleans_up = false

@@ -71,7 +71,7 @@ contract "HalfClose" do
   }
   partly.each do |name, expected|
     [false, true].each do |used|
-      define_method("test_#{name}_gets_what_came_before_the_end#{'_on_a_used_socket' if used}") do
+      define_method("test_#{name}_gets_what_came_before_the_end#{"_on_a_used_socket" if used}") do
         reactor do
           one, other = socket_pair
           other.write("line\n") && one.gets if used

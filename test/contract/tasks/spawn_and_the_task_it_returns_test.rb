@@ -248,8 +248,31 @@ contract "Spawn" do
     run { assert_match(/Heddle\.run/, Thread.new(&spawning).value) }
   end
 
-  def test_needs_a_block
-    run { assert_raises(ArgumentError) { Heddle.spawn } }
+  # Each loses nothing: the scope ends as if it had not been called.
+  spawners = {
+    "run" => ->(**options, &block) { Heddle.spawn(**options, &block) },
+    "scope" => ->(**options, &block) { Heddle.scope { |scope| scope.spawn(**options, &block) } },
+    "pool" => ->(**options, &block) { Heddle::FiberPool.new(1).spawn(**options, &block) }
+  }
+  spawners.each do |name, spawner|
+    define_method("test_needs_a_block_in_a_#{name}") do
+      run { assert_match(/spawn needs a block\z/, assert_raises(ArgumentError) { spawner.call }.message) }
+    end
+
+    define_method("test_the_name_can_be_shown_in_a_#{name}") do
+      run do
+        [5, "name".encode("UTF-16LE"), Object.new].each do |bad|
+          error = assert_raises(ArgumentError) { spawner.call(name: bad) { flunk("it was started") } }
+
+          assert_match(/\Aname: must be /, error.message)
+        end
+        ["name", :name, "n\xE4me".b, nil].each do |good|
+          task = spawner.call(name: good) { 1 }
+
+          assert_equal([good, 1], [task.name, task.value])
+        end
+      end
+    end
   end
 
   def test_the_timeout_of_wait_is_a_number
