@@ -4,7 +4,8 @@
 # and glue/ (the only files that include ruby.h).
 #
 # HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), faults (assert, and system calls fail on demand: only in
-#                  the repository, see test/faults/inject.c), asan, ubsan, tsan
+#                  the repository, see test/faults/inject.c), opaque (assert, and nothing is known about the insides
+#                  of an IO, as it may be with a later Ruby), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
 require "mkmf"
 require_relative "../../lib/heddle/ruby_features"
@@ -13,6 +14,7 @@ VARIANTS = {
   "release" => [],
   "assert" => %w[-DHEDDLE_ASSERT_BUILD -g],
   "faults" => %w[-DHEDDLE_ASSERT_BUILD -g -U_FORTIFY_SOURCE],
+  "opaque" => %w[-DHEDDLE_ASSERT_BUILD -g],
   "asan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=address -fno-omit-frame-pointer],
   "ubsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=undefined -fno-sanitize-recover=undefined],
   "tsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=thread]
@@ -26,7 +28,7 @@ unless Heddle::RubyFeatures.at_least?(Heddle::RubyFeatures::OLDEST)
   abort "Heddle needs Ruby #{Heddle::RubyFeatures::OLDEST} or newer, this is #{RUBY_VERSION}."
 end
 abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
-have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"])
+have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"]) unless variant == "opaque"
 
 layers = %w[core os glue]
 $srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }
