@@ -303,7 +303,7 @@ static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups
     size_t jobs_count = RARRAY_LEN(lookups), count = RARRAY_LEN(sockets);
     VALUE memory;
     size_t bytes = count * sizeof(hd_interest) + (jobs_count + 1) * sizeof(hd_job *);
-    hd_interest *interests = rb_alloc_tmp_buffer(&memory, (long)bytes);
+    hd_interest *interests = ALLOCV(memory, bytes);
     hd_job **jobs = (void *)(interests + count);
     for (size_t i = 0; i < jobs_count; i++) jobs[i] = &lookup_get(RARRAY_AREF(lookups, i))->job->job;
     for (size_t i = 0; i < count; i++) {
@@ -318,7 +318,7 @@ static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups
     VALUE ready = rb_ary_new();
     for (size_t i = 0; i < count; i++)
         if (interests[i].revents) rb_ary_push(ready, RARRAY_AREF(sockets, i));
-    rb_free_tmp_buffer(&memory);
+    ALLOCV_END(memory);
     RB_GC_GUARD(lookups);
     RB_GC_GUARD(sockets);
     return ready;

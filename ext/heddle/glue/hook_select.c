@@ -9,9 +9,7 @@
 
 typedef struct {
     VALUE arrays[3]; /* as given: read, write, error; or nil */
-    VALUE memory;    /* holds the entries */
     struct select_entry {
-        hd_interest interest;
         VALUE object, io;
         int set;
     } *entries;
@@ -48,16 +46,24 @@ static void add_entry(select_call *selection, int set, VALUE object)
     selection->count++;
 }
 
-static void collect(select_call *selection, int argc, VALUE *argv)
+/* How many there are in the sets. */
+static size_t count_all(select_call *selection, int argc, VALUE *argv)
 {
     size_t total = 0;
     for (int set = 0; set < 3; set++) {
         selection->arrays[set] = array_at(argc, argv, set);
         if (!NIL_P(selection->arrays[set])) total += RARRAY_LEN(selection->arrays[set]);
     }
-    /* One buffer that the conservative scan of this stack keeps: the entries hold objects. */
-    size_t one = sizeof(struct select_entry) + sizeof(hd_interest) + sizeof(struct pollfd);
-    char *bytes = rb_alloc_tmp_buffer(&selection->memory, (long)((total + 1) * one));
+    return total;
+}
+
+static size_t size_for(size_t total)
+{
+    return (total + 1) * (sizeof(struct select_entry) + sizeof(hd_interest) + sizeof(struct pollfd));
+}
+
+static void collect(select_call *selection, size_t total, char *bytes)
+{
     selection->entries = (void *)bytes;
     selection->interests = (void *)(bytes + (total + 1) * sizeof(struct select_entry));
     selection->polls = (void *)(bytes + (total + 1) * (sizeof(struct select_entry) + sizeof(hd_interest)));
@@ -132,7 +138,9 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     VALUE timeout = argc > 3 ? argv[3] : Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
     unsigned parks = scheduler->running.parks;
-    collect(&selection, argc, argv);
+    size_t total = count_all(&selection, argc, argv);
+    VALUE memory; /* in it, or on this stack: the entries hold objects, and are seen by the GC in both */
+    collect(&selection, total, ALLOCV(memory, size_for(total)));
     if (timeout != INT2FIX(0)) look_for_readers(scheduler, &selection);
     VALUE result = look(&selection);
     /* Another fiber may take the data before we run: then wait on. */
@@ -144,7 +152,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
         if (ready > 0) result = look(&selection);
     }
     for (int set = 0; set < 3; set++) RB_GC_GUARD(selection.arrays[set]);
-    rb_free_tmp_buffer(&selection.memory);
+    ALLOCV_END(memory);
     if (NIL_P(result) && scheduler->running.parks == parks) hd_yield(scheduler); /* as io_wait */
     return result;
 }
