@@ -36,11 +36,11 @@ module Heddle
       raise ArgumentError, "#{name}: must not be negative, unlike #{value.inspect}"
     end
 
-    # What a report can show; nil: it has none.
-    # @return [String, Symbol, nil] the name
+    # What a report can show.
+    # @return [String, Symbol] the name
     # @raise [ArgumentError]
     def self.task_name(value)
-      return value if value.nil? || value.is_a?(Symbol) || (value.is_a?(String) && value.encoding.ascii_compatible?)
+      return value if value.is_a?(Symbol) || (value.is_a?(String) && value.encoding.ascii_compatible?)
 
       raise ArgumentError, "name: must be a String or a Symbol that can be shown beside ASCII, not #{value.inspect}"
     end

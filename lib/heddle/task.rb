@@ -25,7 +25,7 @@ module Heddle
     # @private
     def initialize(scope, name, background, isolated)
       @scope = scope
-      @name = Check.task_name(name)
+      @name = name && Check.task_name(name)
       @background = background
       @isolated = isolated
       @finished = @returned = @cancelled = @asked = @cleans_up = false
