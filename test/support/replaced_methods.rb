@@ -128,7 +128,7 @@ module ReplacedMethods
       seconds = lock.sleep(0.001) # nil when the time was over, else full seconds, by a clock that may just have ticked
       [lock.owned?, seconds.nil? || seconds.is_a?(Integer)]
     ensure
-      lock.unlock # Ruby crashes when it frees one that is locked after the fiber that has locked it (mutex_free)
+      lock&.unlock # Ruby crashes when it frees one that is locked after the fiber that has locked it (mutex_free)
     end,
     "Thread::ConditionVariable#wait" => lambda do |_|
       lock = Thread::Mutex.new
