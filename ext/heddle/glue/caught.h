@@ -9,7 +9,7 @@ typedef struct {
     VALUE exception; /* or nil: then it is in errinfo, and can only be left there */
 } hd_caught;
 
-/* (What a throw leaves in errinfo has no class.) */
+/* (What a throw leaves in errinfo is none.) */
 static inline bool hd_is_exception(VALUE object)
 {
     return !hd_is_hidden(object) && RTEST(rb_obj_is_kind_of(object, rb_eException));

@@ -37,6 +37,9 @@
 /* 4.0: Thread#raise takes the option cause:. */
 #define HD_THREAD_RAISE_TAKES_CAUSE (RUBY_API_VERSION_CODE >= 40000)
 
+/* 4.1: the Interrupt of a Ctrl-C waits among what the thread was sent, and Thread.handle_interrupt holds it back. */
+#define HD_CTRL_C_CAN_BE_HELD_BACK (RUBY_API_VERSION_CODE >= 40100)
+
 /* What errinfo is in a fiber that Fiber#kill strikes (RUBY_FATAL_FIBER_KILLED in Ruby's internal/thread.h). */
 #define HD_FIBER_KILLED INT2FIX(2)
 

@@ -46,14 +46,16 @@ static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
 }
 
 /* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
- * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them. */
+ * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them; and so does
+ * a Ctrl-C, which is meant for the program. */
 static void check_interrupts(hd_scheduler *scheduler)
 {
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     rb_thread_check_ints();
     if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
-    VALUE mask = rb_hash_new();
-    rb_hash_aset(mask, rb_cInteger, ID2SYM(rb_intern("immediate")));
+    VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
+    rb_hash_aset(mask, rb_cInteger, immediate);
+    if (HD_CTRL_C_CAN_BE_HELD_BACK && scheduler->masks.blocks) rb_hash_aset(mask, rb_eInterrupt, immediate);
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 

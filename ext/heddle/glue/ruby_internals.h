@@ -121,10 +121,12 @@ bool hd_called_by_wait(void);
 
 /* -- what the heap says ---------------------------------------------------------------------------------------- */
 
-/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close. */
+/* Does Ruby hide this object? It has no class: the Mutex of an autoload, or of a close; or it is no object of the
+ * language: what a throw leaves in errinfo. (From Ruby 4.1 on something else stands where such a one would have a
+ * class.) */
 static inline bool hd_is_hidden(VALUE object)
 {
-    return !RB_SPECIAL_CONST_P(object) && !RBASIC_CLASS(object);
+    return !RB_SPECIAL_CONST_P(object) && (RB_BUILTIN_TYPE(object) == RUBY_T_IMEMO || !RBASIC_CLASS(object));
 }
 
 enum { HD_HIDDEN_MAX = 16 };
