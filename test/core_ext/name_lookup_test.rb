@@ -133,7 +133,7 @@ contract "NameLookup" do
   define_method(:test_addresses_by_name) do
     said = same_as_plain_ruby("show(\"tcp\") { tcp.class }\n#{names}")
 
-    assert_operator(said.grep(/ slow: /).size, :>, 15)
+    assert_operator(said.grep(/ slow: /).size, :>=, 15) # (Ruby 4.1 has no gethostbyname any more)
   end
 
   def test_many_at_once_and_cancelled
