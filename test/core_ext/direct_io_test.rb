@@ -93,6 +93,41 @@ contract "DirectIO" do
     end
   end
 
+  # What is to read nothing, or is refused, needs no data and takes none.
+  def test_arguments_that_need_no_data
+    [
+      -> { _1.gets(0) }, -> { _1.readline(0) }, -> { _1.gets("x", 0) }, -> { _1.gets(nil, 0) },
+      -> { _1.gets(:x) }, -> { _1.gets("a", "b") }, -> { _1.gets(1, 2, 3) }, -> { _1.readline("a", "b") }, -> { _1.getc(1) },
+      -> { _1.set_encoding("UTF-16LE") && _1.gets("x") }, -> { _1.gets("x".encode("UTF-16LE")) },
+      -> { _1.readpartial(0) }, -> { _1.readpartial(-1) }, -> { _1.sysread(0) }, -> { _1.read(0) }
+    ].each do |read|
+      expected, seen = in_both do
+        reader, writer = connection("unix")
+        reader.timeout = 2
+        at_once = outcome { read.call(reader) }
+        writer.write("data")
+        [at_once, outcome { reader.sysread(10) }]
+      end
+
+      assert_equal([expected, seen], [seen, expected], read.source_location.join(":"))
+      refute_equal(IO::TimeoutError, expected.first.first)
+    end
+  end
+
+  def test_separators_and_limits_that_wait
+    [["\r\n"], ["\n", 50], [nil, 8], ["", 50], [8]].each do |arguments|
+      reactor do
+        reader, writer = connection("unix")
+        reading = go { reader.gets(*arguments, chomp: true) }
+        settle
+        ["one", " two", "\r\n\n"].each { |part| writer.write(part) && settle }
+        writer.close
+
+        assert_equal("one two", reading.value.chomp, arguments.inspect)
+      end
+    end
+  end
+
   # The string of a task that waits must not be changed, as in Ruby.
   def test_the_string_is_locked
     reactor do

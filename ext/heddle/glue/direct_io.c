@@ -14,6 +14,8 @@
 #include "strike.h"
 #include "transfer.h"
 
+static ID id_chomp;
+
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
     /* (What is most often the reason comes first.) */
@@ -210,14 +212,46 @@ static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
     return rb_ensure(call_kept, (VALUE)&call, end_reading, io);
 }
 
+static bool is_separator(VALUE io, VALUE argument)
+{
+    if (NIL_P(argument)) return true;
+    return RB_TYPE_P(argument, T_STRING) && rb_enc_str_asciionly_p(argument) && hd_io_reads_ascii(io);
+}
+
+static bool is_limit(VALUE argument)
+{
+    return RB_FIXNUM_P(argument) && FIX2LONG(argument) > 0;
+}
+
+static bool are_options(VALUE argument)
+{
+    return RHASH_SIZE(argument) == 1 && rb_hash_lookup2(argument, ID2SYM(id_chomp), Qundef) != Qundef;
+}
+
+/* Does gets read anything with these arguments? Of a limit of 0 it returns at once, and a wrong one it refuses. */
+static bool has_line_arguments(int argc, const VALUE *argv, VALUE io)
+{
+    if (RB_UNLIKELY(rb_rs != rb_default_rs)) return false;
+    if (argc == 0) return true;
+    if (rb_keyword_given_p() && !are_options(argv[--argc])) return false;
+    if (argc == 1) return is_limit(argv[0]) || is_separator(io, argv[0]);
+    return argc == 0 || (argc == 2 && is_separator(io, argv[0]) && is_limit(argv[1]));
+}
+
+static VALUE read_line(VALUE io, ID method, int argc, const VALUE *argv)
+{
+    if (has_line_arguments(argc, argv, io)) return fill_and_call(io, method, argc, argv);
+    return rb_funcallv_kw(io, method, argc, argv, RB_PASS_CALLED_KEYWORDS);
+}
+
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)
 {
-    return fill_and_call(io, HD_KEPT("gets"), argc, argv);
+    return read_line(io, HD_KEPT("gets"), argc, argv);
 }
 
 static VALUE io_readline(int argc, VALUE *argv, VALUE io)
 {
-    return fill_and_call(io, HD_KEPT("readline"), argc, argv);
+    return read_line(io, HD_KEPT("readline"), argc, argv);
 }
 
 static VALUE io_getc(VALUE io)
@@ -343,6 +377,7 @@ static VALUE put_in_place(VALUE self)
 
 void hd_init_direct_io(void)
 {
+    id_chomp = rb_intern("chomp");
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "DirectIO");
     rb_define_singleton_method(extension, "put_in_place", put_in_place, 0);
     rb_define_method(extension, "readpartial", io_readpartial, -1);

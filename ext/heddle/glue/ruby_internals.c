@@ -102,6 +102,12 @@ bool hd_io_converts(VALUE io)
     return !fptr || fptr->encs.enc2 || fptr->encs.ecflags;
 }
 
+bool hd_io_reads_ascii(VALUE io)
+{
+    const rb_io_t *fptr = RFILE(io)->fptr;
+    return fptr && rb_enc_asciicompat(fptr->encs.enc ? fptr->encs.enc : rb_default_external_encoding());
+}
+
 bool hd_io_has_read_nothing(VALUE io)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
@@ -264,6 +270,11 @@ bool hd_io_writes_bytes(VALUE io)
 bool hd_io_converts(VALUE io)
 {
     return true;
+}
+
+bool hd_io_reads_ascii(VALUE io)
+{
+    return false;
 }
 
 bool hd_io_is_plain(VALUE io, bool reads)

@@ -50,6 +50,9 @@ bool hd_io_writes_bytes(VALUE io);
 /* Is what `read` gives of it no plain copy of the bytes: of another encoding, or with other line ends? */
 bool hd_io_converts(VALUE io);
 
+/* Are the lines of this IO told apart by a separator in ASCII? (Ruby refuses others before it reads.) */
+bool hd_io_reads_ascii(VALUE io);
+
 /* Can bytes be read from this IO, or else written to it, without Ruby? It is open and has no path, nothing is in its
  * buffers, and what is written to it is neither buffered nor converted. */
 bool hd_io_is_plain(VALUE io, bool reads);
