@@ -97,8 +97,8 @@ contract "DirectIO" do
   def test_arguments_that_need_no_data
     [
       -> { _1.gets(0) }, -> { _1.readline(0) }, -> { _1.gets("x", 0) }, -> { _1.gets(nil, 0) },
-      -> { _1.gets(:x) }, -> { _1.gets("a", "b") }, -> { _1.gets(1, 2, 3) }, -> { _1.readline("a", "b") }, -> { _1.getc(1) },
-      -> { _1.set_encoding("UTF-16LE") && _1.gets("x") }, -> { _1.gets("x".encode("UTF-16LE")) },
+      -> { _1.gets(:x) }, -> { _1.gets("a", "b") }, -> { _1.gets(1, 2, 3) }, -> { _1.readline("a", "b") },
+      -> { _1.getc(1) }, -> { _1.set_encoding("UTF-16LE") && _1.gets("x") }, -> { _1.gets("x".encode("UTF-16LE")) },
       -> { _1.readpartial(0) }, -> { _1.readpartial(-1) }, -> { _1.sysread(0) }, -> { _1.read(0) }
     ].each do |read|
       expected, seen = in_both do
