@@ -56,6 +56,17 @@ contract "DirectRead" do
     end
   end
 
+  # Ruby has not touched it, either.
+  def test_the_string_of_a_read_that_fails_stays
+    reactor do
+      folder = keep(File.open(tempdir))
+      string = +"text"
+
+      assert_raises(Errno::EISDIR) { folder.read(10, string) }
+      assert_equal("text", string)
+    end
+  end
+
   define_method(:test_reads_of_a_file) do
     path = File.join(tempdir, "file")
     File.write(path, text)

@@ -71,11 +71,16 @@ static VALUE read_exactly(VALUE pointer)
     return Qnil;
 }
 
+static VALUE read_by_ruby(VALUE io, long size, VALUE string)
+{
+    VALUE arguments[] = {LONG2FIX(size), string};
+    return rb_funcallv(io, KEPT("read"), 2, arguments);
+}
+
 /* What Ruby's own method reads of it, behind what is there. */
 static void read_rest(exact_read *reading)
 {
-    VALUE size = LONG2FIX(reading->size - reading->done);
-    VALUE rest = rb_funcallv(reading->call.io, KEPT("read"), 1, &size);
+    VALUE rest = read_by_ruby(reading->call.io, reading->size - reading->done, Qnil);
     if (!NIL_P(rest)) rb_str_buf_append(reading->string, rest);
 }
 
@@ -98,6 +103,7 @@ static VALUE read_into(exact_read *reading, VALUE string)
     if (RSTRING_LEN(string) < reading->size) rb_str_modify_expand(string, reading->size - RSTRING_LEN(string));
     rb_str_locktmp(string);
     rb_ensure(read_exactly, (VALUE)reading, rb_str_unlocktmp, string);
+    if (reading->for_ruby && reading->done == 0) return read_by_ruby(reading->call.io, reading->size, string);
     rb_str_modify(string);
     rb_str_set_len(string, reading->done);
     if (reading->for_ruby) read_rest(reading);
@@ -114,7 +120,7 @@ static VALUE io_read(int argc, VALUE *argv, VALUE io)
     if (!usual || !(begin_stream(&reading.call, io) || begin_file(&reading.call, io, reading.size)))
         return rb_funcallv(io, KEPT("read"), argc, argv);
     VALUE string = NIL_P(into) ? read_into_new(&reading) : read_into(&reading, into);
-    return RSTRING_LEN(string) > 0 ? string : Qnil;
+    return !NIL_P(string) && RSTRING_LEN(string) > 0 ? string : Qnil;
 }
 
 /* One transfer, of as much as is taken at once. */

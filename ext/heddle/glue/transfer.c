@@ -386,14 +386,14 @@ static ssize_t move_some(hd_transfer *call)
         }
         size = piece_of(call, size);
         ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
-        if (call->in_part && (moved == -EINPROGRESS || moved == -EAGAIN || moved == -ETIME)) return 0;
+        if (call->in_part && (moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
             return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
         if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
         if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
         if (moved == -ETIME) continue;
-        if (moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes))
-            hd_after_read_ahead(call->scheduler, call->io, call->fd);
+        call->reads_ahead = moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes);
+        if (call->reads_ahead) hd_after_read_ahead(call->scheduler, call->io, call->fd);
         if (moved != -EAGAIN || must_not_wait(call)) return moved;
         hd_transfer_wait(call, &deadline_ns);
     }
@@ -425,6 +425,17 @@ static size_t least_after(const hd_transfer *call, size_t moved)
     return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
 }
 
+/* Is there more to move of a regular file? Of what it is asked without waiting, the kernel does only what it has in
+ * memory, or has room for; where it may wait it does all of it, and hardly a program looks at how much that was. (Who
+ * reads ahead takes less, and comes again.) */
+static bool is_part_of_file(hd_transfer *call)
+{
+    size_t left;
+    if (call->kind != HD_MAYBE_FILE || call->reads_ahead || hd_scheduler_foreign(call->scheduler)) return false;
+    hd_transfer_bytes(call, &left);
+    return left > 0 && hd_is_regular_file(call->fd) && !must_not_wait(call);
+}
+
 /* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
  * end of the file). From 4.1 on: one transfer of at most length bytes. */
 VALUE hd_move_all(hd_transfer *call)
@@ -439,7 +450,7 @@ VALUE hd_move_all(hd_transfer *call)
         if (total == 0) least = least_after(call, moved);
         total += moved;
         bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
-        call->in_part = piece && total >= least;
+        call->in_part = total >= least && (piece || is_part_of_file(call));
         if (piece) let_others_run(call);
     } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
     RB_GC_GUARD(call->buffer);

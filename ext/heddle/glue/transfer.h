@@ -13,11 +13,12 @@ typedef struct {
     off_t from;            /* in the file, or HD_NO_OFFSET */
     int fd;
     hd_file_kind kind;
-    bool in_part; /* a piece of a file has been moved: what comes now must not wait */
-    bool flushes; /* it is Ruby's write buffer */
-    bool others_ran; /* since Ruby has looked into its read buffer */
-    bool came;       /* the last wait has brought what it was to wait for: see hd_transfer_wait_for_bytes */
-    ssize_t moved;   /* so many bytes, 0 at the end, or -errno */
+    bool in_part;     /* a part has been moved: what comes now must not wait for anybody (but for the disk) */
+    bool reads_ahead; /* into Ruby's read buffer */
+    bool flushes;     /* it is Ruby's write buffer */
+    bool others_ran;  /* since Ruby has looked into its read buffer */
+    bool came;        /* the last wait has brought what it was to wait for: see hd_transfer_wait_for_bytes */
+    ssize_t moved;    /* so many bytes, 0 at the end, or -errno */
 } hd_transfer;
 
 /* What is read arrives here first: a string then has the size of what has come, and who waits holds no memory. It is

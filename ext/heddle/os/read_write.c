@@ -19,6 +19,12 @@ static bool is_file(int fd)
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
+bool hd_is_regular_file(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* The settings of a terminal that hands bytes on as they come (raw); false for everything else. */
 static bool is_raw(int fd, struct termios *settings)
 {

@@ -26,6 +26,9 @@ ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_
 /* The same for a write of several pieces to a socket. -EINPROGRESS: it is none. */
 ssize_t hd_send_parts(int fd, struct iovec *parts, int count);
 
+/* Not what only looks like a file, as a FIFO or a device that hands out one message at a time. */
+bool hd_is_regular_file(int fd);
+
 /* How long a read waits for the first byte: HD_NO_DEADLINE, or what VTIME says of a terminal with VMIN = 0, in ns. */
 int64_t hd_terminal_read_timeout(int fd);
 

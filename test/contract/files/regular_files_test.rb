@@ -97,6 +97,47 @@ contract "RegularFile" do
     end
   end
 
+  # One call moves all of it, as the kernel does, also where each part has to wait for the disk: hardly a program looks
+  # at how much was written.
+  def test_one_large_transfer
+    text = Random.bytes(2_500_000)
+    reactor do
+      File.open(path, "w+b") do |file|
+        assert_equal([2_500_000] * 2, [file.syswrite(text), file.pwrite(text, 2_500_000)])
+        file.fsync
+        [true, true, false].each do |cold|
+          file.advise(:dontneed) if cold
+
+          assert_equal(text.hash, file.pread(2_500_000, 2_500_000).hash)
+          file.advise(:dontneed) if cold
+          file.sysseek(0)
+
+          assert_equal([text.hash] * 2, [file.sysread(2_500_000), file.readpartial(2_500_000)].map(&:hash))
+        end
+      end
+    end
+  end
+
+  def test_others_run_between_the_parts_of_a_transfer
+    heddle_only("turns of a scheduler")
+    text = "x" * 30_000_000
+    turns = 0
+    over = false
+    reactor do
+      go { sleep(0) && turns += 1 until over }
+      File.open(path, "w+b") do |file|
+        [-> { file.pwrite(text, 0) }, -> { file.pread(30_000_000, 0) }].each do |transfer|
+          before = turns
+          transfer.call
+
+          assert_operator(turns - before, :>, 20)
+        end
+      end
+    ensure
+      over = true
+    end
+  end
+
   def test_pread_of_a_socket_is_refused
     reactor do
       one, other = socket_pair
