@@ -114,6 +114,17 @@ static VALUE let_unwind(VALUE pointer)
     return Qnil;
 }
 
+/* A waiter of another thread may not have left: that thread is busy with something else. (While it rests in the kernel,
+ * that has been given all of its requests.) */
+static void withdraw_who_stays(const closing_io *part)
+{
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
+        hd_reactor *reactor = interest->wait->reactor;
+        if (!interest->leaving || reactor->rests || !reactor->backend || !reactor->ops->withdraw) continue;
+        reactor->ops->withdraw(reactor->backend, interest);
+    }
+}
+
 static void release_file(hd_scheduler *scheduler)
 {
     if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
@@ -180,6 +191,7 @@ static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
     if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
+    for (int i = 0; i < closing->count && closing->waiters; i++) withdraw_who_stays(&closing->parts[i]);
     release_file(closing->scheduler);
 }
 

@@ -37,6 +37,7 @@ typedef struct {
     hd_interest *interest; /* NULL when free */
     uint32_t generation;   /* odd while in use, so a token is never 0 */
     uint32_t next_free;
+    unsigned request; /* the number of its entry in the ring */
     bool moves;   /* its request is a read or a send */
     bool dropped; /* which nobody waits for any more */
     char *sends;  /* what is sent, or NULL */
@@ -139,9 +140,19 @@ static void release_slot(hd_backend *backend, uint32_t index)
     backend->free_slot = index;
 }
 
-static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
+static struct io_uring_sqe *new_request(hd_backend *backend, uint64_t token)
 {
     struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    if (!sqe) return NULL;
+    sqe->user_data = token;
+    backend->requests++;
+    if (token < NO_TOKEN) backend->slots[(uint32_t)token].request = uring_ring_last(&backend->ring);
+    return sqe;
+}
+
+static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned flags, uint64_t token)
+{
+    struct io_uring_sqe *sqe = new_request(backend, token);
     if (!sqe) return false;
     sqe->opcode = IORING_OP_POLL_ADD;
     sqe->fd = fd;
@@ -150,8 +161,6 @@ static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     sqe->poll32_events = events << 16 | events >> 16;
 #endif
-    sqe->user_data = token;
-    backend->requests++;
     return true;
 }
 
@@ -174,7 +183,7 @@ static bool is_read(hd_backend *backend, const hd_interest *interest)
 
 static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint64_t token)
 {
-    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    struct io_uring_sqe *sqe = new_request(backend, token);
     if (!sqe) return false;
     sqe->opcode = IORING_OP_RECV;
     sqe->fd = interest->fd;
@@ -182,8 +191,6 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = URING_BUFFER_GROUP;
     sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
-    sqe->user_data = token;
-    backend->requests++;
     backend->moves++;
     return true;
 }
@@ -191,7 +198,7 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
 /* (Without MSG_DONTWAIT: when there is no room, the kernel waits for it.) */
 static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint64_t token)
 {
-    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    struct io_uring_sqe *sqe = new_request(backend, token);
     if (!sqe) return false;
     char *copy = uring_outbox_copy(&backend->outbox, interest->bytes_to_send, interest->wanted);
     backend->slots[(uint32_t)token].sends = copy;
@@ -200,8 +207,6 @@ static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint6
     sqe->addr = (uintptr_t)copy;
     sqe->len = (uint32_t)interest->wanted;
     sqe->msg_flags = MSG_NOSIGNAL;
-    sqe->user_data = token;
-    backend->requests++;
     backend->moves++;
     return true;
 }
@@ -240,13 +245,11 @@ static int uring_arm(hd_backend *backend, hd_interest *interest)
  * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
 static bool cancel(hd_backend *backend, uint64_t token)
 {
-    struct io_uring_sqe *sqe = uring_ring_sqe(&backend->ring);
+    struct io_uring_sqe *sqe = new_request(backend, NO_TOKEN);
     if (!sqe) return false; /* a poll stays in the kernel until its event; its token is void already */
     sqe->opcode = IORING_OP_ASYNC_CANCEL;
     sqe->fd = -1;
     sqe->addr = token;
-    sqe->user_data = NO_TOKEN;
-    backend->requests++;
     return true;
 }
 
@@ -297,15 +300,33 @@ static void drop_move(hd_backend *backend, uint64_t token)
     if (in_use(backend, token)) release_slot(backend, (uint32_t)token);
 }
 
+/* What the kernel has not been given must not reach it: by then the number of the descriptor may be another file's. */
+static bool take_out(hd_backend *backend, uint64_t token)
+{
+    uring_slot *slot = &backend->slots[(uint32_t)token];
+    if (!uring_ring_withdraw(&backend->ring, slot->request, token, NO_TOKEN)) return false;
+    if (slot->sends) uring_outbox_free(&backend->outbox, slot->sends);
+    backend->moves -= slot->moves;
+    slot->moves = false;
+    slot->sends = NULL;
+    return true;
+}
+
+static void uring_withdraw(hd_backend *backend, hd_interest *interest)
+{
+    if (interest->token) take_out(backend, interest->token);
+}
+
 static void uring_disarm(hd_backend *backend, hd_interest *interest)
 {
     uint64_t token = interest->token;
+    bool never_given = take_out(backend, token);
     if (backend->slots[(uint32_t)token].moves) {
         drop_move(backend, token);
         return;
     }
     release_slot(backend, (uint32_t)token);
-    remove_poll(backend, token);
+    if (!never_given) remove_poll(backend, token);
 }
 
 static void arm_wake(hd_backend *backend)
@@ -451,6 +472,7 @@ const hd_backend_ops hd_backend_uring = {
     .release_bytes = uring_release_bytes,
     .can_send = uring_can_send,
     .has_news = uring_has_news,
+    .withdraw = uring_withdraw,
     .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,
     .reap = uring_reap,

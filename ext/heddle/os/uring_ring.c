@@ -130,6 +130,14 @@ struct io_uring_sqe *uring_ring_sqe(uring_ring *ring)
     return sqe;
 }
 
+bool uring_ring_withdraw(uring_ring *ring, unsigned number, uint64_t user_data, uint64_t other_user_data)
+{
+    struct io_uring_sqe *sqe = &ring->sqes[number & ring->sq_mask];
+    if (ring->sq_local_tail - number > uring_ring_unsubmitted(ring) || sqe->user_data != user_data) return false;
+    *sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP, .fd = -1, .user_data = other_user_data};
+    return true;
+}
+
 int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns)
 {
     struct __kernel_timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};

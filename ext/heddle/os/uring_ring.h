@@ -32,6 +32,16 @@ void uring_ring_close(uring_ring *ring);
 /* A zeroed entry. When the queue is full, what is in it is submitted first. NULL only if the kernel refuses. */
 struct io_uring_sqe *uring_ring_sqe(uring_ring *ring);
 
+/* The number of the entry that was given last. */
+static inline unsigned uring_ring_last(const uring_ring *ring)
+{
+    return ring->sq_local_tail - 1;
+}
+
+/* The entry of that number and with that user data shall do nothing, and its completion have the other user data.
+ * False: the kernel has it already. */
+bool uring_ring_withdraw(uring_ring *ring, unsigned number, uint64_t user_data, uint64_t other_user_data);
+
 /* Submits what is prepared and waits for min_complete completions at most timeout_ns (HD_NO_DEADLINE: for ever).
  * 0 or -errno (-ETIME, -EINTR, ...). */
 int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns);

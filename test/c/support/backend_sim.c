@@ -510,6 +510,13 @@ static bool sim_has_news(hd_backend *backend)
     return world.completions.count > 0;
 }
 
+/* (Its requests are with the file from the beginning, not with the number.) */
+static void sim_withdraw(hd_backend *backend, hd_interest *interest)
+{
+    (void)interest;
+    HD_ASSERT(!backend->polling);
+}
+
 static void sim_release_files(hd_backend *backend)
 {
     HD_ASSERT(!backend->polling);
@@ -574,6 +581,7 @@ const hd_backend_ops hd_backend_sim = {
     .release_bytes = sim_release_bytes,
     .can_send = sim_can_send,
     .has_news = sim_has_news,
+    .withdraw = sim_withdraw,
     .release_files = sim_release_files,
     .poll_nogvl = sim_poll_nogvl,
     .reap = sim_reap,

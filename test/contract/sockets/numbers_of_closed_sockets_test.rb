@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+# bin/test: takes 5 s, 0.4 of a core
+
+require_relative "../../test_helper"
+
+# A request that has been prepared, and has not been given to the kernel when its socket is closed, does not go to the
+# socket that has the number next.
+contract "NumbersOfClosedSockets" do
+  heddle_only "its threads start too late for this"
+
+  # A task that reads once more, and has not come to the kernel with that. (It has read before, so it waits at once.)
+  def prepare_read(io, peer)
+    again = Thread::Queue.new
+    job = go do
+      io.readpartial(100)
+      again.pop
+      yield
+    end
+    settle
+    peer.write("first")
+    settle
+    again << true
+    3.times { sleep 0 } # (a reader may let others go first)
+    job
+  end
+
+  # The socket that has the number, with its peer.
+  def pair_with_number(number)
+    one, other = socket_pair
+    pair = one.fileno == number ? [one, other] : [other, one]
+
+    assert_equal(number, pair.first.fileno)
+    pair
+  end
+
+  reads = { "readpartial" => ->(io) { io.readpartial(100) }, "gets" => ->(io) { io.gets },
+            "read" => ->(io) { io.read(3) }, "recv" => ->(io) { io.recv(100) } }
+
+  reads.each do |name, read|
+    define_method("test_#{name}_of_a_socket_whose_twin_is_closed") do
+      reactor do
+        reader, peer = socket_pair
+        reader.autoclose = false
+        job = prepare_read(reader, peer) { read.call(reader) }
+        number = reader.fileno
+        UNIXSocket.for_fd(number).close
+        fresh, fresh_peer = pair_with_number(number)
+        fresh_peer.write("fresh\n")
+
+        assert_instance_of(Errno::EBADF, job.failure)
+        assert_equal("fresh\n", fresh.readpartial(100))
+      end
+    end
+  end
+
+  def test_a_write_to_a_socket_whose_twin_is_closed
+    reactor do
+      writer, peer = socket_pair
+      writer.autoclose = false
+      writer.write("first") # which makes the lock that a write in the ring is made with
+      peer.readpartial(100)
+      start = Thread::Queue.new
+      busy = Array.new(12) { go { start.pop && 6.times { sleep 0 } } }
+      job = go { start.pop && writer.write("private") }
+      settle
+      13.times { start << true }
+      sleep 0
+      number = writer.fileno
+      UNIXSocket.for_fd(number).close
+      _, fresh_peer = pair_with_number(number)
+      [job, *busy].each { |task| task.failure || task.value }
+
+      assert_equal(:wait_readable, fresh_peer.read_nonblock(100, exception: false))
+    end
+  end
+
+  # The close waits for about a second until the reader has left, and goes on without it.
+  reads.slice("readpartial", "gets").each do |name, read|
+    define_method("test_#{name}_of_a_socket_that_another_thread_closes_while_this_one_is_held_up") do
+      reactor do
+        reader, peer = socket_pair
+        job = prepare_read(reader, peer) { read.call(reader) }
+        number = reader.fileno
+        closer = Thread.new do
+          reader.close
+          pair_with_number(number).tap { |_, fresh_peer| fresh_peer.write("fresh\n") }
+        end
+        Heddle.blocking { closer.join }
+
+        assert_instance_of(IOError, job.failure)
+        assert_equal("fresh\n", closer.value.first.readpartial(100))
+      end
+    end
+  end
+end
