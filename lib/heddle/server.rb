@@ -120,16 +120,22 @@ module Heddle
     def handle(request)
       raise Refusal, 503 if @requests >= @limits.requests
 
-      started = Clock.now if @access_log
       @requests += 1
-      response = nil
       begin
-        Scope.open { yield(response = @app.call(request)) }
+        Scope.open { yield(@app.call(request)) }
       ensure
         @requests -= 1
-        count(response) if response
-        @access_log&.add(request, response, Clock.now - started) if started
       end
+    end
+
+    # @private Counts the answer to a request, and writes its line of the access log.
+    # @param request [Request]
+    # @param status [Integer, nil] nil if there was no answer
+    # @param started [Float] when the request had come, by Clock
+    def answered(request, status, started)
+      kind = status && KINDS[status / 100]
+      @responses[kind] += 1 if kind
+      @access_log&.add(request, status, Clock.now - started)
     end
 
     # @private
@@ -143,10 +149,6 @@ module Heddle
     end
 
     private
-
-    def count(response)
-      kind = KINDS[response.status / 100] and @responses[kind] += 1
-    end
 
     def accept_from(listener)
       until @stopping

@@ -381,6 +381,24 @@ contract "ServerHTTP2" do
     assert_match(%r{"GET /a HTTP/2" 200 5 }, reader.gets)
   end
 
+  def test_the_status_that_the_client_has_got
+    reader, writer = pipe
+    serve(access_log: writer) do |env|
+      case env["PATH_INFO"]
+      when "/header" then [200, { "x" => "a\r\nb" }, []]
+      when "/task" then Heddle.spawn { raise "of a task" } && sleep
+      else raise "of the application"
+      end
+    end
+    session = http2
+    statuses = %w[/header /task /raise].map { |path| session.get(path).status }
+
+    assert_equal([500] * 3, statuses)
+    assert_equal([500] * 3, Array.new(3) { reader.gets[/2" (\d+)/, 1].to_i })
+    assert_equal([0, 3], @server.counts[:responses].values_at("2xx", "5xx"))
+    assert_equal(3, @errors.size)
+  end
+
   # -- other people's clients ------------------------------------------------------------------------------------------
 
   def program?(name) = ENV.fetch("PATH").split(":").any? { |folder| File.executable?(File.join(folder, name)) }

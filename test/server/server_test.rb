@@ -217,6 +217,31 @@ contract "Server" do
     assert_match(%r{"GET /none HTTP/1\.1" 404 }, lines.last)
   end
 
+  failures = lambda do |env|
+    case env["PATH_INFO"]
+    when "/header" then [200, { "x-a" => "1\r\n2" }, ["x"]]
+    when "/task" then Heddle.spawn { raise "of a task" } && sleep
+    when "/raise" then raise "of the application"
+    else [200, {}, ["fine"]]
+    end
+  end
+
+  # Also where the answer is not the application's.
+  define_method(:test_the_status_that_the_client_has_got) do
+    reader, writer = pipe
+    serve(access_log: writer, &failures)
+    paths = %w[/header /task /raise /]
+    statuses = paths.map { |path| get(path).status }
+    lines = Array.new(4) { reader.gets[/"GET (\S+ \S+" \d+ \d+)/, 1] }
+
+    assert_equal([500, 500, 500, 200], statuses)
+    assert_equal(paths, lines.map { |line| line[/\S+/] })
+    assert_equal(statuses, lines.map { |line| line[/" (\d+)/, 1].to_i })
+    refute(lines.any? { |line| line.end_with?(" 0") })
+    assert_equal([1, 3], @server.counts[:responses].values_at("2xx", "5xx"))
+    assert_equal(3, @errors.size)
+  end
+
   def test_net_http
     serve { |env| text(200, "#{env["REQUEST_METHOD"]} #{env["rack.input"]&.read}") }
     Net::HTTP.start("127.0.0.1", @server.port) do |http|

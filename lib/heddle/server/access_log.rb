@@ -13,14 +13,14 @@ module Heddle
       end
 
       # @param request [Request]
-      # @param response [Protocol::HTTP::Response, nil] nil if there was none
+      # @param status [Integer, nil] of the answer; nil if there was none
       # @param seconds [Float]
-      def add(request, response, seconds)
+      def add(request, status, seconds)
         @io.write(format("%<client>s - - [%<time>s] \"%<method>s %<path>s %<version>s\" %<status>s %<size>s " \
                          "%<took>.4f\n",
                          client: request.peer&.ip_address || "-", time: Time.now.strftime("%d/%b/%Y:%H:%M:%S %z"),
                          method: request.method, path: request.path.dump[1..-2], version: request.version,
-                         status: response&.status || "-", size: request.sent, took: seconds))
+                         status: status || "-", size: request.sent, took: seconds))
       rescue IOError, SystemCallError
         nil # a request does not fail for it
       end

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "protocol/http1"
-require "protocol/http/body/stream"
 require_relative "chunked_body"
 require_relative "headers"
+require_relative "http1_answer"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
-require_relative "http_date"
 require_relative "targets"
 
 module Heddle
@@ -17,6 +16,8 @@ module Heddle
     #
     # @private
     class HTTP1 < ::Protocol::HTTP1::Connection
+      include HTTP1Answer
+
       # After so many seconds without a request the connection gives back its task.
       PARK_AFTER = 0.5
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
@@ -218,8 +219,19 @@ module Heddle
       def flush_stream = @stream.flush
 
       def respond(request)
-        @answer_from = nil
+        started = Clock.now
+        @answer_from = @status = nil
+        answer(request)
+      rescue Refusal => e
+        send_refusal(e)
+        raise
+      ensure
+        @server.answered(request, @status, started)
+      end
+
+      def answer(request)
         @server.handle(request) do |response|
+          @status = response.status
           next if hijacked?
 
           if (refused = request.refused)
@@ -275,123 +287,29 @@ module Heddle
       # @return [Boolean] whether a part of the answer was sent
       def begun? = @answer_from && @stream.written > @answer_from
 
-      def write_head(response)
-        status = response.protocol && response.body ? 101 : response.status
-        write_response(@version, status, response.headers)
-        write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
-      end
-
-      def upgrade(response)
-        body = response.body
-        stream = write_upgrade_body(response.protocol)
-        stream.patience = nil
-        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) && stream.flush }
-      end
-
-      def write_response_body(request, response, body)
-        length = body&.length
-        if bodyless?(response.status)
-          write_stream("\r\n")
-        elsif body.nil? || length
-          write_stream("content-length: #{length || 0}\r\n\r\n")
-          write_sized(body, length) unless body.nil? || request.head?
-        elsif request.version == "HTTP/1.1"
-          write_stream("transfer-encoding: chunked\r\n\r\n")
-          write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
-        else
-          write_stream("\r\n")
-          write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
-        end
-        flush_stream
-        send_end_stream!
-      end
-
-      # HTTP/1.0 has no chunks.
-      def ends_with_connection?(request, response)
-        request.version == "HTTP/1.0" && response.body && response.body.length.nil?
-      end
-
-      def bodyless?(status) = status == 204 || status == 304 || status < 200
-
-      def write_sized(body, length)
-        left = length
-        flush_stream unless body.ready? # it may take its time
-        while (chunk = body.read)
-          left -= chunk.bytesize
-          break if left.negative?
-
-          write_stream(chunk)
-          flush_stream unless body.ready?
-        end
-        return if left.zero?
-
-        raise ::Protocol::HTTP1::ContentLengthError, "content-length was #{length}, the body has #{length - left} bytes"
-      end
-
-      def write_streamed(body, request, output)
-        flush_stream unless body.ready?
-        if body.stream?
-          body.call(::Protocol::HTTP::Body::Stream.new(request.body, output))
-        else
-          body.each do |chunk|
-            output.write(chunk)
-            flush_stream unless body.ready?
-          end
-        end
-        output.close_write
-      end
-
       # @param refusal [Refusal]
       def refuse(refusal)
         return if hijacked?
 
-        @persistent = false
-        @stream.patience = @limits.stall
-        @stream.write(refusal.answer)
-        @stream.flush
+        send_refusal(refusal)
         linger
       rescue SystemCallError, IOError
         nil
       end
 
+      # Once: it ends the connection.
+      def send_refusal(refusal)
+        return if hijacked? || @refused
+
+        @refused = true
+        @persistent = false
+        @status = refusal.status
+        @stream.patience = @limits.stall
+        @stream.write(refusal.answer)
+        @stream.flush
+      end
+
       def linger = @stream.linger(@limits.linger_size, @limits.stall)
-
-      # Where a body goes that ends with the connection.
-      class PlainOutput
-        def initialize(stream)
-          @stream = stream
-        end
-
-        def write(chunk)
-          @stream.write(chunk)
-          @stream.flush
-        end
-
-        def close_write(error = nil)
-          @closed = true
-          raise error if error
-        end
-
-        def closed? = @closed
-      end
-
-      # Where a body goes whose length is not known before (RFC 9112, 7.1).
-      class ChunkedOutput < PlainOutput
-        def write(chunk)
-          return if chunk.empty?
-
-          @stream.write(chunk.bytesize.to_s(16), "\r\n", chunk, "\r\n")
-          @stream.flush
-        end
-
-        def close_write(error = nil)
-          return if @closed
-
-          super
-          @stream.write("0\r\n\r\n")
-        end
-      end
-      private_constant :PlainOutput, :ChunkedOutput
     end
   end
 end

@@ -35,7 +35,8 @@ module Heddle
           @limits = @server.limits
           @request = @input = nil
           @received = @sent = @uncredited = 0
-          @answered = @gone = false
+          @answered = nil # with which status
+          @gone = false
         end
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
@@ -97,17 +98,10 @@ module Heddle
 
         # Answers the request.
         def serve
-          @server.handle(@request) do |response|
-            refuse_body(response)
-            write(response)
-          end
-          send_reset_stream(::Protocol::HTTP2::NO_ERROR) # what the application has not read
-        rescue Refusal => e
-          answer_at_once(e)
-        rescue Gone
-          nil
-        rescue StandardError => e
-          give_up(e)
+          started = Clock.now
+          answer
+        ensure
+          @server.answered(@request, @answered, started)
         end
 
         # @param status [Integer]
@@ -150,6 +144,20 @@ module Heddle
         end
 
         private
+
+        def answer
+          @server.handle(@request) do |response|
+            refuse_body(response)
+            write(response)
+          end
+          send_reset_stream(::Protocol::HTTP2::NO_ERROR) # what the application has not read
+        rescue Refusal => e
+          answer_at_once(e)
+        rescue Gone
+          nil
+        rescue StandardError => e
+          give_up(e)
+        end
 
         # -- what comes in -------------------------------------------------------------------------------------------
 
@@ -216,7 +224,7 @@ module Heddle
 
           length = body ? body.length : 0
           fields = fields_of(response, length)
-          @answered = true
+          @answered = response.status
           return send_headers(fields, END_STREAM) if body.nil? || @request.head? || bodyless?(response.status)
 
           send_headers(fields)
@@ -276,7 +284,7 @@ module Heddle
           return if closed?
           return send_reset_stream(::Protocol::HTTP2::CANCEL) if @answered
 
-          @answered = true
+          @answered = refusal.status
           text = refusal.reason
           text = "" if @request.nil? || @request.head? || available_frame_size < text.bytesize
           send_headers(refusal.fields, text.empty? ? END_STREAM : 0)

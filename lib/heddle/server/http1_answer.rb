@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "protocol/http1"
+require "protocol/http/body/stream"
+require_relative "http_date"
+
+module Heddle
+  class Server
+    # How an HTTP/1 connection writes an answer: its head, and its body with a length, in chunks or until the end of the
+    # connection (RFC 9112, 6).
+    #
+    # @private
+    module HTTP1Answer
+      # Where a body goes that ends with the connection.
+      class PlainOutput
+        def initialize(stream)
+          @stream = stream
+        end
+
+        def write(chunk)
+          @stream.write(chunk)
+          @stream.flush
+        end
+
+        def close_write(error = nil)
+          @closed = true
+          raise error if error
+        end
+
+        def closed? = @closed
+      end
+
+      # Where a body goes whose length is not known before (RFC 9112, 7.1).
+      class ChunkedOutput < PlainOutput
+        def write(chunk)
+          return if chunk.empty?
+
+          @stream.write(chunk.bytesize.to_s(16), "\r\n", chunk, "\r\n")
+          @stream.flush
+        end
+
+        def close_write(error = nil)
+          return if @closed
+
+          super
+          @stream.write("0\r\n\r\n")
+        end
+      end
+      private_constant :PlainOutput, :ChunkedOutput
+
+      private
+
+      def write_head(response)
+        status = response.protocol && response.body ? 101 : response.status
+        write_response(@version, status, response.headers)
+        write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
+      end
+
+      def upgrade(response)
+        body = response.body
+        stream = write_upgrade_body(response.protocol)
+        stream.patience = nil
+        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) && stream.flush }
+      end
+
+      def write_response_body(request, response, body)
+        length = body&.length
+        if bodyless?(response.status)
+          write_stream("\r\n")
+        elsif body.nil? || length
+          write_stream("content-length: #{length || 0}\r\n\r\n")
+          write_sized(body, length) unless body.nil? || request.head?
+        elsif request.version == "HTTP/1.1"
+          write_stream("transfer-encoding: chunked\r\n\r\n")
+          write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
+        else
+          write_stream("\r\n")
+          write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
+        end
+        flush_stream
+        send_end_stream!
+      end
+
+      # HTTP/1.0 has no chunks.
+      def ends_with_connection?(request, response)
+        request.version == "HTTP/1.0" && response.body && response.body.length.nil?
+      end
+
+      def bodyless?(status) = status == 204 || status == 304 || status < 200
+
+      def write_sized(body, length)
+        left = length
+        flush_stream unless body.ready? # it may take its time
+        while (chunk = body.read)
+          left -= chunk.bytesize
+          break if left.negative?
+
+          write_stream(chunk)
+          flush_stream unless body.ready?
+        end
+        return if left.zero?
+
+        raise ::Protocol::HTTP1::ContentLengthError, "content-length was #{length}, the body has #{length - left} bytes"
+      end
+
+      def write_streamed(body, request, output)
+        flush_stream unless body.ready?
+        if body.stream?
+          body.call(::Protocol::HTTP::Body::Stream.new(request.body, output))
+        else
+          body.each do |chunk|
+            output.write(chunk)
+            flush_stream unless body.ready?
+          end
+        end
+        output.close_write
+      end
+    end
+  end
+end
