@@ -51,4 +51,16 @@ contract "CopyStreamPatch" do
       assert_raises(TypeError) { IO.copy_stream(path, "#{path}.copy", "x") }
     end
   end
+
+  def test_a_file_keeps_its_content_if_the_source_cannot_be_read
+    path = File.join(tempdir, "content").tap { |name| File.write(name, "kept") }
+    write_only = keep(File.open(File.join(tempdir, "other"), "w"))
+    closed = File.open(path, &:itself)
+    [[write_only, "not opened for reading"], [closed, "closed stream"]].each do |source, message|
+      error = assert_raises(IOError) { reactor { IO.copy_stream(source, path) } }
+
+      assert_equal(message, error.message)
+      assert_equal("kept", File.read(path))
+    end
+  end
 end

@@ -128,6 +128,27 @@ contract "DirectIO" do
     end
   end
 
+  # A read that asked once more would take the datagram after it.
+  def test_an_empty_datagram_is_one_end
+    lines = { gets: nil, readline: EOFError }
+    { **lines, getc: nil, getbyte: nil }.each do |method, found|
+      reader, writer = UNIXSocket.pair(:DGRAM)
+      writer.send("", 0)
+      writer.send("next\n", 0)
+      seen = Heddle.run do
+        $_ = "before"
+        [reader.public_send(method), $_]
+      rescue EOFError => e
+        [e.class, $_]
+      end
+
+      assert_equal([found, lines.key?(method) ? nil : "before"], seen, method)
+      assert_equal("next\n", Heddle.run { reader.gets })
+    ensure
+      [reader, writer].each(&:close)
+    end
+  end
+
   # The string of a task that waits must not be changed, as in Ruby.
   def test_the_string_is_locked
     reactor do

@@ -200,6 +200,23 @@ contract "DirectRead" do
     end
   end
 
+  # The bytes come in two parts, of which neither is text.
+  def test_into_a_string_that_is_text
+    name = File.join(tempdir, "fifo").tap { |path| File.mkfifo(path) }
+    reactor do
+      writer = keep(File.open(name, "r+")).tap { |io| io.sync = true }
+      reader = keep(File.open(name))
+      writer.write("\xC3\xA9\xC3".b)
+      string = +"é"
+      job = go { reader.read(6, string) }
+      settle
+      writer.write("\xA9\xC3\xA9".b)
+
+      assert_same(string, job.value)
+      assert_equal(["ééé", Encoding::UTF_8, true], [string, string.encoding, string.valid_encoding?])
+    end
+  end
+
   def test_switched_off
     heddle_only("HEDDLE_WITHOUT")
     program = <<~RUBY

@@ -167,20 +167,28 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
     return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
 }
 
-/* Fills Ruby's empty read buffer, for a method that is about to look there. At the end of the stream Ruby looks for
- * itself once more. Has a close_read come meanwhile? */
-static bool fill(VALUE io)
+/* What a method finds that is about to look into Ruby's read buffer. */
+typedef enum {
+    LEFT_TO_RUBY, /* the buffer is filled, or Ruby is to do it */
+    AT_END, /* nothing. To ask once more would take the next datagram, or wait for it. */
+    CLOSED_FOR_READING /* by a close_read that came while the buffer was filled */
+} finding;
+
+/* Fills Ruby's empty read buffer. */
+static finding fill(VALUE io)
 {
     hd_transfer call;
     direct_read reading = {.call = &call, .fills = true};
-    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return false;
+    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return LEFT_TO_RUBY;
     begin_read(&call);
     reading.memory = hd_landing(call.scheduler);
     if (RTEST(read_once((VALUE)&reading))) {
+        if (reading.moved == 0) return AT_END;
         hd_io_fill(io, reading.memory, (size_t)reading.moved);
         hd_after_read_ahead(call.scheduler, io, call.fd);
     }
-    return hd_io_descriptor(io) >= 0 && !(hd_io_mode(io) & FMODE_READABLE);
+    bool closed_for_reading = hd_io_descriptor(io) >= 0 && !(hd_io_mode(io) & FMODE_READABLE);
+    return closed_for_reading ? CLOSED_FOR_READING : LEFT_TO_RUBY;
 }
 
 typedef struct {
@@ -202,14 +210,21 @@ static VALUE end_reading(VALUE io)
     return Qnil;
 }
 
-/* Ruby's own method asks only at its beginning whether the IO is open for reading: for the program it has begun before
- * a close_read that came while the buffer was filled. */
+/* What Ruby's method returns; Qundef at the end of the stream. That method asks only at its beginning whether the IO is
+ * open for reading: for the program it has begun before a close_read that came while the buffer was filled. */
 static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
 {
     kept_call call = {io, method, argc, argv};
-    if (!fill(io)) return call_kept((VALUE)&call);
+    finding found = fill(io);
+    if (found == AT_END) return Qundef;
+    if (found == LEFT_TO_RUBY) return call_kept((VALUE)&call);
     hd_io_set_readable(io, true);
     return rb_ensure(call_kept, (VALUE)&call, end_reading, io);
+}
+
+static VALUE nil_at_end(VALUE found)
+{
+    return found == Qundef ? Qnil : found;
 }
 
 static bool is_separator(VALUE io, VALUE argument)
@@ -238,30 +253,35 @@ static bool has_line_arguments(int argc, const VALUE *argv, VALUE io)
     return argc == 0 || (argc == 2 && is_separator(io, argv[0]) && is_limit(argv[1]));
 }
 
+/* Also $_ is as after Ruby's method. */
 static VALUE read_line(VALUE io, ID method, int argc, const VALUE *argv)
 {
-    if (has_line_arguments(argc, argv, io)) return fill_and_call(io, method, argc, argv);
-    return rb_funcallv_kw(io, method, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    if (!has_line_arguments(argc, argv, io)) return rb_funcallv_kw(io, method, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    VALUE line = fill_and_call(io, method, argc, argv);
+    if (line == Qundef) rb_lastline_set(Qnil);
+    return line;
 }
 
 static VALUE io_gets(int argc, VALUE *argv, VALUE io)
 {
-    return read_line(io, HD_KEPT("gets"), argc, argv);
+    return nil_at_end(read_line(io, HD_KEPT("gets"), argc, argv));
 }
 
 static VALUE io_readline(int argc, VALUE *argv, VALUE io)
 {
-    return read_line(io, HD_KEPT("readline"), argc, argv);
+    VALUE line = read_line(io, HD_KEPT("readline"), argc, argv);
+    if (line == Qundef) rb_eof_error();
+    return line;
 }
 
 static VALUE io_getc(VALUE io)
 {
-    return fill_and_call(io, HD_KEPT("getc"), 0, NULL);
+    return nil_at_end(fill_and_call(io, HD_KEPT("getc"), 0, NULL));
 }
 
 static VALUE io_getbyte(VALUE io)
 {
-    return fill_and_call(io, HD_KEPT("getbyte"), 0, NULL);
+    return nil_at_end(fill_and_call(io, HD_KEPT("getbyte"), 0, NULL));
 }
 
 /* -- writes -------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* IO#read of so many bytes, and IO#syswrite, in a task: of sockets and pipes, as in direct_io.c, and of what the kernel
  * has in memory of a file. What cannot be gone on with is Ruby's to do: its own method then reads the rest. */
 #include <errno.h>
+#include <string.h>
 
 #include "direct_io.h"
 #include "init.h"
@@ -77,11 +78,22 @@ static VALUE read_by_ruby(VALUE io, long size, VALUE string)
     return rb_funcallv(io, KEPT("read"), 2, arguments);
 }
 
-/* What Ruby's own method reads of it, behind what is there. */
+static VALUE read_rest_by_ruby(VALUE pointer)
+{
+    const exact_read *reading = (const void *)pointer;
+    return read_by_ruby(reading->call.io, reading->size - reading->done, Qnil);
+}
+
+/* What Ruby's own method reads of it, behind what is there. They are bytes, whatever the encoding of the string. */
 static void read_rest(exact_read *reading)
 {
-    VALUE rest = read_by_ruby(reading->call.io, reading->size - reading->done, Qnil);
-    if (!NIL_P(rest)) rb_str_buf_append(reading->string, rest);
+    rb_str_locktmp(reading->string);
+    VALUE rest = rb_ensure(read_rest_by_ruby, (VALUE)reading, rb_str_unlocktmp, reading->string);
+    if (NIL_P(rest)) return;
+    rb_str_modify_expand(reading->string, RSTRING_LEN(rest));
+    memcpy(RSTRING_PTR(reading->string) + reading->done, RSTRING_PTR(rest), (size_t)RSTRING_LEN(rest));
+    rb_str_set_len(reading->string, reading->done + RSTRING_LEN(rest));
+    RB_GC_GUARD(rest);
 }
 
 static VALUE read_into_new(exact_read *reading)

@@ -5,6 +5,7 @@
  * takes the same arguments and returns the same. Whatever is unusual is left to Ruby's own method. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "init.h"
@@ -162,14 +163,21 @@ static VALUE accept_by_ruby(VALUE call, VALUE error)
     return rb_funcallv(((hd_transfer *)call)->io, KEPT("accept"), 0, NULL);
 }
 
-/* (What does not wait would take a socket out of the blocking mode. There Ruby's own method would stop the thread.) */
+static bool is_readable(const hd_transfer *call)
+{
+    return poll(&(struct pollfd){.fd = call->fd, .events = POLLIN}, 1, 0) != 0;
+}
+
+/* (What does not wait would take a socket out of the blocking mode. There Ruby's own method would stop the thread, also
+ * when another task has been faster.) */
 static VALUE server_accept(VALUE io)
 {
     hd_transfer call;
     int64_t deadline_ns = 0;
     if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
     if (is_in_blocking_mode(&call)) {
-        hd_transfer_wait(&call, &deadline_ns);
+        do hd_transfer_wait(&call, &deadline_ns);
+        while (!is_readable(&call));
         return rb_funcallv(io, KEPT("accept"), 0, NULL);
     }
     return rb_rescue2(accept_when_ready, (VALUE)&call, accept_by_ruby, (VALUE)&call, eEMFILE, eENFILE, eENOMEM,

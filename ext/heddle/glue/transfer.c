@@ -17,6 +17,9 @@
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
 enum { SLICE_NS = HD_NS_PER_MS };
 
+/* Bytes of one call: what one system call moves at most. (Ruby makes an int of what a hook returns.) */
+enum { MOVED_MAX = 0x7ffff000 };
+
 /* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
 enum { BROUGHT_MAX = 8192 };
 
@@ -341,9 +344,16 @@ static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
     return ready;
 }
 
+/* What is appended goes to the file in one piece, so that nothing that others append comes in between. */
+static bool appends(const hd_transfer *call)
+{
+    return call->direction == HD_WRITE && rb_io_mode(call->io) & FMODE_APPEND;
+}
+
 static size_t piece_of(const hd_transfer *call, size_t size)
 {
-    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler);
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler) ||
+                 appends(call);
     return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
@@ -367,8 +377,8 @@ void hd_yield_now_and_then(hd_transfer *call)
     if (hd_slice_is_over(call->scheduler) && !must_not_wait(call)) let_others_run(call);
 }
 
-/* One transfer of whatever size is possible, but of a piece of a file; waits when none is. */
-static ssize_t move_some(hd_transfer *call)
+/* One transfer of whatever size is possible, up to the most, but of a piece of a file; waits when none is. */
+static ssize_t move_some(hd_transfer *call, size_t most)
 {
     int64_t deadline_ns = 0;
     bool wait_first = waits_first(call), waited = call->others_ran;
@@ -384,7 +394,7 @@ static ssize_t move_some(hd_transfer *call)
             hd_transfer_wait(call, &deadline_ns);
             continue;
         }
-        size = piece_of(call, size);
+        size = piece_of(call, size < most ? size : most);
         ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
         if (call->in_part && (moved == -EAGAIN || moved == -ETIME)) return 0;
         if (moved == -EINPROGRESS)
@@ -442,7 +452,7 @@ VALUE hd_move_all(hd_transfer *call)
 {
     size_t total = 0, least = call->length;
     do {
-        ssize_t moved = move_some(call);
+        ssize_t moved = move_some(call, MOVED_MAX - total);
         if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
         if (moved == 0) break;
         call->offset += moved;
@@ -452,7 +462,7 @@ VALUE hd_move_all(hd_transfer *call)
         bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = total >= least && (piece || is_part_of_file(call));
         if (piece) let_others_run(call);
-    } while (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least));
+    } while (total < MOVED_MAX && (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least)));
     RB_GC_GUARD(call->buffer);
     RB_GC_GUARD(call->io);
     return SIZET2NUM(total);
@@ -472,7 +482,7 @@ VALUE hd_flush_all(hd_transfer *call)
 {
     call->flushes = true;
     for (;;) {
-        ssize_t moved = move_some(call);
+        ssize_t moved = move_some(call, MOVED_MAX);
         size_t size;
         hd_transfer_bytes(call, &size);
         if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);

@@ -91,6 +91,7 @@ module Heddle
         return __heddle_copy_stream(source, destination, length, offset) unless plain
 
         CopyStream.open(source, File::RDONLY) do |from|
+          CopyStream.check_before_truncation(from, destination)
           CopyStream.open(destination, File::WRONLY | File::CREAT | File::TRUNC) do |to|
             case [CopyStream.kind(from), CopyStream.kind(to)]
             in :file, :stream
@@ -112,6 +113,11 @@ module Heddle
         def open(stream, flags, &)
           io = path?(stream) ? IO.try_convert(stream) : stream
           io ? yield(io) : File.open(stream, flags | File::NOCTTY, 0o666, &)
+        end
+
+        # Raises what Ruby does of a source that cannot be read, while the destination still has its content.
+        def check_before_truncation(source, destination)
+          source.read(0) if source.is_a?(IO) && path?(destination)
         end
 
         def path?(stream)

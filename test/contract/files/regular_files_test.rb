@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: takes 14 s, 0.7 of a core
+
 require_relative "../../test_helper"
 
 # Regular files: every kind of access gives what plain Ruby gives.
@@ -115,6 +117,38 @@ contract "RegularFile" do
           assert_equal([text.hash] * 2, [file.sysread(2_500_000), file.readpartial(2_500_000)].map(&:hash))
         end
       end
+    end
+  end
+
+  # What one system call appends, it appends in one piece.
+  def test_large_records_that_several_append
+    reactor do
+      { syswrite: 1_000_000, write: 600_000 }.each do |method, size|
+        File.write(path, "")
+        jobs = %w[a b c].map do |letter|
+          go { File.open(path, "a") { |file| 5.times { file.public_send(method, letter * size) } } }
+        end
+        jobs.each(&:value)
+        records = File.read(path).scan(/a+|b+|c+/)
+
+        assert_equal(15 * size, records.sum(&:size))
+        assert_empty(records.reject { |record| (record.size % size).zero? }.map(&:size))
+      end
+    end
+  end
+
+  # One system call moves 0x7ffff000 bytes at most. (Ruby makes an int of what the hook of a scheduler returns.)
+  def test_more_than_two_gigabytes
+    available = File.read("/proc/meminfo")[/^MemAvailable: *(\d+)/, 1].to_i
+    skip "takes 2 GB of memory" if available < 4_000_000
+    size = (1 << 31) + 4096
+    reactor do
+      text = "x" * size
+
+      File.open(File::NULL, "w") do |file|
+        assert_equal([size, 0x7ffff000], [file.write(text), file.syswrite(text)])
+      end
+      text.clear
     end
   end
 

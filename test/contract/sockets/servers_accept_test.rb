@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "io/nonblock"
 
 # Servers: accept in its forms.
 contract "Accept" do
@@ -113,6 +114,23 @@ contract "Accept" do
         assert_equal(i + 1, jobs.count(&:finished?))
       end
       jobs.each { |job| assert_instance_of(TCPSocket, job.value) }
+    end
+  end
+
+  # One connection is for one of them. The other one waits on, and holds nobody up.
+  def test_two_acceptors_on_a_server_in_blocking_mode
+    heddle_only("the one that has no connection ends with the test")
+    reactor do
+      server = tcp_server.tap { |io| io.nonblock = false }
+      jobs = Array.new(2) { go { keep(server.accept) } }
+      settle
+      keep(TCPSocket.new("127.0.0.1", server.addr[1]))
+      settle
+
+      assert_equal(1, jobs.count(&:finished?))
+      keep(TCPSocket.new("127.0.0.1", server.addr[1]))
+
+      assert_equal([TCPSocket] * 2, jobs.map { |job| job.value.class })
     end
   end
 
