@@ -49,6 +49,7 @@ module Heddle
       number = @tasks.size
       callable = @waiting.shift
       @tasks << Scope.current.spawn_isolated do
+        Task.match_apart(callable)
         callable.call
       ensure
         @ended << number

@@ -33,7 +33,8 @@ module Heddle
 
     private
 
-    def repeat(seconds)
+    def repeat(seconds, &block)
+      Task.match_apart(block)
       started = Clock.now
       number = 0
       while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration of the block for its own

@@ -26,13 +26,19 @@ module Heddle
 
     # Waits for all tasks. When one ends with an error, the others are cancelled, and its error is raised.
     #
+    # @param block [Proc] of the program, that the work calls
     # @yieldparam item [Object] in the task
     # @yieldparam index [Integer]
     # @return [void]
-    def run(&work)
+    def run(block, &work)
       Heddle.run do
         scope = Scope.current
-        feed { |item, index| scope.spawn { perform(item, index, &work) } }
+        feed do |item, index|
+          scope.spawn do
+            Task.match_apart(block)
+            perform(item, index, &work)
+          end
+        end
       end
     end
 
@@ -40,11 +46,16 @@ module Heddle
     #
     # @yieldparam item [Object] in the task
     # @return [Array<Heddle::Task>] that have ended, in the order of the items
-    def run_isolated
+    def run_isolated(&block)
       tasks = []
       Heddle.run do
         scope = Scope.current
-        feed { |item| tasks << scope.spawn_isolated { note_end { yield item } } }
+        feed do |item|
+          tasks << scope.spawn_isolated do
+            Task.match_apart(block)
+            note_end { yield item }
+          end
+        end
       end
       tasks
     end

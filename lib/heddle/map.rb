@@ -22,11 +22,11 @@ module Heddle
     # @return [Array<Object>]
     # @raise [ArgumentError] without a block, or if the limit is not positive
     # @raise [Exception] what the block, the items or the progress raised first
-    def map(items, limit: nil, progress: nil)
-      raise ArgumentError, "Heddle.map needs a block" unless block_given?
+    def map(items, limit: nil, progress: nil, &block)
+      raise ArgumentError, "Heddle.map needs a block" unless block
 
       values = []
-      FanOut.new(items, limit, progress).run { |item, index| values[index] = yield(item) }
+      FanOut.new(items, limit, progress).run(block) { |item, index| values[index] = yield(item) }
       values
     end
 
@@ -43,10 +43,10 @@ module Heddle
     # @return [#each] the items, as Array#each does
     # @raise [ArgumentError] without a block, or if the limit is not positive
     # @raise [Exception] what the block, the items or the progress raised first
-    def each(items, limit: nil, progress: nil)
-      raise ArgumentError, "Heddle.each needs a block" unless block_given?
+    def each(items, limit: nil, progress: nil, &block)
+      raise ArgumentError, "Heddle.each needs a block" unless block
 
-      FanOut.new(items, limit, progress).run { |item| yield item }
+      FanOut.new(items, limit, progress).run(block) { |item| yield item }
       items
     end
 

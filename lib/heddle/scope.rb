@@ -85,10 +85,11 @@ module Heddle
     # @param background [Boolean] see Heddle.spawn
     # @param isolated [Boolean] see Heddle.spawn
     # @return [Heddle::Task]
-    # @raise [Heddle::Error] when the scope has ended
+    # @raise [Heddle::Error] when the scope has ended, or belongs to another thread
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
       raise ArgumentError, "Heddle::Scope#spawn needs a block" unless block_given?
+      raise Error, "a scope starts its tasks only in the thread that it belongs to" if open? && !runs_here?
 
       start(Task.new(self, name, background, isolated), arguments, &)
     end
@@ -97,7 +98,10 @@ module Heddle
     def spawn_isolated(name = nil, &block)
       task = Task.new(self, name, false, true)
       task.asked!
-      start(task, []) { Scope.open(&block) }
+      start(task, []) do
+        Task.match_apart(block)
+        Scope.open(&block)
+      end
     end
 
     # @private The same for a task that is made already.

@@ -36,6 +36,7 @@ module Heddle
 
       lambda do |*arguments|
         value = nil
+        Task.match_apart(block)
         wrapper.call(-> { value = block.call(*arguments) })
         value
       end

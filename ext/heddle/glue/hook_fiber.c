@@ -13,7 +13,7 @@
 #include "strike.h"
 #include "thread_calls.h"
 
-static ID id_waiters, id_finished, id_run;
+static ID id_waiters, id_finished, id_block, id_run;
 
 /* What a fiber runs: a block, or a task. */
 static VALUE run_work(VALUE work)
@@ -103,6 +103,9 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     scheduler->fibers.starting = false;
     int state = 0;
     unsigned generation = hd_fork_generation;
+    VALUE block = RTEST(rb_obj_is_proc(work)) ? work : rb_attr_get(work, id_block);
+    hd_find_matches(scheduler->fibers.body);
+    if (!NIL_P(block)) hd_match_apart(block);
     rb_protect(run_work, work, &state);
     bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
     hd_stack_is_done_with();
@@ -182,6 +185,15 @@ static VALUE task_s_here(VALUE class)
     return scheduler ? scheduler->running.task : Qnil;
 }
 
+/* @private For a task that runs this block within another one.
+ * @param block [#call] nothing is done for one that is no Proc */
+static VALUE task_s_match_apart(VALUE class, VALUE block)
+{
+    (void)class;
+    if (RTEST(rb_obj_is_proc(block))) hd_match_apart(block);
+    return Qnil;
+}
+
 /* The same as start_fiber for a block.
  *
  * @overload fiber(*, &block)
@@ -246,12 +258,14 @@ void hd_init_hooks_fiber(void)
 {
     id_waiters = rb_intern("@waiters");
     id_finished = rb_intern("@finished");
+    id_block = rb_intern("@block");
     id_run = rb_intern("run");
     rb_define_method(hd_cScheduler, "fiber", hook_fiber, -1);
     rb_define_method(hd_cScheduler, "yield", hook_yield, 0);
     VALUE cTask = rb_define_class_under(hd_mHeddle, "Task", rb_cObject);
     rb_define_private_method(cTask, "start_fiber", task_start_fiber, 1);
     rb_define_singleton_method(cTask, "here", task_s_here, 0);
+    rb_define_singleton_method(cTask, "match_apart", task_s_match_apart, 1);
     rb_define_private_method(hd_cScheduler, "end_task", end_task, 1);
     rb_define_private_method(hd_cScheduler, "waiters_of", waiters_of, 2);
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");

@@ -65,6 +65,7 @@ static VALUE hook_process_wait(VALUE self, VALUE pid_value, VALUE flags_value)
     int flags = NUM2INT(flags_value);
     bool pidfd_serves = pid > 0 && !(flags & (WUNTRACED | WCONTINUED));
     int64_t nap_ns = FIRST_NAP_NS;
+    scheduler->running.has_waited_for_child = true;
     for (;;) {
         VALUE status = rb_process_status_wait(pid, flags | WNOHANG);
         if (!NIL_P(status) || flags & WNOHANG) return status;

@@ -15,6 +15,7 @@ typedef struct {
     hd_scheduler *scheduler;
     const hd_request *request;
     size_t armed;
+    VALUE last_status; /* $?, or nil */
     bool again; /* it has been parked for this request before */
     bool over; /* it has ended as it was to end: no exception came at the switch */
 } park_call;
@@ -55,6 +56,15 @@ static void begin(park_call *parking)
     wait->scheduled = scheduler->running.scheduled;
     wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
+    parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
+}
+
+/* For Ruby $? is the thread's. So the children that others have waited for meanwhile are taken out of it again. */
+static void restore_last_status(VALUE last_status)
+{
+    if (NIL_P(last_status) || rb_last_status_get() == last_status) return;
+    int status = NUM2INT(rb_funcall(last_status, rb_intern("to_i"), 0));
+    rb_last_status_set(status, NUM2PIDT(rb_funcall(last_status, rb_intern("pid"), 0)));
 }
 
 /* Asks the kernel and the workers. 0 or -errno. */
@@ -130,6 +140,7 @@ static VALUE unpark(VALUE pointer)
     disarm(parking);
     for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
     hd_wait_end(wait);
+    restore_last_status(parking->last_status);
     if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
     /* Fiber#raise, a kill or an interrupt was faster. */
     if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);

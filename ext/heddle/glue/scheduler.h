@@ -23,6 +23,7 @@ typedef struct hd_scheduler {
         bool scheduled; /* that root was started by this scheduler */
         VALUE task;     /* the Heddle::Task that the root runs, or in which it was started; or nil */
         unsigned parks; /* how often a fiber has begun to wait */
+        bool has_waited_for_child; /* then $? is kept for each fiber: see park.c */
     } running;
 
     struct { /* see stalls.h */
