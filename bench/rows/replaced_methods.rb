@@ -64,6 +64,8 @@ module Bench
       "Dir#children" => "@folder.children",
       "Dir#each" => "@folder.each { nil }",
       "Dir#each_child" => "@folder.each_child { nil }",
+      "Dir.chdir, Dir.fchdir" => "Dir.chdir(@dir) { nil }; Dir.fchdir(@folder.fileno) { nil }",
+      "Dir#chdir" => "@folder.chdir { nil }",
       "Kernel.system" => "Kernel.system('true')",
       "Kernel.sleep" => "Kernel.sleep(0)",
       "Kernel#sleep" => "sleep(0)",

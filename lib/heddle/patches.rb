@@ -126,6 +126,11 @@ module Heddle
           "it are not woken.",
           %w[block_form_close.rb],
           { "IO." => "BlockFormClose" }, kept: "__heddle_block_")
+    patch(:chdir, "all",
+          "Ruby refuses to change the directory while a block of another thread has changed it, but not while one of " \
+          "another task has: both go on in the wrong directory.",
+          %w[chdir.rb],
+          { "Dir." => ["Chdir::Path", "Chdir::Descriptor"], "Dir#" => "Chdir::Path" })
     patch(:copy_stream, "all",
           "On Ruby 3.4 and newer a worker copies everything, and neither a close nor a cancel ends its waits " \
           "for sockets and pipes; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",

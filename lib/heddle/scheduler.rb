@@ -138,6 +138,9 @@ module Heddle
     # What Heddle.on_spawn has registered.
     attr_reader :spawn_hooks
 
+    # The fiber in which a block of Dir.chdir runs, or nil.
+    attr_accessor :directory_changed_by
+
     # What a Thread#wakeup is meant for.
     def main_fiber = @main&.fiber
 
