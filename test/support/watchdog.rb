@@ -84,17 +84,17 @@ module TestSupport
       end
 
       def report(name, limit)
-        @failed.each { |result| $stderr.write("\n#{result}\n") }
-        $stderr.write("\n\n#{name} took longer than #{limit} s: the test process ends here.\n")
-        Thread.list.each { |thread| $stderr.write("\n#{thread.inspect}\n  #{frames(thread)}\n") }
+        @failed.each { |result| STDERR.write("\n#{result}\n") }
+        STDERR.write("\n\n#{name} took longer than #{limit} s: the test process ends here.\n")
+        Thread.list.each { |thread| STDERR.write("\n#{thread.inspect}\n  #{frames(thread)}\n") }
         ObjectSpace.each_object(Fiber).first(50).each { |fiber| report_fiber(fiber) }
-        quietly { $stderr.write("\n#{Heddle.dump}\n") } if defined?(Heddle) && Heddle.respond_to?(:dump)
+        quietly { STDERR.write("\n#{Heddle.dump}\n") } if defined?(Heddle) && Heddle.respond_to?(:dump)
       end
 
       def report_fiber(fiber)
         return if !fiber.alive? || fiber.inspect.include?("(resumed)") # that one's thread is in the list
 
-        $stderr.write("\n#{fiber.inspect}\n  #{quietly { frames(fiber) }}\n")
+        STDERR.write("\n#{fiber.inspect}\n  #{quietly { frames(fiber) }}\n")
       end
 
       def frames(owner)
