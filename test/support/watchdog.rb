@@ -7,6 +7,8 @@ module TestSupport
   # switches threads; a process outside (see watchdog_process.rb) does it when not even that works.
   module Watchdog
     LIMIT = Integer(ENV.fetch("HEDDLE_TEST_TIMEOUT", "400"))
+    # Not $stderr: a test may have put something else in its place.
+    OUTPUT = STDERR # rubocop:disable Style/GlobalStdStream
     # Seconds that the thread gets before the process outside acts.
     MARGIN = 10
 
@@ -84,17 +86,17 @@ module TestSupport
       end
 
       def report(name, limit)
-        @failed.each { |result| STDERR.write("\n#{result}\n") }
-        STDERR.write("\n\n#{name} took longer than #{limit} s: the test process ends here.\n")
-        Thread.list.each { |thread| STDERR.write("\n#{thread.inspect}\n  #{frames(thread)}\n") }
+        @failed.each { |result| OUTPUT.write("\n#{result}\n") }
+        OUTPUT.write("\n\n#{name} took longer than #{limit} s: the test process ends here.\n")
+        Thread.list.each { |thread| OUTPUT.write("\n#{thread.inspect}\n  #{frames(thread)}\n") }
         ObjectSpace.each_object(Fiber).first(50).each { |fiber| report_fiber(fiber) }
-        quietly { STDERR.write("\n#{Heddle.dump}\n") } if defined?(Heddle) && Heddle.respond_to?(:dump)
+        quietly { OUTPUT.write("\n#{Heddle.dump}\n") } if defined?(Heddle) && Heddle.respond_to?(:dump)
       end
 
       def report_fiber(fiber)
         return if !fiber.alive? || fiber.inspect.include?("(resumed)") # that one's thread is in the list
 
-        STDERR.write("\n#{fiber.inspect}\n  #{quietly { frames(fiber) }}\n")
+        OUTPUT.write("\n#{fiber.inspect}\n  #{quietly { frames(fiber) }}\n")
       end
 
       def frames(owner)

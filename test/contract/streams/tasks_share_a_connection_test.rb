@@ -136,6 +136,7 @@ contract "SharedConnection" do
       other.close
       second.wait
     end
+
     flunk("the second reader waited each time")
   end
 
