@@ -61,6 +61,7 @@ class Wait
 
   def perform(seconds, number = nil)
     context = Thread.current[:sidekiq_context][:jid]
+    report("began", number)
     sleep(seconds)
     report("done", number, Thread.current.name, Thread.current[:marked], context == jid,
            Thread.current[:sidekiq_context][:jid] == jid, tid)
