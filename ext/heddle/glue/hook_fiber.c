@@ -4,6 +4,7 @@
 #include "core_ext.h"
 #include "init.h"
 #include "caught.h"
+#include "fiber_return.h"
 #include "fiber_stacks.h"
 #include "hook_fiber.h"
 #include "loop.h"
@@ -131,11 +132,14 @@ typedef struct {
 static VALUE start(VALUE pointer)
 {
     start_call *call = (void *)pointer;
-    call->scheduler->fibers.starting = true;
-    call->scheduler->running.root = call->fiber;
-    call->scheduler->running.scheduled = true;
-    call->scheduler->running.task = call->task;
-    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
+    hd_scheduler *scheduler = call->scheduler;
+    bool by_own_fiber = scheduler->running.scheduled;
+    scheduler->fibers.starting = true;
+    scheduler->running.root = call->fiber;
+    scheduler->running.scheduled = true;
+    scheduler->running.task = call->task;
+    VALUE result = by_own_fiber ? rb_fiber_transfer(call->fiber, 1, &call->work)
+                                : hd_transfer_and_send_back(scheduler, call->fiber, 1, &call->work);
     RB_GC_GUARD(call->fiber); /* see hd_switch_to */
     return result;
 }

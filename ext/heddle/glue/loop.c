@@ -2,18 +2,27 @@
 #include "loop.h"
 
 #include "deadlock.h"
+#include "fiber_return.h"
 #include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
  * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
  * and be resumed by a third: no frame keeps the first one alive then. What is passed to a fiber is kept until it is
  * passed something else, so it gets its root (as Enumerator#next passes the caller). */
-void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
+static void switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root, bool sends_back)
 {
     scheduler->running.root = root;
     scheduler->running.task = Qnil; /* what has waited there says which (hd_note_running); the loop has none */
-    rb_fiber_transfer(fiber, fiber != root, &root);
+    if (RB_UNLIKELY(sends_back))
+        hd_transfer_and_send_back(scheduler, fiber, fiber != root, &root);
+    else
+        rb_fiber_transfer(fiber, fiber != root, &root);
     RB_GC_GUARD(fiber);
+}
+
+void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
+{
+    switch_to(scheduler, fiber, root, rb_fiber_current() == scheduler->home.fiber);
 }
 
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
@@ -155,6 +164,7 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     bool polls = current != scheduler->home.fiber || loop == current;
     bool due = hd_reactor_poll_due(reactor);
     if (due && polls) hd_loop_poll(scheduler);
+    bool sends_back = (own && !own->scheduled) || current == scheduler->home.fiber;
     hd_wait *next = due && !polls ? NULL : hd_next_ready(reactor);
     if (!next && polls && !reactor->slept) {
         hd_loop_poll(scheduler);
@@ -163,10 +173,10 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     /* 3. Who is ready goes on; the caller itself, maybe. */
     if (next == own && own) return;
     if (next)
-        hd_switch_to(scheduler, (VALUE)hd_wait_fiber(next), (VALUE)next->root);
+        switch_to(scheduler, (VALUE)hd_wait_fiber(next), (VALUE)next->root, sends_back);
     /* 4. Nobody is: the fiber of the loop waits in the kernel. */
     else if (!scheduler->home.waits || loop == current)
         sleep_in_kernel(scheduler, current);
     else
-        hd_switch_to(scheduler, loop, loop);
+        switch_to(scheduler, loop, loop, sends_back);
 }
