@@ -89,9 +89,21 @@ static void sleep_until_woken(void)
     }
 }
 
+/* The owner sleeps in one way while the kernel watches a descriptor for it, and in another one while it watches none. */
+static void watch(waiter *watcher, int fd, bool watches)
+{
+    bool watched = hd_node_linked(&watcher->wait.fiber_node.node);
+    if (watches && !watched) park(watcher, fd, POLLIN);
+    if (!watches && watched) unpark(watcher);
+}
+
 THREADS_CONTRACT(no_wakeup_is_lost)
 {
+    enum { ROUNDS_OF_A_KIND = 5 };
     pthread_t threads[SETTLERS];
+    waiter watcher = {.woken = 0};
+    int fds[2];
+    CHECK_EQ(0, real_pair(fds));
     stop = 0;
     memset(blocked, 0, sizeof(blocked));
     for (int i = 0; i < SETTLERS; i++)
@@ -99,6 +111,7 @@ THREADS_CONTRACT(no_wakeup_is_lost)
     pthread_mutex_lock(&gvl);
     for (int i = 0; i < SETTLERS; i++) block(&blocked[i]);
     for (int round = 0; round < ROUNDS; round++) {
+        watch(&watcher, fds[0], round / ROUNDS_OF_A_KIND % 2);
         sleep_until_woken();
         run_ready();
         for (int i = 0; i < SETTLERS; i++) {
@@ -112,6 +125,8 @@ THREADS_CONTRACT(no_wakeup_is_lost)
     pthread_mutex_unlock(&gvl);
     for (int i = 0; i < SETTLERS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < SETTLERS; i++) hd_wait_end(&blocked[i].wait);
+    watch(&watcher, fds[0], false);
+    close(fds[0]), close(fds[1]);
 }
 
 /* Bytes and wakes from other threads at the same time; every byte arrives. */
@@ -256,18 +271,37 @@ THREADS_CONTRACT(a_wake_from_a_signal_handler)
 
 TEST(wakeups_never_block)
 {
-    hd_private_fd fd = {0};
-    CHECK_EQ(0, hd_wakeup_open(&fd));
-    CHECK(fcntl(fd.number, F_GETFL) & O_NONBLOCK);
-    CHECK(fcntl(fd.number, F_GETFD) & FD_CLOEXEC);
-    hd_wakeup_clear(&fd); /* nothing there */
+    hd_wakeup wakeup = {.state = 0};
+    CHECK_EQ(0, hd_wakeup_open(&wakeup));
+    int fd = wakeup.fd.number;
+    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    hd_wakeup_clear(&wakeup); /* nothing there */
     uint64_t full = UINT64_MAX - 1;
-    CHECK_EQ(sizeof(full), write(fd.number, &full, sizeof(full)));
-    hd_wakeup_signal(&fd); /* the counter is full */
-    CHECK_EQ(POLLIN, real_ready(fd.number) & POLLIN);
-    hd_wakeup_clear(&fd);
-    CHECK_EQ(0, real_ready(fd.number) & POLLIN);
-    hd_private_fd_close(&fd);
+    CHECK_EQ(sizeof(full), write(fd, &full, sizeof(full)));
+    hd_wakeup_signal(&wakeup); /* the counter is full */
+    CHECK_EQ(POLLIN, real_ready(fd) & POLLIN);
+    hd_wakeup_clear(&wakeup);
+    CHECK_EQ(0, real_ready(fd) & POLLIN);
+    hd_wakeup_close(&wakeup);
+}
+
+TEST(what_was_signalled_before_a_sleep_ends_it)
+{
+    hd_wakeup wakeup = {.state = 0};
+    CHECK_EQ(0, hd_wakeup_open(&wakeup));
+    for (int round = 0; round < 3; round++) {
+        CHECK(!hd_wakeup_was_signalled(&wakeup));
+        hd_wakeup_signal(&wakeup);
+        hd_wakeup_signal(&wakeup);
+        CHECK(hd_wakeup_was_signalled(&wakeup));
+        hd_wakeup_signal(&wakeup);
+        hd_wakeup_sleep(&wakeup, HD_NO_DEADLINE);
+        int64_t start_ns = hd_clock_now();
+        hd_wakeup_sleep(&wakeup, 2 * HD_NS_PER_MS); /* once was enough */
+        CHECK_AT_LEAST(2 * HD_NS_PER_MS, hd_clock_now() - start_ns);
+    }
+    hd_wakeup_close(&wakeup);
 }
 
 int main(int argc, char **argv)
@@ -280,5 +314,6 @@ int main(int argc, char **argv)
     RUN(the_arming_thread_ends);
     RUN(a_wake_from_a_signal_handler);
     RUN(wakeups_never_block);
+    RUN(what_was_signalled_before_a_sleep_ends_it);
     return test_finish();
 }

@@ -21,7 +21,8 @@
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL: it makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = look only, HD_NO_DEADLINE = for ever. Never wakes early
- *    for a timeout (rounding up). arm, disarm, withdraw and release_files are never called while it runs.
+ *    for a timeout (rounding up). watches: an interest is armed; without one it need not wait in the kernel's watch.
+ *    arm, disarm, withdraw and release_files are never called while it runs.
  *  - reap, with the GVL, calls hd_interest_deliver for everything that poll_nogvl found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or the next
  *    one, returns at once.
@@ -54,7 +55,7 @@ typedef struct {
     bool (*has_news)(hd_backend *backend);
     void (*withdraw)(hd_backend *backend, hd_interest *interest);
     void (*release_files)(hd_backend *backend);
-    void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns);
+    void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns, bool watches);
     void (*reap)(hd_backend *backend);
     void (*wake)(hd_backend *backend);
     bool (*rest)(hd_backend *backend);

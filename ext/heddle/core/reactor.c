@@ -100,7 +100,7 @@ int64_t hd_reactor_timeout(hd_reactor *reactor)
 void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns)
 {
     reactor->asked_ns = timeout_ns;
-    reactor->ops->poll_nogvl(reactor->backend, timeout_ns);
+    reactor->ops->poll_nogvl(reactor->backend, timeout_ns, reactor->armed > 0);
 }
 
 /* (A poll that may wait begins when nobody is ready.) */

@@ -36,7 +36,8 @@ typedef struct {
 } fd_entry;
 
 struct hd_backend {
-    hd_private_fd epoll_fd, wake_fd;
+    hd_private_fd epoll_fd;
+    hd_wakeup wakeup;
     int found; /* events that the last poll stored */
     bool no_pwait2;
     fd_entry *fds;
@@ -60,7 +61,7 @@ static int epoll_probe(char *reason, int reason_size)
 
 static void epoll_close(hd_backend *backend)
 {
-    hd_private_fd_close(&backend->wake_fd);
+    hd_wakeup_close(&backend->wakeup);
     hd_private_fd_close(&backend->epoll_fd);
     free(backend->fds);
     free(backend);
@@ -75,10 +76,10 @@ static int epoll_open(hd_backend **result, bool pinned)
     int error = fd < 0 ? -errno : 0;
     if (!error) {
         hd_private_fd_own(&backend->epoll_fd, fd);
-        error = hd_wakeup_open(&backend->wake_fd);
+        error = hd_wakeup_open(&backend->wakeup);
     }
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TOKEN};
-    if (!error && epoll_ctl(fd, EPOLL_CTL_ADD, backend->wake_fd.number, &event) < 0) error = -errno;
+    if (!error && epoll_ctl(fd, EPOLL_CTL_ADD, backend->wakeup.fd.number, &event) < 0) error = -errno;
     if (error) {
         epoll_close(backend);
         return error;
@@ -199,9 +200,15 @@ static int wait_events(hd_backend *backend, int64_t timeout_ns)
     return epoll_wait(backend->epoll_fd.number, backend->events, EVENTS_PER_POLL, timeout_ms);
 }
 
-static void epoll_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
+static void epoll_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watches)
 {
+    if (timeout_ns != 0 && hd_wakeup_was_signalled(&backend->wakeup)) timeout_ns = 0;
+    if (!watches) {
+        if (timeout_ns != 0) hd_wakeup_sleep(&backend->wakeup, timeout_ns);
+        return;
+    }
     int found = wait_events(backend, timeout_ns);
+    if (timeout_ns != 0) hd_wakeup_note_awake(&backend->wakeup);
     backend->found = found < 0 ? 0 : found; /* EINTR: the caller looks for interrupts and comes again */
 }
 
@@ -242,7 +249,7 @@ static void epoll_reap(hd_backend *backend)
 
 static void epoll_wake(hd_backend *backend)
 {
-    hd_wakeup_signal(&backend->wake_fd);
+    hd_wakeup_signal(&backend->wakeup);
 }
 
 /* An event of a registration that is left is recognised by its generation. */

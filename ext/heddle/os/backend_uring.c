@@ -45,7 +45,7 @@ typedef struct {
 
 struct hd_backend {
     uring_ring ring;
-    hd_private_fd wake_fd;
+    hd_wakeup wakeup;
     bool wake_armed;
     unsigned requests; /* that the kernel has not done with, or has not been given yet */
     unsigned moves; /* reads and sends among these */
@@ -85,7 +85,7 @@ static void uring_close(hd_backend *backend)
     uring_buffers_close(&backend->buffers, &backend->ring, backend->moves > 0);
     uring_outbox_close(&backend->outbox, &backend->ring, backend->moves > 0);
     uring_ring_close(&backend->ring);
-    hd_private_fd_close(&backend->wake_fd);
+    hd_wakeup_close(&backend->wakeup);
     free(backend->slots);
     free(backend);
 }
@@ -109,7 +109,7 @@ static int uring_open(hd_backend **result, bool pinned)
     if (!backend) return -ENOMEM;
     backend->free_slot = NO_SLOT;
     int error = uring_ring_open(&backend->ring, RING_ENTRIES, pinned);
-    if (!error) error = hd_wakeup_open(&backend->wake_fd);
+    if (!error) error = hd_wakeup_open(&backend->wakeup);
     if (error) {
         uring_close(backend);
         return error;
@@ -332,16 +332,24 @@ static void uring_disarm(hd_backend *backend, hd_interest *interest)
 static void arm_wake(hd_backend *backend)
 {
     if (backend->wake_armed) return;
-    backend->wake_armed = prepare_poll(backend, backend->wake_fd.number, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
+    backend->wake_armed = prepare_poll(backend, backend->wakeup.fd.number, POLLIN, IORING_POLL_ADD_MULTI, WAKE_TOKEN);
 }
 
-static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
+static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watches)
 {
     uring_ring *ring = &backend->ring;
+    if (timeout_ns != 0 && hd_wakeup_was_signalled(&backend->wakeup)) timeout_ns = 0;
+    bool kernel_works = backend->requests != backend->wake_armed || uring_ring_peek(ring);
+    if (timeout_ns != 0 && !watches && !kernel_works) {
+        hd_wakeup_sleep(&backend->wakeup, timeout_ns);
+        return;
+    }
     if (timeout_ns != 0) arm_wake(backend);
     if (uring_ring_peek(ring) || !backend->wake_armed) timeout_ns = 0; /* never sleep deaf to a wake */
-    if (timeout_ns != 0)
+    if (timeout_ns != 0) {
         uring_ring_enter(ring, 1, timeout_ns);
+        hd_wakeup_note_awake(&backend->wakeup);
+    }
     else if (uring_ring_unsubmitted(ring))
         uring_ring_enter(ring, 0, 0);
     finish_task_work(ring);
@@ -391,7 +399,7 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
     if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
         if (flags & IORING_CQE_F_MORE) return;
         backend->wake_armed = false;
-        hd_wakeup_clear(&backend->wake_fd);
+        hd_wakeup_clear(&backend->wakeup);
         return;
     }
     uint32_t index = (uint32_t)token;
@@ -459,7 +467,7 @@ static bool uring_rest(hd_backend *backend)
 
 static void uring_wake(hd_backend *backend)
 {
-    hd_wakeup_signal(&backend->wake_fd);
+    hd_wakeup_signal(&backend->wakeup);
 }
 
 const hd_backend_ops hd_backend_uring = {

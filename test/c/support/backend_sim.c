@@ -523,8 +523,9 @@ static void sim_release_files(hd_backend *backend)
     drop_requests(true);
 }
 
-static void sim_poll_nogvl(hd_backend *backend, int64_t timeout_ns)
+static void sim_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watches)
 {
+    (void)watches;
     int64_t until_ns = hd_clock_deadline(world.now_ns, timeout_ns);
     HD_ASSERT(timeout_ns >= 0 && !backend->polling);
     backend->polling = true;
