@@ -89,7 +89,7 @@ static void sleep_until_woken(void)
     }
 }
 
-/* The owner sleeps in one way while the kernel watches a descriptor for it, and in another one while it watches none. */
+/* The owner sleeps in one way while the kernel watches a descriptor for it, and in another one while it does not. */
 static void watch(waiter *watcher, int fd, bool watches)
 {
     bool watched = hd_node_linked(&watcher->wait.fiber_node.node);

@@ -1,6 +1,6 @@
 /* How another thread (or a signal handler) ends a poll. While the kernel watches descriptors for the backend, a poll
- * sleeps there, and an eventfd among them ends it. With nothing to watch it sleeps on a futex, as a waiting thread does:
- * to sleep and to be woken so takes two thirds of the time. */
+ * sleeps there, and an eventfd among them ends it. With nothing to watch it sleeps on a futex, as a waiting thread
+ * does: a message to another thread and its answer then take a seventh less. */
 #ifndef HEDDLE_WAKEUP_H
 #define HEDDLE_WAKEUP_H
 
@@ -24,8 +24,8 @@ void hd_wakeup_signal(hd_wakeup *wakeup);
 /* Has it been signalled since the last poll that was to sleep? Then this one does not. */
 bool hd_wakeup_was_signalled(hd_wakeup *wakeup);
 
-/* Sleeps on the futex until it is signalled, or a signal handler has run; or for timeout_ns, never less (HD_NO_DEADLINE:
- * for ever). */
+/* Sleeps on the futex until it is signalled, or a signal handler has run; or for timeout_ns, never less
+ * (HD_NO_DEADLINE: for ever). */
 void hd_wakeup_sleep(hd_wakeup *wakeup, int64_t timeout_ns);
 
 /* A sleep is over, in the kernel's watch or on the futex: what was signalled has ended it. */

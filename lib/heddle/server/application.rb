@@ -6,6 +6,11 @@ require_relative "refusal"
 
 module Heddle
   class Server
+    # What an application may raise, and is answered with 500: also a method that is missing here, an autoloaded file
+    # with a mistake, too deep a recursion.
+    APPLICATION_ERRORS = [StandardError, ScriptError, SystemStackError].freeze
+    private_constant :APPLICATION_ERRORS
+
     # The Rack application, as protocol-rack calls it.
     #
     # @private
@@ -17,20 +22,52 @@ module Heddle
         @report = report
       end
 
+      def call(request)
+        super
+      rescue *APPLICATION_ERRORS => e # (what is no StandardError: protocol-rack lets it pass)
+        handle_error(nil, nil, nil, nil, e)
+      end
+
       # @return [Array(ResponseHeaders, Hash{String => Object})] headers, and what is for the server
       def wrap_headers(fields)
         headers, meta = super
-        [ResponseHeaders.new(headers.fields), meta]
+        fields = headers.fields
+        meta["rack.protocol"] ||= take_upgrade(fields) if meta["rack.hijack"]
+        fields.each { |field| field[1] = Stream.bytes_of(field[1]) if field[1].is_a?(String) }
+        [ResponseHeaders.new(fields), meta]
+      end
+
+      # Every request has an input, as other servers' do; Rack allows for none.
+      def make_environment(request)
+        environment = super
+        environment["rack.input"] ||= ::Protocol::Rack::Input.new(nil)
+        environment
       end
 
       # It names no error to the client.
       def handle_error(env, status, headers, body, error)
         body.close if body.respond_to?(:close)
-        env&.[]("rack.response_finished")&.reverse_each { |callback| callback.call(env, status, headers, error) }
+        env&.[]("rack.response_finished")&.reverse_each { |callback| tell(callback, env, status, headers, error) }
         status = error.is_a?(Refusal) ? error.status : 500
         @report.call(error) if status == 500
         text = ::Protocol::HTTP::Status.description(status)
         ::Protocol::HTTP::Response[status, { "content-type" => "text/plain" }, [text]]
+      end
+
+      private
+
+      # An error of one callback keeps no other from being called.
+      def tell(callback, *arguments)
+        callback.call(*arguments)
+      rescue *APPLICATION_ERRORS => e
+        @report.call(e)
+      end
+
+      # What an application that hijacks its answer says of the upgrade, the server says.
+      def take_upgrade(fields)
+        name, protocol = fields.find { |field| field[0] == "upgrade" }
+        fields.reject! { |field| %w[upgrade connection].include?(field[0]) } if name
+        protocol
       end
     end
   end

@@ -65,8 +65,9 @@ module Heddle
 
       # @param status [Integer]
       # @param headers [Hash{String => String}]
+      # @return [void] Nothing is sent behind the head of the answer (RFC 9110, 15.2).
       def write_interim_response(status, headers = {})
-        super(@version, status, headers)
+        super(@version, status, headers) unless @answer_from
       end
 
       # -- for the body of a request ---------------------------------------------------------------------------------
@@ -163,10 +164,12 @@ module Heddle
         [match[1], target, @version]
       end
 
-      # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP.
+      # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP. Spaces behind a
+      # value are no part of it (RFC 9112, 5.1).
       def read_headers
         fields = super.fields
         fields.reject! { |name,| name.include?("_") }
+        fields.each { |field| field[1] = field[1].rstrip if field[1].end_with?(" ", "\t") }
         RequestHeaders.new(fields)
       end
 
@@ -178,7 +181,7 @@ module Heddle
 
         encoding = headers["transfer-encoding"]
         check_framing(encoding, headers["content-length"]) if encoding
-        return super if encoding.nil? && headers["content-length"].nil?
+        return if encoding.nil? && headers["content-length"].nil? # (with an Upgrade, too: RFC 9112, 6.3)
 
         length = read_body(headers)
         return unless length
@@ -202,7 +205,7 @@ module Heddle
         check_authority(authority)
         authority = "localhost" if authority.nil? || authority.empty? # Rack wants a name
         protocol = headers.delete("upgrade")
-        protocol = nil if body.nil? || body.is_a?(RequestBody) # (an upgrade in the midst of a body is none)
+        protocol = nil if body # (an upgrade in the midst of a body is none)
         Request.new(@connection, self, authority, method, target, version, headers, body, protocol)
       end
 
@@ -244,7 +247,7 @@ module Heddle
         finish(request) unless hijacked?
       rescue Refusal, Aborted
         raise
-      rescue StandardError => e
+      rescue *APPLICATION_ERRORS => e
         give_up(e) # of a task that the application has spawned
       end
 
@@ -259,6 +262,7 @@ module Heddle
 
       def write(request, response)
         body = response.body
+        request.invite if answers_from_request?(response)
         @answer_from = @stream.written
         @persistent = false if @server.stopping? || ends_with_connection?(request, response)
         write_head(response)
@@ -266,13 +270,13 @@ module Heddle
 
         write_connection_header(request.version)
         write_response_body(request, response, body)
-      rescue StandardError => e
+      rescue *APPLICATION_ERRORS => e
         give_up(error = e)
       ensure
         body&.close(error)
       end
 
-      # @param error [StandardError] of the application's body or headers, or the client has gone
+      # @param error [Exception] of the application's body or headers, or the client has gone
       def give_up(error)
         @persistent = false
         raise Aborted if @stream.nil? || @stream.broken?

@@ -60,7 +60,8 @@ module Heddle
         body = response.body
         stream = write_upgrade_body(response.protocol)
         stream.patience = nil
-        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) && stream.flush }
+        stream.sync = true
+        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) }
       end
 
       def write_response_body(request, response, body)
@@ -79,6 +80,11 @@ module Heddle
         end
         flush_stream
         send_end_stream!
+      end
+
+      # The body is made while it is sent: then it may read the one of the request.
+      def answers_from_request?(response)
+        response.status < 400 && response.body && response.body.length.nil?
       end
 
       # HTTP/1.0 has no chunks.

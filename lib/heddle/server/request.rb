@@ -28,15 +28,22 @@ module Heddle
       # @return [Boolean] whether the application may take over the connection
       def hijack? = true
 
+      # The client may wait for a word before it sends the body of the request.
+      def invite
+        body.invite if body.is_a?(RequestBody)
+      end
+
       # Gives the connection to the application: its IO, at the byte after the request.
       #
       # @return [Request] whose {#io} it is
       def hijack!
+        return self if @io
+
         stream = @session.hijack!
         rest = stream.take_buffered
         @io = stream.io
         stream.patience = nil
-        @io.ungetbyte(rest) unless rest.empty?
+        put_back(rest) unless rest.empty?
         self
       end
 
@@ -48,6 +55,15 @@ module Heddle
 
       # @return [Refusal, nil] why its body could not be read
       def refused = body.is_a?(RequestBody) ? body.refused : nil
+
+      private
+
+      # (An SSLSocket takes back one character at a time.)
+      def put_back(bytes)
+        return @io.ungetbyte(bytes) if @io.respond_to?(:ungetbyte)
+
+        bytes.bytes.reverse_each { |byte| @io.ungetc(byte) }
+      end
     end
   end
 end

@@ -26,7 +26,7 @@ module Heddle
 
       # @return [String, nil] nil at its end
       def read
-        invite if @continue
+        invite
         chunk = super
         @size += chunk.bytesize if chunk
         refuse(413) if @size > @limits.body_size
@@ -57,17 +57,18 @@ module Heddle
         false
       end
 
+      # The client may wait for a word before it sends the body (RFC 9110, 10.1.1).
+      def invite
+        return unless (expected = @continue)
+
+        @continue = nil
+        @session.write_interim_response(100) if expected.casecmp?("100-continue")
+      end
+
       # The application has closed it: what is left is for {#finish}.
       def close(_error = nil) = nil
 
       private
-
-      # The client waits for a word before it sends the body (RFC 9110, 10.1.1).
-      def invite
-        expected = @continue
-        @continue = nil
-        @session.write_interim_response(100) if expected.casecmp?("100-continue")
-      end
 
       def refuse(status)
         raise @refused = Refusal.new(status)

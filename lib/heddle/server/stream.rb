@@ -17,10 +17,18 @@ module Heddle
       NOTHING = "".b.freeze
       private_constant :NOTHING
 
+      # Texts of several encodings do not go into one String.
+      #
+      # @param text [String]
+      # @return [String] its bytes, which can be appended to other ones
+      def self.bytes_of(text) = text.encoding == Encoding::BINARY || text.ascii_only? ? text : text.b
+
       # @return [IO, OpenSSL::SSL::SSLSocket]
       attr_reader :io
       # @return [Integer] bytes that were written
       attr_reader :written
+      # @return [Boolean] whether each {#write} sends its bytes at once
+      attr_accessor :sync
 
       # @param io [IO, OpenSSL::SSL::SSLSocket]
       # @param socket [IO] beneath it
@@ -66,7 +74,12 @@ module Heddle
       def fill?
         wait_within_limit if @deadline
         chunk = @io.readpartial(BLOCK_SIZE)
-        @input = @position == @input.bytesize ? chunk : @input.byteslice(@position..) << chunk
+        if @position == @input.bytesize
+          @input = chunk
+        else
+          drop_taken
+          @input << chunk
+        end
         @position = 0
         true
       rescue EOFError
@@ -126,18 +139,20 @@ module Heddle
         bytes.empty? && length.positive? ? nil : give(bytes, buffer)
       end
 
-      # The bytes are sent when there are many, or by {#flush}.
+      # The bytes are sent when there are many, by {#flush}, or at once with {#sync}.
       def write(*parts)
-        parts.sum do |part|
+        size = parts.sum do |part|
           part = part.to_s
           append(part)
           part.bytesize
         end
+        flush if @sync
+        size
       end
 
       # The same for one String.
       def append(part)
-        @output.bytesize + part.bytesize > FLUSH_SIZE ? send_out(part) : @output << part
+        @output.bytesize + part.bytesize > FLUSH_SIZE ? send_out(part) : @output << Stream.bytes_of(part)
       end
 
       def <<(part)
@@ -182,7 +197,12 @@ module Heddle
         nil
       end
 
-      def close = @io.close
+      def close
+        flush unless @broken || closed?
+      ensure
+        @io.close
+      end
+
       def closed? = @io.closed?
       def sync_close = true
 
@@ -202,6 +222,10 @@ module Heddle
         @position += bytes.bytesize
         drop_input if @position == @input.bytesize
         bytes
+      end
+
+      def drop_taken
+        @input = @input.byteslice(@position..) unless @position.zero?
       end
 
       def drop_input

@@ -155,7 +155,7 @@ module Heddle
           answer_at_once(e)
         rescue Gone
           nil
-        rescue StandardError => e
+        rescue *APPLICATION_ERRORS => e
           give_up(e)
         end
 
@@ -223,13 +223,14 @@ module Heddle
           raise Gone if closed?
 
           length = body ? body.length : 0
+          @request.body.invite if length.nil? && response.status < 400 && @request.body
           fields = fields_of(response, length)
           @answered = response.status
           return send_headers(fields, END_STREAM) if body.nil? || @request.head? || bodyless?(response.status)
 
           send_headers(fields)
           length ? write_sized(body, length) : write_streamed(body)
-        rescue StandardError => e
+        rescue *APPLICATION_ERRORS => e
           raise(error = e)
         ensure
           body&.close(error)

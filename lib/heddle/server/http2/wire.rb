@@ -20,7 +20,7 @@ module Heddle
         end
 
         def read(size) = @bytes.read(size)
-        def write(bytes) = @output << bytes
+        def write(bytes) = @output << Server::Stream.bytes_of(bytes)
         def flush = @tell.call
         def waiting? = !@output.empty?
         def room? = @output.bytesize < LIMIT

@@ -1,0 +1,217 @@
+# frozen_string_literal: true
+
+# bin/test: takes 4 s, 0.7 of a core
+
+require_relative "../test_helper"
+require "support/certificate"
+require "support/http2_client"
+require "support/rack_server"
+
+# What an application may answer, and how it may take over a connection. Other servers of Rack do the same.
+contract "ServerApplication" do
+  include TestSupport::RackServer
+  include TestSupport::HTTP2Client
+
+  UPGRADE = "GET /1 HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n" unless defined?(UPGRADE)
+
+  # @return [Array] what both versions of HTTP have answered
+  def get_both(path = "/")
+    answers = [get(path), http2.get(path)]
+
+    assert_equal([200, 200], answers.map(&:status))
+    answers
+  end
+
+  def test_texts_and_bytes_in_one_answer
+    bytes = "\x89PNG\xFF".b
+    serve do |env|
+      [200, { "x-name" => "é.png" }, env["PATH_INFO"] == "/text" ? ["é" * 5] : ["é", bytes, "é".encode("UTF-16LE")]]
+    end
+
+    get_both("/text").each { |answer| assert_equal(("é" * 5).b, answer.body.b) }
+    get_both("/mixed").each do |answer|
+      assert_equal("é".b + bytes + "\xE9\0".b, answer.body.b)
+      assert_equal("é.png".b, answer.headers["x-name"].b)
+    end
+  end
+
+  def test_bytes_in_a_header
+    serve(lint: false) { [200, { "x-bytes" => "/\xFF" }, ["a"]] }
+
+    get_both.each { |answer| assert_equal("/\xFF".b, answer.headers["x-bytes"].b) }
+  end
+
+  def test_an_error_that_is_no_standard_error
+    errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError }
+    serve do |env|
+      path = env["PATH_INFO"]
+      path.start_with?("/body") ? [200, {}, Enumerator.new { raise NotImplementedError }] : raise(errors.fetch(path))
+    end
+    errors.each do |path, error|
+      assert_equal([500, 500], [get(path).status, http2.get(path).status])
+      assert_equal([error] * 2, Array.new(2) { @errors.pop.class })
+    end
+    socket = connect
+    socket.write("GET /body HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_match(/\AHTTP.1.1 200/, socket.read, "cut off, as its head was sent")
+    assert_instance_of(NotImplementedError, @errors.pop)
+  end
+
+  def test_each_callback_for_the_end_is_called
+    called = Thread::Queue.new
+    serve(lint: false) do |env|
+      env["rack.response_finished"] << ->(*, error) { called << error.message } << ->(*) { raise "in the callback" }
+      raise "in the application"
+    end
+
+    assert_equal(500, get.status)
+    assert_equal("in the application", called.pop)
+    assert_equal(["in the callback", "in the application"], Array.new(2) { @errors.pop.message })
+  end
+
+  def test_every_request_has_an_input
+    serve { |env| text(200, env["rack.input"].read.inspect) }
+
+    assert_equal(['""'] * 2, get_both.map(&:body))
+  end
+
+  def test_an_upgrade_that_is_not_taken
+    serve { |env| text(200, "#{env["rack.input"].read} #{env["PATH_INFO"]} #{env["HTTP_UPGRADE"]}") }
+    socket = connect
+    socket.write(UPGRADE, "GET /2 HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_equal([" /1 echo", " /2 "], Array.new(2) { answer(socket).body }, "what follows is the next request")
+  end
+
+  def test_what_is_written_to_an_upgraded_connection_is_sent
+    go_on = Thread::Queue.new
+    serve do |env|
+      [101, { "rack.protocol" => "echo" }, lambda do |stream|
+        stream.write("first")
+        go_on.pop
+        stream << "last"
+        stream.close if env["PATH_INFO"] == "/1"
+      end]
+    end
+    [UPGRADE, UPGRADE.sub("/1", "/2")].each do |request|
+      socket = connect
+      socket.write(request)
+
+      assert_match(/ 101 /, socket.gets("\r\n\r\n"))
+      assert_equal("first", socket.read(5))
+      go_on << true
+
+      assert_equal("last", socket.read)
+    end
+  end
+
+  def test_a_large_message_of_an_upgraded_connection
+    size = 16 << 20
+    read = ->(stream) { stream.write(stream.read(4), stream.read(size).bytesize.to_s) }
+    serve { [101, { "rack.protocol" => "echo" }, read] }
+    socket = connect
+    socket.write(UPGRADE)
+    socket.gets("\r\n\r\n")
+    started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    socket.write("head", "a" * size)
+
+    assert_equal("head#{size}", socket.read)
+    took = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started
+
+    assert_operator(took, :<, 3, "seconds: it was 6, and grew with the square of the size")
+  end
+
+  def test_a_hijack_in_the_headers_of_the_answer
+    callback = lambda do |stream|
+      stream.write("hi ", stream.readpartial(5))
+      stream.close
+    end
+    serve(lint: false) { [101, { "Upgrade" => "echo", "Connection" => "Upgrade", "rack.hijack" => callback }, []] }
+    socket = connect
+    socket.write(UPGRADE, "there")
+    head = socket.gets("\r\n\r\n")
+
+    assert_match(/\AHTTP.1.1 101 /, head)
+    assert_match(/^upgrade: echo\r$/, head)
+    assert_match(/^connection: upgrade\r$/, head)
+    assert_equal("hi there", socket.read)
+  end
+
+  def test_a_hijack_twice
+    serve(lint: false) do |env|
+      ios = Array.new(2) { env["rack.hijack"].call }
+      ios.last.write(ios.uniq.size.to_s)
+      ios.last.close
+      [200, {}, []]
+    end
+    socket = connect
+    socket.write(UPGRADE)
+
+    assert_equal("1", socket.read)
+  end
+
+  def test_a_hijack_over_tls_has_the_bytes_that_have_come
+    folder = tempdir
+    files = { "cert" => TestSupport::Certificate.certificate, "key" => TestSupport::Certificate.key }.map do |name, one|
+      "#{name}=#{File.join(folder, name).tap { |path| File.write(path, one.to_pem) }}"
+    end
+    serve(bind: "ssl://127.0.0.1:0?#{files.join("&")}", lint: false) do |env|
+      io = env["rack.hijack"].call
+      io.write(io.readpartial(100).reverse)
+      io.close
+      [200, {}, []]
+    end
+    ssl = OpenSSL::SSL::SSLSocket.new(connect, TestSupport::Certificate.client_context)
+    ssl.hostname = "localhost"
+    ssl.connect
+    ssl.write("#{UPGRADE}early \xFF".b)
+
+    assert_equal("\xFF ylrae".b, ssl.read.b)
+  end
+
+  def test_the_word_to_go_on_comes_before_the_answer
+    serve do |env|
+      input = env["rack.input"]
+      [200, {}, Enumerator.new { |out| out << input.read(10) << input.read(10).to_s }]
+    end
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 10\r\n\r\n")
+
+    assert_equal("HTTP/1.1 100 Continue\r\n\r\n", socket.gets("\r\n\r\n"))
+    socket.write("0123456789")
+
+    assert_equal("0123456789", answer(socket).body)
+  end
+
+  def test_no_word_to_go_on_comes_in_the_midst_of_the_answer
+    serve(lint: false) do |env|
+      body = Class.new { define_method(:each) { |&block| block.call(env["rack.input"].read(4)) } }.new
+      [200, { "content-length" => "4" }, body]
+    end
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n", "abcd")
+
+    assert_equal([200, "abcd"], answer(socket).then { |answer| [answer.status, answer.body] })
+  end
+
+  def test_a_streamed_answer_over_http_1_0
+    serve { [200, {}, Enumerator.new { |out| out << "a" << "b" }] }
+
+    assert_equal("ab", ask(connect, "POST / HTTP/1.0\ncontent-length: 1\nexpect: 100-continue", "x").body)
+  end
+
+  def test_spaces_behind_a_header
+    serve { |env| text(200, "#{env["HTTP_X_A"]}#{env["rack.input"].read}") }
+    socket = connect
+    answer = ask(socket, "POST / HTTP/1.1\nhost: a \nx-a: b c \t \ncontent-length: 3 \nconnection: close ", "def")
+
+    assert_equal([200, "b cdef"], [answer.status, answer.body])
+    assert_closed(socket)
+    socket = connect
+
+    body = "3\r\nabc\r\n0\r\n\r\n"
+
+    assert_equal("abc", ask(socket, "POST / HTTP/1.1\nhost: a\ntransfer-encoding: chunked \t", body).body)
+  end
+end
