@@ -48,11 +48,9 @@ module Heddle
     def start
       number = @tasks.size
       callable = @waiting.shift
-      @tasks << Scope.current.spawn_isolated do
+      @tasks << Scope.current.spawn_isolated(ended: -> { @ended << number }) do
         Task.match_apart(callable)
         callable.call
-      ensure
-        @ended << number
       end
     end
   end

@@ -51,9 +51,9 @@ module Heddle
       Heddle.run do
         scope = Scope.current
         feed do |item|
-          tasks << scope.spawn_isolated do
+          tasks << scope.spawn_isolated(ended: -> { @ended << true }) do
             Task.match_apart(block)
-            note_end { yield item }
+            yield item
           end
         end
       end
@@ -86,21 +86,14 @@ module Heddle
     end
 
     def perform(item, index)
-      note_end do
-        yield item, index
-        @progress&.call(@done += 1)
-      end
+      yield item, index
+      @progress&.call(@done += 1)
       succeeded = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       @error ||= e
       raise
     ensure
       @error ||= Cancelled.new("the fiber of a task was killed") unless succeeded
-    end
-
-    def note_end
-      yield
-    ensure
       @ended << true
     end
   end

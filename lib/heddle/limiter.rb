@@ -10,6 +10,8 @@ module Heddle
   # The one that has waited longest is always next. A task or thread that is cancelled, timed out or killed while it
   # waits leaves the line. If it was just about to be let in, the next one is let in instead.
   #
+  # In the child of a fork nobody is in: who was in is in the parent.
+  #
   # @example At most four requests at the same time
   #   limiter = Heddle::Limiter.new(4)
   #   urls.each { |url| Heddle.spawn { limiter.acquire { Net::HTTP.get(url) } } }
@@ -19,17 +21,20 @@ module Heddle
     def initialize(limit)
       Check.positive_integer("limit", limit)
 
+      @limit = limit
       @line = Line.new(limit, self)
+      @process = Process.pid
+      @renewing = Thread::Mutex.new
     end
 
     # @return [Integer] how many are let in at the same time
-    def limit = @line.places
+    attr_reader :limit
 
     # @return [Integer] how many are in
-    def count = @line.count
+    def count = line.count
 
     # @return [Integer] how many wait
-    def waiting = @line.waiting
+    def waiting = line.waiting
 
     # Waits until the caller is let in. With a block: calls it, and leaves when it ends, in whatever way. Without a
     # block: call Limiter#release afterwards, once, from any task or thread.
@@ -39,12 +44,13 @@ module Heddle
     # @raise [ThreadError] in a signal handler, where Ruby allows no lock
     def acquire
       entry = Line::Entry.new
-      @line.enter(entry)
+      line = self.line
+      line.enter(entry)
       return (kept = self) unless block_given?
 
       yield
     ensure
-      @line.leave(entry) unless kept
+      line&.leave(entry) unless kept
     end
 
     # Leaves, and lets the next one in.
@@ -52,7 +58,7 @@ module Heddle
     # @return [self]
     # @raise [Heddle::Error] if nobody is in
     def release
-      raise Error, "released more often than acquired" unless @line.release
+      raise Error, "released more often than acquired" unless line.release
 
       self
     end
@@ -60,6 +66,18 @@ module Heddle
     # @return [String]
     def inspect
       "#<#{self.class} #{count} of #{limit}#{", #{waiting} waiting" if waiting.positive?}>"
+    end
+
+    private
+
+    def line
+      return @line if @process == Process.pid
+
+      @renewing.synchronize do
+        @line = Line.new(@limit, self) unless @process == Process.pid
+        @process = Process.pid
+        @line
+      end
     end
   end
 end

@@ -23,9 +23,6 @@ module Heddle
     # Nobody is struck in the block: between what is given up and what becomes of it.
     def self.undisturbed(&) = Thread.handle_interrupt(NOTHING, &)
 
-    # @return [Integer] how many places there are
-    attr_reader :places
-
     # @return [Integer] how many of them are taken
     attr_reader :count
 

@@ -95,12 +95,16 @@ module Heddle
     end
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
-    def spawn_isolated(name = nil, &block)
+    #
+    # @param ended [#call, nil] is called when it ends
+    def spawn_isolated(name = nil, ended: nil, &block)
       task = Task.new(self, name, false, true)
       task.asked!
       start(task, []) do
         Task.match_apart(block)
         Scope.open(&block)
+      ensure
+        ended&.call
       end
     end
 

@@ -195,7 +195,7 @@ contract "ServerApplication" do
     assert_equal([200, "abcd"], answer(socket).then { |answer| [answer.status, answer.body] })
   end
 
-  def test_a_streamed_answer_over_http_1_0
+  def test_a_streamed_answer_for_an_old_client
     serve { [200, {}, Enumerator.new { |out| out << "a" << "b" }] }
 
     assert_equal("ab", ask(connect, "POST / HTTP/1.0\ncontent-length: 1\nexpect: 100-continue", "x").body)

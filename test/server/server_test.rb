@@ -91,7 +91,7 @@ contract "Server" do
   end
 
   def test_tls
-    serve_tls { |env| text(200, "#{env["rack.url_scheme"]} #{env["rack.input"]&.read}") }
+    serve_tls { |env| text(200, "#{env["rack.url_scheme"]} #{env["rack.input"].read}") }
     ssl = connect_tls
 
     assert_equal("http/1.1", ssl.alpn_protocol)
@@ -243,7 +243,7 @@ contract "Server" do
   end
 
   def test_net_http
-    serve { |env| text(200, "#{env["REQUEST_METHOD"]} #{env["rack.input"]&.read}") }
+    serve { |env| text(200, "#{env["REQUEST_METHOD"]} #{env["rack.input"].read}") }
     Net::HTTP.start("127.0.0.1", @server.port) do |http|
       3.times { |i| assert_equal("POST #{i}", http.post("/", i.to_s).body) }
       assert_equal("GET ", http.get("/").body)

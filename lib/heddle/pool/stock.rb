@@ -176,8 +176,10 @@ module Heddle
       end
 
       # No cancel, and no timeout around it, comes between. (In a thread without Heddle a shield would hold back those
-      # inside of it as well.)
+      # inside of it as well.) In the child of a fork it is the parent's.
       def close(slot)
+        return unless here?
+
         Scheduler.current ? Heddle.shield { @close.call(slot.connection) } : @close.call(slot.connection)
       ensure
         @slots.delete(slot)

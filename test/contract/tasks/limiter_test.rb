@@ -143,6 +143,25 @@ contract "Limiter" do
     assert_equal([0, 0], [limiter.count, limiter.waiting])
   end
 
+  def test_in_the_child_of_a_fork_nobody_is_in
+    heddle_only("without Heddle, once is enough")
+    limiter = Heddle::Limiter.new(1)
+    rate = Heddle::RateLimiter.new(1, per: 60)
+    rate.acquire
+    threads = [Thread.new { limiter.acquire { sleep } }, Thread.new { limiter.acquire }, Thread.new { rate.acquire }]
+    sleep(0.001) until threads.all?(&:stop?)
+    child = fork do
+      told = Heddle.run { Heddle.settle([rate]) { |line| Timeout.timeout(0.01) { line.acquire } }.first.error }
+      inside = limiter.acquire { limiter.inspect }
+      exit!([told.class, inside] == [Timeout::Error, "#<Heddle::Limiter 1 of 1>"])
+    end
+
+    assert_predicate(Process.wait2(child).last, :success?)
+    assert_equal([1, 1], [limiter.count, limiter.waiting])
+  ensure
+    threads&.each { |thread| thread.kill.join }
+  end
+
   def test_inspect
     limiter = Heddle::Limiter.new(2)
 

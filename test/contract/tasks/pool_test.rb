@@ -299,6 +299,27 @@ contract "Pool" do
     [reader, writer].each(&:close)
   end
 
+  def test_a_child_that_leaves_the_block_closes_nothing_of_its_parents
+    heddle_only("without Heddle, once is enough")
+    out = assert_script(<<~'RUBY')
+      $stdout.sync = true
+      pool = Heddle::Pool.new(size: 1, close: ->(name) { puts "#{Process.pid} closes #{name}" }) { Process.pid }
+      Heddle.run do
+        [-> { exit }, -> { raise IOError }].each do |leave|
+          pool.with do
+            pid = fork
+            Process.wait(pid) if pid
+            $stderr.reopen(File::NULL) unless pid
+            leave.call unless pid
+          end
+        end
+        puts [pool.in_use, pool.idle, pool.with { |pid| pid == Process.pid }].join(" ")
+      end
+    RUBY
+
+    assert_equal("0 1 true\n", out)
+  end
+
   def test_inspect
     pool = make_pool(size: 2)
     pool.with { nil }

@@ -137,6 +137,16 @@ contract "RaceAndAny" do
     assert_raises(Timeout::Error) { run { Timeout.timeout(0.01) { Heddle.any(-> { sleep }, -> { raise IOError }) } } }
   end
 
+  def test_one_whose_tasks_still_run_has_not_ended
+    run do
+      slow = -> { Heddle.spawn { sleep } && :slow }
+      failing = -> { Heddle.spawn { sleep(0.001) && raise(IOError) } && :failing }
+
+      assert_equal(:fast, Heddle.race(slow, -> { sleep(0.001) && :fast }))
+      assert_equal(:fast, Heddle.any(failing, slow, -> { sleep(0.002) && :fast }))
+    end
+  end
+
   def test_a_killed_fiber
     run do
       killed = -> { Fiber.current.kill }

@@ -50,6 +50,18 @@ contract "Settle" do
     assert_equal(4, most)
   end
 
+  def test_the_limit_counts_those_whose_tasks_still_run
+    running = most = 0
+    run do
+      Heddle.settle(1..6, limit: 2) do
+        most = [most, running += 1].max
+        Heddle.spawn { sleep(0.002) && running -= 1 }
+      end
+    end
+
+    assert_equal(2, most)
+  end
+
   def test_what_an_item_spawns_belongs_to_it
     ended = 0
     tasks = run do
