@@ -61,11 +61,16 @@ hd_scheduler *hd_scheduler_get(VALUE self)
 
 /* A native thread of the main Ractor stays with its Ruby thread, but not under RUBY_MN_THREADS; elsewhere
  * Ruby's threads migrate. Only a pinned thread may have a ring that is tied to it. */
+bool hd_in_main_ractor(void)
+{
+    return rb_funcall(cRactor, id_current, 0) == rb_funcall(cRactor, id_main, 0);
+}
+
 bool hd_threads_are_pinned(void)
 {
     const char *mn_threads = getenv("RUBY_MN_THREADS");
     if (mn_threads && strcmp(mn_threads, "0") != 0) return false;
-    return rb_funcall(cRactor, id_current, 0) == rb_funcall(cRactor, id_main, 0);
+    return hd_in_main_ractor();
 }
 
 static void open_backend(hd_scheduler *scheduler)

@@ -134,6 +134,9 @@ extern const rb_data_type_t hd_scheduler_type;
 hd_scheduler *hd_scheduler_in(VALUE thread);
 void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 
+/* Does the main Ractor call this? */
+bool hd_in_main_ractor(void);
+
 /* Do threads of this Ractor stay with their native threads? */
 bool hd_threads_are_pinned(void);
 

@@ -4,6 +4,7 @@
 #include "caught.h"
 #include "home.h"
 #include "hook_fiber.h"
+#include "overdue.h"
 #include "ruby_internals.h"
 #include "shared_io.h"
 #include "stalls.h"
@@ -308,6 +309,7 @@ static VALUE close_reactor(VALUE self)
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_scheduler_close_backend(scheduler);
+    hd_overdue_unregister(scheduler);
     return Qnil;
 }
 

@@ -144,6 +144,25 @@ contract "SeveralThreads" do
     maker.join
   end
 
+  # Ruby before 4.0 may hang when a Ractor ends in which a thread still waits.
+  def test_a_ractor_has_no_thread_of_heddles_when_it_ends
+    heddle_only("Ractor")
+    said = assert_script(<<~RUBY, options: ["-W:no-experimental"])
+      class Ractor
+        alias value take unless method_defined?(:value)
+      end
+      ractor = Ractor.new(#{backend.inspect}) do |backend|
+        inside = Heddle.run(backend:) { Timeout.timeout(60) { Thread.list.map(&:name) } }
+        [inside.compact, Thread.list.size]
+      end
+      p ractor.value
+      Heddle.run(backend: #{backend.inspect}) { Timeout.timeout(60) { nil } }
+      p Thread.list.map(&:name).compact
+    RUBY
+
+    assert_equal(%([["heddle timeouts"], 1]\n["heddle timeouts"]\n), said)
+  end
+
   # Ruby before 4.0 crashes by itself when several Ractors make fibers at the same time: there, one after the other.
   def test_ractors
     heddle_only("a scheduler for each")
