@@ -114,15 +114,26 @@ static VALUE let_unwind(VALUE pointer)
     return Qnil;
 }
 
-/* A waiter of another thread may not have left: that thread is busy with something else. (While it rests in the kernel,
- * that has been given all of its requests.) */
+/* (While its thread rests in the kernel, that has been given all of its requests.) */
+static void withdraw(hd_interest *interest)
+{
+    hd_reactor *reactor = interest->wait->reactor;
+    if (reactor->rests || !reactor->backend || !reactor->ops->withdraw) return;
+    reactor->ops->withdraw(reactor->backend, interest);
+}
+
+/* A waiter of another thread may not have left: that thread is busy with something else. */
 static void withdraw_who_stays(const closing_io *part)
 {
-    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
-        hd_reactor *reactor = interest->wait->reactor;
-        if (!interest->leaving || reactor->rests || !reactor->backend || !reactor->ops->withdraw) continue;
-        reactor->ops->withdraw(reactor->backend, interest);
-    }
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
+        if (interest->leaving) withdraw(interest);
+}
+
+/* Those that are woken when the descriptor is gone. */
+static void withdraw_twins(const closing_io *part)
+{
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
+        if (interest->closing) withdraw(interest);
 }
 
 static void release_file(hd_scheduler *scheduler)
@@ -228,7 +239,10 @@ static void wake_twin(hd_interest *interest)
 static void end_marks(int fd, bool gone)
 {
     for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
-        if (interest->closing && gone) wake_twin(interest);
+        if (interest->closing && gone)
+            wake_twin(interest);
+        else if (interest->closing)
+            wake_to_look_again(interest, ALL_EVENTS); /* its request may have been withdrawn */
         interest->closing = false;
     }
 }
@@ -321,6 +335,7 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     if (closing.scheduler) closing.scheduler->counted.closes++;
     /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
     clear_the_way(&closing, true);
+    for (int i = 0; i < closing.count && closing.twins; i++) withdraw_twins(&closing.parts[i]);
     /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
@@ -407,10 +422,12 @@ static VALUE io_wake_waiters(VALUE self, VALUE io)
 static VALUE hook_io_close(VALUE self, VALUE fd)
 {
     hd_scheduler_get(self);
-    int result = close(NUM2INT(fd));
+    int number = NUM2INT(fd);
+    hd_interest *interest = first_interest(number);
+    for (; interest; interest = next_interest(interest)) withdraw(interest);
+    int result = close(number);
     int error = errno;
-    for (hd_interest *interest = first_interest(NUM2INT(fd)); interest; interest = next_interest(interest))
-        wake_twin(interest);
+    for (interest = first_interest(number); interest; interest = next_interest(interest)) wake_twin(interest);
     if (result < 0 && error != EINTR && !rb_during_gc()) rb_syserr_fail(error, NULL);
     return Qtrue;
 }

@@ -136,11 +136,19 @@ static void release(hd_job *job)
 
 static const hd_job_type rw_type = {.run = run, .free = release};
 
+/* Has anybody a record lock on the file, maybe this process? (The kernel takes the caller for another owner here.) */
+static bool has_record_locks(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
     if (size > COPY_MAX) size = COPY_MAX; /* a part; the caller comes again */
     hd_rw_job *rw = malloc(sizeof(*rw) + size);
-    int own_fd = rw ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    /* A process loses its record locks when it closes any descriptor of the file (man 2 fcntl). */
+    int own_fd = rw && !has_record_locks(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (own_fd < 0) {
         free(rw);
         return NULL;

@@ -3,6 +3,7 @@
 # bin/test: takes 14 s, 0.7 of a core
 
 require_relative "../../test_helper"
+require "fcntl"
 
 # Regular files: every kind of access gives what plain Ruby gives.
 contract "RegularFile" do
@@ -248,6 +249,29 @@ contract "RegularFile" do
       end
 
       jobs.each_with_index { |job, i| assert_equal("content #{i}\n" * 1000, job.value) }
+    end
+  end
+
+  # What a task reads or writes on a worker thread closes no descriptor of the file.
+  def test_record_locks_stay
+    lock = ->(type) { [type, 0, 0, 0, 0].pack("s!s!x4q!q!i!x4") }
+    asking = "print File.open(ARGV[0]) { |f| f.fcntl(Fcntl::F_GETLK, ARGV[1] = [Fcntl::F_WRLCK, 0, 0, 0, 0]" \
+             ".pack('s!s!x4q!q!i!x4')); ARGV[1].unpack1('s!') == Fcntl::F_UNLCK }"
+    free = -> { run_ruby(asking, path, heddle: false, options: %w[-rfcntl]).out }
+    reactor do
+      file = File.open(path, "r+")
+      file.sync = true
+      file.fcntl(Fcntl::F_SETLK, lock.call(Fcntl::F_WRLCK))
+      file.write("hello")
+      file.seek(0)
+
+      assert_equal("hello", file.read(5))
+      assert_equal("false", free.call, "it is free")
+      file.fcntl(Fcntl::F_SETLK, lock.call(Fcntl::F_UNLCK))
+
+      assert_equal("true", free.call)
+    ensure
+      file&.close
     end
   end
 

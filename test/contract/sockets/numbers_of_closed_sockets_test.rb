@@ -45,11 +45,20 @@ contract "NumbersOfClosedSockets" do
         assert(failures.any?(Errno::EBADF))
       end
     end
+
+    define_method("test_#{name}_while_others_run_before_it_hears_of_the_close") do
+      reactor do
+        failures = 5.times.lazy.map { failure_when_twin_is_closed(others: 100, &read) }
+
+        assert(failures.any?(Errno::EBADF))
+      end
+    end
   end
 
   # On a busy machine the reader may begin too late. Then the number is that of the other socket already.
+  # @param others [Integer] tasks that run first: meanwhile the kernel is given what has been prepared
   # @return [Exception, nil] nil if the reader got what is not for it
-  def failure_when_twin_is_closed
+  def failure_when_twin_is_closed(others: 0)
     reader, peer = socket_pair
     reader.autoclose = false
     job = prepare_read(reader, peer) { yield reader }
@@ -57,6 +66,7 @@ contract "NumbersOfClosedSockets" do
     UNIXSocket.for_fd(number).close
     fresh, fresh_peer = pair_with_number(number)
     fresh_peer.write("fresh\n")
+    others.times { go { nil } }
     job.failure.tap { |failure| assert_equal("fresh\n", fresh.readpartial(100)) if failure }
   end
 
