@@ -54,12 +54,11 @@ static bool left_alone(hd_scheduler *scheduler)
            RTEST(rb_fiber_alive_p(root)) && root != rb_fiber_current() && !hd_wait_of_chain(scheduler, root);
 }
 
-VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, const VALUE *argv)
+VALUE hd_call_and_send_back(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument)
 {
     unsigned generation = hd_fork_generation;
-    transfer_call first = {fiber, argc, argv};
     int state = 0;
-    VALUE value = rb_protect(transfer, (VALUE)&first, &state);
+    VALUE value = rb_protect(function, argument, &state);
     while (!hd_forked_since(generation) && RB_UNLIKELY(left_alone(scheduler))) {
         send_call call = {scheduler->running.root, Qnil, value};
         if (state) {
@@ -72,4 +71,10 @@ VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, 
     }
     if (state) rb_jump_tag(state);
     return value;
+}
+
+VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, const VALUE *argv)
+{
+    transfer_call call = {fiber, argc, argv};
+    return hd_call_and_send_back(scheduler, transfer, (VALUE)&call);
 }

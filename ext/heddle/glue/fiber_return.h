@@ -7,7 +7,10 @@
 
 #include "scheduler.h"
 
-/* rb_fiber_transfer in a fiber that control may come to so: one that this scheduler has not started. */
+/* Calls what switches to another fiber, in one that control may come to so: one that this scheduler has not started. */
+VALUE hd_call_and_send_back(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
+
+/* The same for rb_fiber_transfer. */
 VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, const VALUE *argv);
 
 #endif

@@ -236,6 +236,17 @@ static VALUE call_original(VALUE pointer)
     return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
+typedef struct {
+    hd_scheduler *scheduler;
+    original_call *call;
+} strike_call;
+
+static VALUE call_and_send_back(VALUE pointer)
+{
+    const strike_call *strike = (void *)pointer;
+    return hd_call_and_send_back(strike->scheduler, call_original, (VALUE)strike->call);
+}
+
 /* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
@@ -245,7 +256,9 @@ static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    return run_instead(scheduler, true, call_original, (VALUE)&call);
+    if (scheduler->running.scheduled) return run_instead(scheduler, true, call_original, (VALUE)&call);
+    strike_call from_outside = {scheduler, &call};
+    return run_instead(scheduler, true, call_and_send_back, (VALUE)&from_outside);
 }
 
 static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)

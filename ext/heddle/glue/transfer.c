@@ -176,7 +176,8 @@ static VALUE flush_result(VALUE pointer)
 }
 
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
- * for that, or the process may have record locks on the file, it is done here, with the GVL: nobody is to close the descriptor meanwhile, or move the bytes. */
+ * for that, or the process may have record locks on the file, it is done here, with the GVL: nobody is to close the
+ * descriptor meanwhile, or move the bytes. */
 static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t from)
 {
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);

@@ -60,7 +60,9 @@ void hd_private_fd_close(hd_private_fd *fd)
 {
     pthread_mutex_lock(&lock);
     bool open = hd_node_linked(&fd->node);
-    if (open) hd_node_remove(&fd->node);
+    if (open) {
+        hd_node_remove(&fd->node);
+        close(fd->number); /* no fork comes between: its child would have one that it does not know */
+    }
     pthread_mutex_unlock(&lock);
-    if (open) close(fd->number);
 }

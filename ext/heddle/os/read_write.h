@@ -42,7 +42,8 @@ typedef struct {
     char bytes[];   /* a copy, so that the caller may give up while the worker runs */
 } hd_rw_job;
 
-/* NULL when there is no memory or no descriptor for it, or the file has record locks (fcntl). For a write, the bytes are copied now. */
+/* NULL when there is no memory or no descriptor for it, or the file has record locks (fcntl). For a write, the bytes
+ * are copied now. */
 hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset);
 
 /* The same on the calling thread, which it may hold up. Bytes moved or -errno. */

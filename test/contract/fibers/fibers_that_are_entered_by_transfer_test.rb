@@ -151,6 +151,23 @@ contract "TransferredFiber" do
     assert_equal([:late] * 6, results)
   end
 
+  def test_one_is_entered_by_a_fiber_that_was_struck
+    seen = []
+    name = backend
+    Thread.new do
+      Fiber.set_scheduler(Heddle::Scheduler.new(backend: name))
+      struck = Fiber.schedule do
+        sleep
+      rescue KeyError
+        seen << Fiber.new { :value }.transfer << Fiber.new { sleep(0.001) && :later }.transfer
+      end
+      struck.raise(KeyError)
+      seen << :goes_on
+    end.join
+
+    assert_equal(%i[value goes_on later], seen)
+  end
+
   def test_a_child_process_of_its_goes_on
     status = Heddle.run(backend:) do
       Heddle.spawn do

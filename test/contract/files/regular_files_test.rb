@@ -259,7 +259,7 @@ contract "RegularFile" do
              ".pack('s!s!x4q!q!i!x4')); ARGV[1].unpack1('s!') == Fcntl::F_UNLCK }"
     free = -> { run_ruby(asking, path, heddle: false, options: %w[-rfcntl]).out }
     reactor do
-      file = File.open(path, "r+")
+      file = File.new(path, "r+")
       file.sync = true
       file.fcntl(Fcntl::F_SETLK, lock.call(Fcntl::F_WRLCK))
       file.write("hello")
