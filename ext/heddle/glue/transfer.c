@@ -132,13 +132,13 @@ static VALUE release_job(VALUE job)
     return Qnil;
 }
 
-static VALUE copy_result(VALUE pointer)
+static VALUE read_result(VALUE pointer)
 {
     hd_transfer *call = ((worker_call *)pointer)->call;
     hd_rw_job *job = ((worker_call *)pointer)->job;
     hd_run_on_worker(call->scheduler, &job->job, call->io);
     call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
-    if (job->result > 0 && call->direction == HD_READ) {
+    if (job->result > 0) {
         void *base;
         size_t size;
         rb_io_buffer_get_bytes_for_writing(call->buffer, &base, &size);
@@ -158,9 +158,10 @@ static VALUE await_job(VALUE pointer)
     return Qnil;
 }
 
-/* What a worker writes of Ruby's write buffer is taken off it, also when the fiber is struck meanwhile: or the close in
- * its ensure block would write it once more. */
-static VALUE flush_result(VALUE pointer)
+/* A write is over when its caller goes on, as with write(2), also when the fiber is struck meanwhile: what comes later
+ * in the file, or in the program, must not overtake it. And what is written of Ruby's write buffer is taken off it: or
+ * the close in an ensure block would write it once more. */
+static VALUE write_result(VALUE pointer)
 {
     hd_transfer *call = ((worker_call *)pointer)->call;
     hd_rw_job *job = ((worker_call *)pointer)->job;
@@ -169,10 +170,10 @@ static VALUE flush_result(VALUE pointer)
         hd_catch(await_job, pointer, &caught);
         if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
     }
-    if (!first.state) return LONG2NUM(job->result);
-    if (job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
+    if (first.state && call->flushes && job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
     hd_go_on(&first);
-    return Qnil;
+    if (!call->flushes) call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile */
+    return LONG2NUM(job->result);
 }
 
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
@@ -183,7 +184,7 @@ static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
     if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
     worker_call on_worker = {call, job};
-    VALUE (*result)(VALUE) = call->flushes ? flush_result : copy_result;
+    VALUE (*result)(VALUE) = call->direction == HD_WRITE ? write_result : read_result;
     return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
 }
 

@@ -275,6 +275,25 @@ contract "RegularFile" do
     end
   end
 
+  # Its task does not end before a write is over that a worker makes: or the file would be locked still.
+  def test_a_write_that_is_cancelled_is_over_when_its_task_ends
+    heddle_only("cancel")
+    Heddle.run(backend: backend) do
+      locks = Array.new(5) do
+        file = File.new(path, File::RDWR | File::TRUNC | File::SYNC)
+        file.sync = true
+        file.flock(File::LOCK_EX)
+        task = Heddle.spawn { file.write("a" * (8 << 20)) }
+        sleep(0.002)
+        task.cancel.wait
+        file.close
+        File.open(path) { |other| other.flock(File::LOCK_EX | File::LOCK_NB) }
+      end
+
+      assert_equal([0] * 5, locks)
+    end
+  end
+
   def test_errors
     reactor do
       assert_raises(Errno::ENOENT) { File.read("#{path}.not") }
