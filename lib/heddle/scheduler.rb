@@ -32,6 +32,9 @@ module Heddle
     def self.pool_counts = BlockingPool.counts
     private_class_method :pool_counts
 
+    def self.finish_pool = BlockingPool.finish
+    private_class_method :finish_pool
+
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it

@@ -310,6 +310,7 @@ static VALUE close_reactor(VALUE self)
     hd_inbox_close(&scheduler->inbox);
     hd_scheduler_close_backend(scheduler);
     hd_overdue_unregister(scheduler);
+    if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("finish_pool"), 0);
     return Qnil;
 }
 
