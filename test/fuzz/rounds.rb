@@ -97,6 +97,8 @@ module Fuzz
     def close(io)
       number = io.fileno
       io.close
+    rescue IOError
+      nil # it was closed with another one, or by a thread that was about to
     rescue Errno::EBADF
       raise Failure, "#{io.inspect} is open, and its descriptor #{number} is not\n#{told}"
     end
