@@ -38,9 +38,6 @@ module Heddle
     # The hook io_pwrite is called with the GVL.
     PWRITE_HAS_THE_GVL = at_least?("4.0")
 
-    # A Ractor ends while threads wait in it. (Before, it may hang then.)
-    RACTORS_END_WITH_THREADS = at_least?("4.0")
-
     # Ruby itself does an operation that blocking_operation_wait has not called.
     UNCALLED_OPERATIONS_ARE_DONE = at_least?("4.0")
   end

@@ -32,8 +32,15 @@ module Heddle
     def self.pool_counts = BlockingPool.counts
     private_class_method :pool_counts
 
-    def self.finish_pool = BlockingPool.finish
-    private_class_method :finish_pool
+    # The last scheduler of a Ractor has closed, and the Ractor may be about to end. Ruby 3.3 and 3.4 may hang when one
+    # ends in which threads still wait: Heddle's end now. (Others start when they are needed.)
+    def self.end_threads
+      return if Dump.schedulers.keys.any? { |one| !one.closed? }
+
+      ours = [TIMEOUTS_THREAD_NAME, Stalls::THREAD_NAME, BlockingPool::THREAD_NAME]
+      Thread.list.select { |thread| ours.include?(thread.name) }.each(&:kill).each(&:join)
+    end
+    private_class_method :end_threads
 
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @raise [ArgumentError] if the backend is unknown

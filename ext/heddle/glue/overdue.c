@@ -107,7 +107,6 @@ typedef struct {
     int64_t look_ns;    /* when the thread looks next */
     int64_t failed_ns;  /* when there was no thread to be had, or 0 */
     bool running;
-    VALUE thread; /* while it runs */
     unsigned fork_generation;
     pthread_mutex_t lock; /* of woken */
     pthread_cond_t wakeup;
@@ -221,7 +220,6 @@ static const char THREAD_NAME[] = "heddle timeouts";
 static VALUE start_thread(VALUE pointer)
 {
     VALUE thread = rb_thread_create(thread_main, (void *)pointer);
-    ((overdue_thread *)pointer)->thread = thread;
     rb_funcall(thread, rb_intern("name="), 1, rb_str_new_cstr(THREAD_NAME));
     return thread;
 }
@@ -229,23 +227,6 @@ static VALUE start_thread(VALUE pointer)
 void hd_overdue_register(hd_scheduler *scheduler)
 {
     hd_list_push_back(&this_ractors()->schedulers, &scheduler->overdue_node);
-}
-
-static VALUE end_thread(VALUE thread)
-{
-    rb_thread_kill(thread);
-    return rb_funcall(thread, rb_intern("join"), 0);
-}
-
-void hd_overdue_unregister(hd_scheduler *scheduler)
-{
-    if (!hd_node_linked(&scheduler->overdue_node)) return;
-    hd_node_remove(&scheduler->overdue_node);
-    const overdue_thread *ours = this_ractors();
-    if (!ours->running || !hd_list_empty(&ours->schedulers) || hd_in_main_ractor()) return;
-    hd_caught caught;
-    hd_catch(end_thread, ours->thread, &caught);
-    hd_go_on(&caught);
 }
 
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)

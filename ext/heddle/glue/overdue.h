@@ -10,10 +10,6 @@
  * timeout is set. */
 void hd_overdue_register(hd_scheduler *scheduler);
 
-/* No longer. In a Ractor that is not the main one, the thread ends with the last scheduler: the Ractor may be about to
- * end, and Ruby 3.3 and 3.4 may hang when one ends in which a thread still waits. */
-void hd_overdue_unregister(hd_scheduler *scheduler);
-
 /* A timeout of this scheduler is due then. Wakes the thread only if that is earlier than when it wakes anyway. */
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns);
 

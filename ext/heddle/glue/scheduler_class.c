@@ -4,7 +4,6 @@
 #include "caught.h"
 #include "home.h"
 #include "hook_fiber.h"
-#include "overdue.h"
 #include "ruby_internals.h"
 #include "shared_io.h"
 #include "stalls.h"
@@ -309,8 +308,7 @@ static VALUE close_reactor(VALUE self)
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_scheduler_close_backend(scheduler);
-    hd_overdue_unregister(scheduler);
-    if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("finish_pool"), 0);
+    if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("end_threads"), 0);
     return Qnil;
 }
 

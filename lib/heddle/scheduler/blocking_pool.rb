@@ -29,13 +29,6 @@ module Heddle
         Ractor.current[:heddle_blocking_pool]&.busy.to_i.zero?
       end
 
-      # Ends the threads of a Ractor that may be about to end.
-      def self.finish
-        return if RubyFeatures::RACTORS_END_WITH_THREADS || Dump.schedulers.keys.any? { |one| !one.closed? }
-
-        Thread.list.select { |thread| thread.name == THREAD_NAME }.each(&:kill).each(&:join)
-      end
-
       # @return [Array(Integer, Integer)] the threads, and the operations that wait for one
       def self.counts
         pool = Ractor.current[:heddle_blocking_pool]
