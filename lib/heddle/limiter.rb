@@ -23,7 +23,6 @@ module Heddle
 
       @limit = limit
       @line = Line.new(limit, self)
-      @process = Process.pid
       @renewing = Thread::Mutex.new
     end
 
@@ -71,13 +70,10 @@ module Heddle
     private
 
     def line
-      return @line if @process == Process.pid
+      return @line if @line.here?
 
-      @renewing.synchronize do
-        @line = Line.new(@limit, self) unless @process == Process.pid
-        @process = Process.pid
-        @line
-      end
+      @renewing.synchronize { @line = Line.new(@limit, self) unless @line.here? }
+      @line
     end
   end
 end

@@ -35,7 +35,11 @@ module Heddle
       @waiting = {}.compare_by_identity # the entries that wait, the first one first
       @closed = false
       @lock = Thread::Mutex.new
+      @process = Process.pid
     end
+
+    # @return [Boolean] was it made in this process? Those who wait in one of the parent of a fork are in the parent.
+    def here? = @process == Process.pid
 
     # @return [Integer] how many wait
     def waiting = @waiting.size

@@ -223,6 +223,7 @@ static VALUE hook_yield(VALUE self)
 }
 
 typedef struct {
+    hd_scheduler *scheduler; /* or NULL */
     VALUE fiber;
     ID kept; /* Ruby's own method */
     int argc;
@@ -236,29 +237,23 @@ static VALUE call_original(VALUE pointer)
     return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
-typedef struct {
-    hd_scheduler *scheduler;
-    original_call *call;
-} strike_call;
-
 static VALUE call_and_send_back(VALUE pointer)
 {
-    const strike_call *strike = (void *)pointer;
-    return hd_call_and_send_back(strike->scheduler, call_original, (VALUE)strike->call);
+    return hd_call_and_send_back(((original_call *)pointer)->scheduler, call_original, pointer);
 }
 
 /* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
-    original_call call = {fiber, kept, argc, argv, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS};
     hd_scheduler *scheduler = hd_scheduler_of_thread();
+    int keywords = rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS;
+    original_call call = {scheduler, fiber, kept, argc, argv, keywords};
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    if (scheduler->running.scheduled) return run_instead(scheduler, true, call_original, (VALUE)&call);
-    strike_call from_outside = {scheduler, &call};
-    return run_instead(scheduler, true, call_and_send_back, (VALUE)&from_outside);
+    return run_instead(scheduler, true, scheduler->running.scheduled ? call_original : call_and_send_back,
+                       (VALUE)&call);
 }
 
 static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)

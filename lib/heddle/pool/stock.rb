@@ -64,7 +64,6 @@ module Heddle
         @check = check
         @close = close
         @before = before
-        @process = Process.pid
         @slots = {}.compare_by_identity # of the connections that are not closed
         @idle = [] # those that nobody holds, the one that was used last at the end
         @drained = Completion.new("those who hold a connection of", owner)
@@ -84,7 +83,7 @@ module Heddle
       def closed? = @line.closed?
 
       # @return [Boolean] was it made in this process?
-      def here? = @process == Process.pid
+      def here? = @line.here?
 
       # @return [Stock] for the child of a fork
       def renew(size, owner)
