@@ -3,7 +3,6 @@
 # bin/test: takes 4 s, 0.7 of a core
 
 require_relative "../test_helper"
-require "support/certificate"
 require "support/http2_client"
 require "support/rack_server"
 
@@ -152,11 +151,7 @@ contract "ServerApplication" do
   end
 
   def test_a_hijack_over_tls_has_the_bytes_that_have_come
-    folder = tempdir
-    files = { "cert" => TestSupport::Certificate.certificate, "key" => TestSupport::Certificate.key }.map do |name, one|
-      "#{name}=#{File.join(folder, name).tap { |path| File.write(path, one.to_pem) }}"
-    end
-    serve(bind: "ssl://127.0.0.1:0?#{files.join("&")}", lint: false) do |env|
+    serve(bind: tls_address, lint: false) do |env|
       io = env["rack.hijack"].call
       io.write(io.readpartial(100).reverse)
       io.close

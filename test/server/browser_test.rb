@@ -4,7 +4,6 @@
 
 require_relative "../test_helper"
 require "digest/sha1"
-require "support/certificate"
 require "support/rack_server"
 
 # What a real browser makes of Heddle::Server: server-sent events and a WebSocket, over HTTP/2 and TLS where the browser
@@ -102,12 +101,7 @@ contract "ServerBrowser" do
   def test_events_over_http2_and_a_web_socket_beside_it
     missing = TestSupport::Clients.load("protocol-http2", "protocol/http2")
     skip(missing) if missing
-    files = { "cert" => TestSupport::Certificate.certificate, "key" => TestSupport::Certificate.key }.map do |name, one|
-      path = File.join(tempdir, name)
-      File.write(path, one.to_pem)
-      "#{name}=#{path}"
-    end
-    serve(bind: "ssl://127.0.0.1:0?#{files.join("&")}", lint: false) { |env| app(env) }
+    serve(bind: tls_address, lint: false) { |env| app(env) }
 
     assert_equal("event:0 event:1 event:2 socket:hello", visit("https://localhost:#{@server.port}/"))
     assert_equal(%w[HTTP/1.1 HTTP/2], @versions.uniq.sort)

@@ -5,7 +5,6 @@
 require_relative "../test_helper"
 require "open3"
 require "stringio"
-require "support/certificate"
 require "support/http2_client"
 require "support/rack_server"
 
@@ -13,16 +12,6 @@ require "support/rack_server"
 contract "ServerHTTP2" do
   include TestSupport::RackServer
   include TestSupport::HTTP2Client
-
-  def tls_address
-    folder = tempdir
-    files = { "cert" => TestSupport::Certificate.certificate, "key" => TestSupport::Certificate.key }.map do |name, one|
-      path = File.join(folder, name)
-      File.write(path, one.to_pem)
-      "#{name}=#{path}"
-    end
-    "ssl://127.0.0.1:0?#{files.join("&")}"
-  end
 
   def connect_tls(*protocols)
     context = TestSupport::Certificate.client_context

@@ -5,25 +5,13 @@
 require_relative "../test_helper"
 require "net/http"
 require "stringio"
-require "support/certificate"
 require "support/rack_server"
 
 # Where Heddle::Server listens, what it keeps, and how it ends.
 contract "Server" do
   include TestSupport::RackServer
 
-  def certificate_files
-    folder = tempdir
-    [["cert", TestSupport::Certificate.certificate.to_pem],
-     ["key", TestSupport::Certificate.key.to_pem]].map do |name, text|
-      File.join(folder, name).tap { |path| File.write(path, text) }
-    end
-  end
-
-  def serve_tls(**options, &app)
-    cert, key = certificate_files
-    serve(bind: "ssl://127.0.0.1:0?cert=#{cert}&key=#{key}", **options, &app)
-  end
+  def serve_tls(**, &) = serve(bind: tls_address, **, &)
 
   def connect_tls
     context = TestSupport::Certificate.client_context

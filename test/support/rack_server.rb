@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "support/certificate"
 require "support/clients"
 
 module TestSupport
@@ -48,6 +49,15 @@ module TestSupport
       end
       started.pop or @server_thread.join
       @server = server
+    end
+
+    # @return [String] for bind: of a server that speaks TLS
+    def tls_address
+      folder = tempdir
+      files = %w[certificate key].map do |name|
+        File.join(folder, name).tap { |path| File.write(path, Certificate.public_send(name).to_pem) }
+      end
+      format("ssl://127.0.0.1:0?cert=%s&key=%s", *files)
     end
 
     def stop_server(grace: 5)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/rack"
+require "stringio"
 require_relative "headers"
 require_relative "refusal"
 
@@ -15,6 +16,9 @@ module Heddle
     #
     # @private
     class Application < ::Protocol::Rack::Adapter::IMPLEMENTATION
+      NOTHING = "".b.freeze
+      private_constant :NOTHING
+
       # @param app [#call]
       # @yield [error] that the application has raised
       def initialize(app, &report)
@@ -40,7 +44,7 @@ module Heddle
       # Every request has an input, as other servers' do; Rack allows for none.
       def make_environment(request)
         environment = super
-        environment["rack.input"] ||= ::Protocol::Rack::Input.new(nil)
+        environment["rack.input"] ||= StringIO.new(NOTHING)
         environment
       end
 

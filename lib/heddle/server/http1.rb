@@ -254,7 +254,7 @@ module Heddle
       # What the application has not read of a short body is read; else the connection ends.
       def finish(request)
         body = request.body
-        return unless body.is_a?(RequestBody) && !body.finish
+        return if body.nil? || body.finish
 
         @persistent = false
         linger
@@ -262,7 +262,7 @@ module Heddle
 
       def write(request, response)
         body = response.body
-        request.invite if answers_from_request?(response)
+        request.body&.invite_for(response)
         @answer_from = @stream.written
         @persistent = false if @server.stopping? || ends_with_connection?(request, response)
         write_head(response)

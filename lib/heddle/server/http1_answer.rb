@@ -82,11 +82,6 @@ module Heddle
         send_end_stream!
       end
 
-      # The body is made while it is sent: then it may read the one of the request.
-      def answers_from_request?(response)
-        response.status < 400 && response.body && response.body.length.nil?
-      end
-
       # HTTP/1.0 has no chunks.
       def ends_with_connection?(request, response)
         request.version == "HTTP/1.0" && response.body && response.body.length.nil?

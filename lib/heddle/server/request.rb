@@ -28,11 +28,6 @@ module Heddle
       # @return [Boolean] whether the application may take over the connection
       def hijack? = true
 
-      # The client may wait for a word before it sends the body of the request.
-      def invite
-        body.invite if body.is_a?(RequestBody)
-      end
-
       # Gives the connection to the application: its IO, at the byte after the request.
       #
       # @return [Request] whose {#io} it is
@@ -54,7 +49,7 @@ module Heddle
       def sent = @session.stream ? @session.stream.written - @written : 0
 
       # @return [Refusal, nil] why its body could not be read
-      def refused = body.is_a?(RequestBody) ? body.refused : nil
+      def refused = body&.refused
 
       private
 

@@ -65,6 +65,13 @@ module Heddle
         @session.write_interim_response(100) if expected.casecmp?("100-continue")
       end
 
+      # The same if this answer is made while it is sent: then it may read the body.
+      #
+      # @param response [Protocol::HTTP::Response]
+      def invite_for(response)
+        invite if response.status < 400 && response.body && response.body.length.nil?
+      end
+
       # The application has closed it: what is left is for {#finish}.
       def close(_error = nil) = nil
 

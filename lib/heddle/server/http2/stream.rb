@@ -223,7 +223,7 @@ module Heddle
           raise Gone if closed?
 
           length = body ? body.length : 0
-          @request.body.invite if length.nil? && response.status < 400 && @request.body
+          @request.body&.invite_for(response)
           fields = fields_of(response, length)
           @answered = response.status
           return send_headers(fields, END_STREAM) if body.nil? || @request.head? || bodyless?(response.status)
