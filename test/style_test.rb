@@ -100,6 +100,20 @@ class StyleTest < Minitest::Test
     assert_empty(LAYERS.keys - homes.values, "the search for C files does not work")
   end
 
+  # A file may use those below it, and none of these may use it in turn. (Its header may name their types.)
+  def test_c_files_form_no_circle
+    used = c_files.grep(/\.c\z/).to_h do |name|
+      own = File.basename(name, ".c")
+      [own, read(name).scan(/^#include "([^"]+)"/).map { |path,| File.basename(path, ".h") } - [own]]
+    end
+    until (bottom = used.reject { |_, others| others.intersect?(used.keys) }.keys).empty?
+      used = used.except(*bottom)
+    end
+
+    assert_empty(used.transform_values { |others| others & used.keys }, "these C files use each other in a circle")
+    assert_operator(c_files.size, :>=, 100, "the search for C files does not work")
+  end
+
   # mkmf puts all objects into one folder.
   def test_c_files_differ_in_name
     names = c_files.grep(/\.c\z/).map { |name| File.basename(name) }

@@ -8,6 +8,7 @@ require "json"
 require "objspace"
 require "openssl"
 require "stringio"
+require "support/certificate"
 require "support/http_server"
 
 # heddle/accelerate/net_http: all is as with plain Net::HTTP, whose methods are kept as __heddle_plain_METHOD.
@@ -175,7 +176,7 @@ class AccelerateNetHttpTest < HeddleTest
     skip("webmock is not installed") if Gem::Specification.find_all_by_name("webmock").empty?
     port = keep(TestSupport::HttpServer.new).port
     in_both_orders("webmock", "heddle/accelerate/net_http") do |requires|
-      output = assert_script(<<~RUBY, port.to_s, heddle: false, options: ["-W0"])
+      output = assert_script(<<~RUBY, port.to_s, heddle: false, gems: true, options: ["-W0"])
         #{requires}
         WebMock.enable!
         WebMock.stub_request(:get, "http://stubbed.test/").to_return(body: "x" * 50_000, headers: { "A" => "b" })

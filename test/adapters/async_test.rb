@@ -30,7 +30,7 @@ contract "AsyncAdapter" do
   end
 
   def test_without_the_adapter
-    output = assert_script(<<~RUBY)
+    output = assert_script(<<~RUBY, gems: true)
       $VERBOSE = false
       require "heddle"
       require "async"

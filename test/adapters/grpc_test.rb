@@ -49,7 +49,7 @@ class GrpcAdapterTest < HeddleTest
   def each_backend(code, without: nil)
     BACKENDS.each do |name|
       env = { "HEDDLE_BACKEND" => name, "WITHOUT" => without }.compact
-      outcome = run_ruby("#{PRELUDE}\n#{code}", @port.to_s, env: env, options: ["-W0"])
+      outcome = run_ruby("#{PRELUDE}\n#{code}", @port.to_s, env: env, gems: true, options: ["-W0"])
 
       assert_predicate(outcome, :success?, outcome.err)
       yield eval(outcome.out) # rubocop:disable Security/Eval

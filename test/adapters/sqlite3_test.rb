@@ -54,7 +54,7 @@ contract "SQLite3Adapter" do
       end
     RUBY
 
-    assert_equal("busy", assert_script(program))
+    assert_equal("busy", assert_script(program, gems: true))
   end
 
   %i[busy_timeout= busy_timeout busy_handler_timeout=].each do |setting|

@@ -56,7 +56,7 @@ contract "TyphoeusAdapter" do
 
   # So that the adapter can be dropped when the library asks the scheduler.
   def test_without_the_adapter
-    count = Integer(assert_script(<<~RUBY))
+    count = Integer(assert_script(<<~RUBY, gems: true))
       $VERBOSE = false
       require "heddle"
       require "typhoeus"

@@ -95,7 +95,7 @@ class ComputingTest < HeddleTest
   # Who does not know which call it is lets Heddle say so.
   def test_heddle_stalls_names_the_line
     need("bcrypt")
-    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_STALLS" => "0.1" }, options: ["-W0"])
+    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_STALLS" => "0.1" }, gems: true, options: ["-W0"])
       require "bcrypt"
       Heddle.run do
         Heddle.spawn(name: "login") { BCrypt::Password.create("secret", cost: 13) }

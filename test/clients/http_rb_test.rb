@@ -3,6 +3,7 @@
 # bin/test: takes 8 s, 0.4 of a core
 
 require_relative "../test_helper"
+require "support/certificate"
 require "support/http_matrix"
 require "support/shared_io"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "support/certificate"
 require "support/clients"
 require "support/http_server"
 

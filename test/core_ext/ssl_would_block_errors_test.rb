@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "support/certificate"
 require "support/would_block"
 
 # The exceptions of OpenSSL's *_nonblock methods, whenever that is loaded.

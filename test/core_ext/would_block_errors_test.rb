@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/would_block"
+require "support/certificate"
 
 # The exceptions of *_nonblock are cheap, and but for the backtrace what plain Ruby raises.
 contract "WouldBlockErrors" do

@@ -25,7 +25,7 @@ class SidekiqSettingsTest < HeddleTest
   def test_fetch_reliably
     skip("sidekiq is not installed") if Gem::Specification.find_all_by_name("sidekiq").empty?
 
-    assert_script(<<~RUBY, options: %w[-W0])
+    assert_script(<<~RUBY, gems: true, options: %w[-W0])
       require "sidekiq"
       require "heddle/sidekiq"
       config = Sidekiq::Config.new

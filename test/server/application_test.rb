@@ -3,6 +3,7 @@
 # bin/test: takes 4 s, 0.7 of a core
 
 require_relative "../test_helper"
+require "support/certificate"
 require "support/http2_client"
 require "support/rack_server"
 

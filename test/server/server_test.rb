@@ -5,6 +5,7 @@
 require_relative "../test_helper"
 require "net/http"
 require "stringio"
+require "support/certificate"
 require "support/rack_server"
 
 # Where Heddle::Server listens, what it keeps, and how it ends.

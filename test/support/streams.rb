@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "support/certificate"
-
 module TestSupport
   # The kinds of stream that the contract's matrix runs over.
   module Streams
@@ -71,6 +69,7 @@ module TestSupport
     # The client is the reader: an end that is closed before it has read the other's session tickets would reset
     # the connection.
     def ssl_pair
+      require "support/certificate" # OpenSSL takes a while to load, and few tests need it
       plain_server, plain_client = tcp_pair
       server = keep(OpenSSL::SSL::SSLSocket.new(plain_server, Certificate.server_context))
       client = keep(OpenSSL::SSL::SSLSocket.new(plain_client, Certificate.client_context))

@@ -31,9 +31,11 @@ module TestSupport
       close_all(in_read, in_write, out_read, out_write, err_read, err_write)
     end
 
-    # Runs Ruby code with this Ruby, the project's lib/ and warnings on. +prelude+ names further files to load.
-    def run_ruby(code, *args, env: {}, input: "", timeout: 300, options: [], heddle: true, &block)
+    # Runs Ruby code with this Ruby, the project's lib/ and warnings on. Without RubyGems, unless it is asked for, Ruby
+    # starts in a fifth of the time.
+    def run_ruby(code, *args, env: {}, input: "", timeout: 300, options: [], heddle: true, gems: false, &block)
       command = ruby_command + options
+      command << "--disable=gems" unless gems
       command << "-rheddle" if heddle
       run_command(*command, "-e", code, *args, env: env, input: input, timeout: timeout, &block)
     end

@@ -9,8 +9,8 @@
 
 #include "core_ext.h"
 #include "init.h"
+#include "read_ahead.h"
 #include "ruby_internals.h"
-#include "shared_io.h"
 #include "strike.h"
 #include "transfer.h"
 

@@ -7,7 +7,7 @@
 #include "init.h"
 #include "ruby_internals.h"
 #include "strike.h"
-#include "whole_file.h"
+#include "transfer.h"
 
 /* Not HD_KEPT: IO#read is kept by another patch, too. */
 #define KEPT(name) rb_intern("__heddle_direct_" name)

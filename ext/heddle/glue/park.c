@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "loop.h"
-#include "shared_io.h"
+#include "read_ahead.h"
 #include "stalls.h"
 #include "strike.h"
 #include "unblock_relay.h"

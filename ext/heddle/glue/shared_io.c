@@ -1,5 +1,4 @@
 /* See shared_io.h. Here is what is looked at: a mode, an IO, and who waits for it. */
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "shared_io.h"
@@ -7,21 +6,12 @@
 #include "../core/interest.h"
 #include "init.h"
 #include "park.h"
-#include "ruby_internals.h"
+#include "read_ahead.h"
 #include "strike.h"
 
 /* What is done about it: :warn, :raise or :ignore. It holds for the process. */
 static VALUE mode, sym_ignore;
 static ID id_shared; /* of IOs: tasks may share it */
-
-/* Does it wait to read from this IO, or has it just been told that it can? */
-static bool reads(const hd_interest *interest, VALUE io)
-{
-    const hd_wait *wait = interest->wait;
-    if (interest->io != (hd_word)io || !(interest->events & POLLIN) || interest->leaving) return false;
-    if (wait->state == HD_WAIT_PARKED) return true;
-    return wait->state == HD_WAIT_READY && wait->wake == HD_WOKEN_BY_EVENT && interest->revents & POLLIN;
-}
 
 /* Who waits in a fiber that the same task has resumed is no other one. */
 static const hd_wait *other_reader(const hd_map *ios, VALUE io, int fd, VALUE root)
@@ -29,7 +19,7 @@ static const hd_wait *other_reader(const hd_map *ios, VALUE io, int fd, VALUE ro
     hd_map_node *node = hd_map_find(ios, (hd_word)fd);
     for (; node; node = hd_map_find_next(ios, node)) {
         const hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
-        if (interest->wait->root != (hd_word)root && reads(interest, io)) return interest->wait;
+        if (interest->wait->root != (hd_word)root && hd_reads_from(interest, io)) return interest->wait;
     }
     return NULL;
 }
@@ -60,12 +50,6 @@ int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd)
     return fd;
 }
 
-void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest)
-{
-    hd_io_put_back((VALUE)interest->io, interest->bytes, (size_t)interest->result);
-    hd_after_read_ahead(scheduler, (VALUE)interest->io, interest->fd);
-}
-
 int hd_meet_reader(hd_scheduler *scheduler, VALUE io, int fd)
 {
     if (hd_scheduler_foreign(scheduler)) return fd;
@@ -77,17 +61,6 @@ int hd_meet_reader(hd_scheduler *scheduler, VALUE io, int fd)
     rb_funcall(rb_const_get(hd_mHeddle, rb_intern("SharedIO")), rb_intern("met"), 4, io, root, (VALUE)wait->root,
                (VALUE)hd_wait_fiber(wait));
     return rb_io_descriptor(io);
-}
-
-void hd_wake_readers(hd_scheduler *scheduler, VALUE io, int fd)
-{
-    hd_map_node *node = hd_map_find(scheduler->reactor.ios, (hd_word)fd);
-    for (; node; node = hd_map_find_next(scheduler->reactor.ios, node)) {
-        hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
-        if (!interest->looks_again || !reads(interest, io) || interest->wait->state != HD_WAIT_PARKED) continue;
-        interest->revents = POLLIN;
-        hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
-    }
 }
 
 static VALUE get_mode(VALUE self)

@@ -15,20 +15,8 @@ static inline int hd_before_read(hd_scheduler *scheduler, VALUE io, int fd)
     return RB_LIKELY(!hd_map_find(scheduler->reactor.ios, (hd_word)fd)) ? fd : hd_meet_reader(scheduler, io, fd);
 }
 
-/* Ruby's read buffer, which was empty, has been filled. Those that wait for data of this IO look there: what the first
- * leaves is theirs, and the kernel has nothing to tell them. */
-void hd_wake_readers(hd_scheduler *scheduler, VALUE io, int fd);
-
-static inline void hd_after_read_ahead(hd_scheduler *scheduler, VALUE io, int fd)
-{
-    if (RB_UNLIKELY(hd_map_find(scheduler->reactor.ios, (hd_word)fd) != NULL)) hd_wake_readers(scheduler, io, fd);
-}
-
 /* The kernel may have read bytes for a fiber that has yet to run. They come before those that are read now, so it runs
  * first. The descriptor, as above. */
 int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd);
-
-/* Puts what was read for a fiber that cannot go on with it into Ruby's read buffer. */
-void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest);
 
 #endif

@@ -9,9 +9,9 @@
 #include "deadline.h"
 #include "init.h"
 #include "park.h"
+#include "read_ahead.h"
 #include "ruby_internals.h"
 #include "shared_io.h"
-#include "whole_file.h"
 #include "worker_call.h"
 
 /* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */

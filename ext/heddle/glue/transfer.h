@@ -27,6 +27,10 @@ typedef struct {
 enum { HD_LANDING_SIZE = 16 * 1024 };
 char *hd_landing(hd_scheduler *scheduler);
 
+/* A file that the kernel has in memory never makes the caller wait, but a megabyte of it takes a millisecond or two,
+ * most of it for the fresh memory that Ruby reads into: the others have their turn after every piece. */
+enum { HD_PIECE_SIZE = 1 << 19 };
+
 /* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
 hd_file_kind hd_kind_of(VALUE io);
 

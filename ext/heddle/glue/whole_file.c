@@ -1,15 +1,14 @@
 /* IO.read and IO.binread in a task, and what lib/heddle/core_ext/whole_file.rb asks of a file. */
-#include "whole_file.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <ruby/encoding.h>
 
+#include "cached_path.h"
 #include "core_ext.h"
 #include "init.h"
 #include "ruby_internals.h"
-#include "cached_path.h"
+#include "transfer.h"
 
 enum { IN_BUFFER_MAX = 1 << 16 }; /* what Ruby may have read ahead */
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "support/certificate"
 
 # OpenSSL::SSL: the handshake and what is not the same as with plain streams (see the matrix for the rest).
 contract "Ssl" do

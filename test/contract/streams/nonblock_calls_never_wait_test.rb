@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "support/certificate"
 
 # read_nonblock and write_nonblock never wait.
 contract "Nonblock" do

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "support/certificate"
 
 # Every way to write waits for room, and the others run meanwhile.
 contract "Write" do
