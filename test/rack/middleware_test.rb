@@ -108,6 +108,48 @@ contract "RackMiddleware" do
     refute_respond_to(wrapped, :to_ary)
   end
 
+  # A body of three parts, for each of which a task is asked.
+  def parts(ended = [])
+    body = Object.new
+    body.define_singleton_method(:each) do |&block|
+      3.times { |number| block.call(Heddle.spawn { sleep(0.001) && "part #{number}" }.value) }
+    rescue StandardError => e
+      ended << e
+    ensure
+      ended << :ensure
+    end
+    call { text(body) }.last
+  end
+
+  def test_break_leaves_a_body
+    ended = []
+    all = []
+    left = parts(ended).each do |part|
+      all << part
+      break part.upcase if part.end_with?("1")
+    end
+
+    assert_equal(["PART 1", ["part 0", "part 1"]], [left, all])
+    assert_equal([:ensure], ended)
+    body = Object.new
+    body.define_singleton_method(:each) { |&block| Heddle.spawn { sleep } && block.call("part") }
+
+    assert_equal("part", call { text(body) }.last.enum_for(:each).first, "it waits for a task of the body")
+    assert_equal(["part 0"], parts.each.first(1))
+    assert_equal("part 0", parts.enum_for(:each).first)
+    assert_nil(Fiber.scheduler)
+  end
+
+  def test_a_body_as_an_enumerator
+    each = parts.each
+
+    assert_equal(["part 0", "part 1"], Array.new(2) { each.next })
+    assert_nil(Fiber.scheduler)
+    assert_equal("part 2", each.next)
+    assert_raises(StopIteration) { each.next }
+    assert_equal(["part 0!", "part 1!"], parts.each.lazy.map { |part| "#{part}!" }.first(2))
+  end
+
   def test_a_body_that_is_called_has_a_run
     parts = []
     wrapped = call { text(->(stream) { stream << Heddle.spawn { "part" }.value }) }.last

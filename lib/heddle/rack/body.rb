@@ -29,13 +29,47 @@ module Heddle
       class Parts
         include Body
 
+        # The server may leave its block by break, which cancels the tasks of the body. (The block is called in the
+        # fiber of the run. There Ruby refuses a break, but a throw can leave the run.)
+        #
         # @yieldparam part [String]
         # @return [void]
-        def each(&)
-          return enum_for(:each) unless block_given?
+        def each(&block)
+          return enumerator unless block
 
-          Heddle.run { @body.each(&) }
-          nil
+          catch do |left|
+            Heddle.run do
+              broken = hand_over(block)
+              throw(left, broken.exit_value) if broken
+            end
+          end
+        end
+
+        private
+
+        # @return [LocalJumpError, nil] of a break
+        def hand_over(block)
+          catch do |left|
+            @body.each do |part|
+              block.call(part)
+            rescue LocalJumpError => e
+              e.reason == :break ? throw(left, e) : raise
+            end
+            nil
+          end
+        end
+
+        # For Enumerator#next, all parts are made before it gets the first one: it has a fiber of its own, and only
+        # this one can hand it a part.
+        def enumerator
+          home = Fiber.current
+          Enumerator.new do |parts|
+            next each { |part| parts << part } if Fiber.current.equal?(home)
+
+            made = []
+            each { |part| made << part }
+            made.each { |part| parts << part }
+          end
         end
       end
 
