@@ -70,6 +70,73 @@ contract "ServerApplication" do
     assert_equal(["in the callback", "in the application"], Array.new(2) { @errors.pop.message })
   end
 
+  # Bodies of a middleware that waits for the end of the answer, as Rails has one.
+  def serve_with_callback(called, bodies)
+    serve(lint: false, limits: { stall: 5 }) do |env|
+      env["rack.response_finished"] << ->(*, error) { called << error }
+      status, headers, body = bodies.fetch(env["PATH_INFO"])
+      [status, headers, body]
+    end
+  end
+
+  def test_an_error_of_a_streaming_body_whose_end_somebody_waits_for
+    called = Thread::Queue.new
+    failing = ->(stream) { stream.write("part") && raise("in the body") }
+    serve_with_callback(called, "/" => [200, {}, failing])
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_match(/\r\n4\r\npart\r\n\z/, socket.read, "cut off")
+    assert_equal(["part", 2], http2.get.to_a.values_at(2, 4), "cut off")
+    assert_equal(["in the body"] * 4, Array.new(2) { [called.pop, @errors.pop] }.flatten.map(&:message))
+  end
+
+  def test_a_client_that_has_gone_is_told_to_the_body_whatever_else_it_has
+    bodies = {
+      "/call" => [200, {}, ->(stream) { loop { stream.write("a" * 100_000) } }],
+      "/each" => [200, {}, Class.new { def each = loop { yield("a" * 100_000) } }.new],
+      "/length" => [200, { "content-length" => "999999999" }, Class.new { def each = loop { yield("a" * 100_000) } }.new]
+    }
+    ended = Thread::Queue.new
+    bodies.each_value do |_, _, body|
+      body.extend(Module.new do
+        define_method(body.respond_to?(:each) ? :each : :call) do |*arguments, &block|
+          super(*arguments, &block)
+        rescue StandardError => e
+          ended << e
+          raise
+        end
+      end)
+    end
+    called = Thread::Queue.new
+    serve_with_callback(called, bodies)
+    bodies.each_key do |path|
+      socket = connect
+      socket.write("GET #{path} HTTP/1.1\r\nhost: a\r\n\r\n")
+      socket.readpartial(1000)
+      socket.close
+
+      assert(ended.pop(timeout: 20), "#{path}: its each or call goes on")
+      assert(called.pop(timeout: 20))
+    end
+
+    assert_empty(@errors)
+  end
+
+  def test_an_upgrade_whose_end_somebody_waits_for
+    called = Thread::Queue.new
+    echo = ->(stream) { stream.write(stream.readpartial(100)) && stream.close }
+    serve_with_callback(called, "/1" => [101, { "rack.protocol" => "echo" }, echo])
+    socket = connect
+    socket.write(UPGRADE)
+
+    assert_match(/ 101 /, socket.gets("\r\n\r\n"))
+    socket.write("hello")
+
+    assert_equal("hello", socket.read)
+    assert_nil(called.pop)
+  end
+
   def test_every_request_has_an_input
     serve { |env| text(200, env["rack.input"].read.inspect) }
 

@@ -2,6 +2,7 @@
 
 require "protocol/http1"
 require "protocol/http/body/stream"
+require_relative "answer_body"
 require_relative "http_date"
 
 module Heddle
@@ -57,7 +58,7 @@ module Heddle
       end
 
       def upgrade(response)
-        body = response.body
+        body = AnswerBody.made(response.body)
         stream = write_upgrade_body(response.protocol)
         stream.patience = nil
         stream.sync = true
@@ -92,24 +93,26 @@ module Heddle
       def write_sized(body, length)
         left = length
         flush_stream unless body.ready? # it may take its time
-        while (chunk = body.read)
+        AnswerBody.each(body) do |chunk|
           left -= chunk.bytesize
-          break if left.negative?
-
+          wrong_length(length, left) if left.negative?
           write_stream(chunk)
           flush_stream unless body.ready?
         end
-        return if left.zero?
+        wrong_length(length, left) unless left.zero?
+      end
 
+      def wrong_length(length, left)
         raise ::Protocol::HTTP1::ContentLengthError, "content-length was #{length}, the body has #{length - left} bytes"
       end
 
       def write_streamed(body, request, output)
         flush_stream unless body.ready?
+        body = AnswerBody.made(body)
         if body.stream?
           body.call(::Protocol::HTTP::Body::Stream.new(request.body, output))
         else
-          body.each do |chunk|
+          AnswerBody.each(body) do |chunk|
             output.write(chunk)
             flush_stream unless body.ready?
           end

@@ -17,13 +17,12 @@ module Heddle
           @stream.send_chunk(chunk) unless chunk.empty?
         end
 
+        # (The stream ends when the body has returned: one that raises an error is closed before that, too.)
         def close_write(error = nil)
           return if @closed
 
           @closed = true
           raise error if error
-
-          @stream.send_end
         end
 
         def closed? = @closed

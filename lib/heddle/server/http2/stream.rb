@@ -2,6 +2,7 @@
 
 require "protocol/http2/stream"
 require "protocol/http/body/stream"
+require_relative "../answer_body"
 require_relative "../http_date"
 require_relative "../refusal"
 require_relative "../request_body"
@@ -258,26 +259,30 @@ module Heddle
 
         def write_sized(body, length)
           left = length
-          while (chunk = body.read)
+          AnswerBody.each(body) do |chunk|
+            next if chunk.empty?
+
             left -= chunk.bytesize
-            break if left.negative?
-
-            send_chunk(chunk, last: left.zero? && !chunk.empty?)
-            return if left.zero? && !chunk.empty?
+            wrong_length(length, left) if left.negative?
+            send_chunk(chunk, last: left.zero?)
           end
-          return send_end if left.zero?
+          wrong_length(length, left) unless left.zero?
+          send_end if length.zero?
+        end
 
+        def wrong_length(length, left)
           raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
         end
 
         def write_streamed(body)
           output = Output.new(self)
+          body = AnswerBody.made(body)
           if body.stream?
             body.call(::Protocol::HTTP::Body::Stream.new(@request.body, output))
           else
-            body.each { |chunk| output.write(chunk) }
+            AnswerBody.each(body) { |chunk| output.write(chunk) }
           end
-          output.close_write
+          send_end
         end
 
         # @param refusal [Refusal]
