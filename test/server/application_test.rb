@@ -92,11 +92,10 @@ contract "ServerApplication" do
   end
 
   def test_a_client_that_has_gone_is_told_to_the_body_whatever_else_it_has
-    bodies = {
-      "/call" => [200, {}, ->(stream) { loop { stream.write("a" * 100_000) } }],
-      "/each" => [200, {}, Class.new { def each = loop { yield("a" * 100_000) } }.new],
-      "/length" => [200, { "content-length" => "999999999" }, Class.new { def each = loop { yield("a" * 100_000) } }.new]
-    }
+    endless = Class.new { def each = loop { yield("a" * 100_000) } }
+    bodies = { "/call" => [200, {}, ->(stream) { loop { stream.write("a" * 100_000) } }],
+               "/each" => [200, {}, endless.new],
+               "/length" => [200, { "content-length" => "999999999" }, endless.new] }
     ended = Thread::Queue.new
     bodies.each_value do |_, _, body|
       body.extend(Module.new do
@@ -135,6 +134,50 @@ contract "ServerApplication" do
 
     assert_equal("hello", socket.read)
     assert_nil(called.pop)
+  end
+
+  # Rack::Lint looks at these, too.
+  def test_the_name_of_the_server
+    serve { |env| text(200, env.values_at("SERVER_NAME", "SERVER_PORT").join(" ")) }
+    { "[::1]:8080" => "[::1] 8080", "[::1]" => "[::1] ", "a:" => "a ", "a:80" => "a 80", ":80" => "localhost 80" }
+      .each do |host, expected|
+        assert_equal(expected, ask(connect, "GET / HTTP/1.1\nhost: #{host}").body)
+        session = http2
+
+        fields = session.fields.map { |name, value| [name, name == ":authority" ? host : value] }
+
+        assert_equal(expected, session.reply(session.request(fields: fields)).body)
+      end
+  end
+
+  # Who gets one would wait for another answer, and take that to its next request for it.
+  def test_a_status_that_is_none_of_an_answer
+    serve(lint: false) { |env| [Integer(env["PATH_INFO"].delete_prefix("/")), {}, ["hello"]] }
+    [100, 101, 103, 199, 99, 0, -1, 1000].each do |status|
+      assert_equal(500, get("/#{status}").status)
+      assert_match(/status #{status} /, @errors.pop.message)
+    end
+
+    assert_equal(999, get("/999").status)
+  end
+
+  def test_the_body_of_an_answer_that_is_not_sent_is_closed
+    closed = Thread::Queue.new
+    body = Class.new do
+      def each = nil
+      define_method(:close) { (closed << :closed) && raise("in close") }
+    end
+    serve(lint: false) do |env|
+      env["rack.response_finished"] << ->(*) { closed << :finished }
+      io = env["rack.hijack"].call
+      Thread.new { 2.times { closed.pop } && io.write("hey") && io.close }
+      [-1, {}, body.new]
+    end
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_equal("hey", socket.read)
+    assert_equal("in close", @errors.pop.message)
   end
 
   def test_every_request_has_an_input

@@ -17,7 +17,10 @@ module Heddle
     # @private
     class Application < ::Protocol::Rack::Adapter::IMPLEMENTATION
       NOTHING = "".b.freeze
-      private_constant :NOTHING
+      # An IPv6 address, a port without a name, no port behind the colon.
+      ODD_AUTHORITY = /\A[\[:]|:\z/
+      AUTHORITY_PARTS = /\A(\[.*\]|[^:]*):?(\d*)\z/
+      private_constant :NOTHING, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
       # @yield [error] that the application has raised
@@ -45,6 +48,7 @@ module Heddle
       def make_environment(request)
         environment = super
         environment["rack.input"] ||= StringIO.new(NOTHING)
+        name_server(environment, request.authority) if request.authority.match?(ODD_AUTHORITY)
         environment
       end
 
@@ -59,6 +63,13 @@ module Heddle
       end
 
       private
+
+      # (protocol-rack takes the first colon for that of the port.)
+      def name_server(environment, authority)
+        name, port = authority.match(AUTHORITY_PARTS).captures
+        environment["SERVER_NAME"] = name.empty? ? "localhost" : name
+        port.empty? ? environment.delete("SERVER_PORT") : environment["SERVER_PORT"] = port
+      end
 
       # An error of one callback keeps no other from being called.
       def tell(callback, *arguments)
