@@ -47,13 +47,18 @@ module Heddle
           @stream.write("0\r\n\r\n")
         end
       end
-      private_constant :PlainOutput, :ChunkedOutput
+      # The others are not the last answer to a request (RFC 9110, 15).
+      ANSWERS = 200..999
+      private_constant :PlainOutput, :ChunkedOutput, :ANSWERS
 
       private
 
       def write_head(response)
-        status = response.protocol && response.body ? 101 : response.status
-        write_response(@version, status, response.headers)
+        status = response.status
+        upgrades = response.protocol && response.body
+        raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || ANSWERS.cover?(status)
+
+        write_response(@version, upgrades ? 101 : status, response.headers)
         write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
       end
 
