@@ -40,6 +40,7 @@ module Heddle
         @server = connection.server
         @limits = @server.limits
         @fresh = @server.http2? && connection.scheme == "http"
+        @unread = @refused = false
       end
 
       # Serves requests as long as they come.
@@ -53,7 +54,10 @@ module Heddle
 
           respond(request)
           return :hijacked if hijacked?
-          return :closed unless persistent
+          next if persistent
+
+          linger if @unread || @stream.more?
+          return :closed
         end
         :idle
       rescue Refusal => e
@@ -257,7 +261,14 @@ module Heddle
         return if body.nil? || body.finish
 
         @persistent = false
-        linger
+        @unread = true
+      end
+
+      # Its body may tell somebody of its end.
+      def close_unsent(response)
+        response.close
+      rescue *APPLICATION_ERRORS => e
+        @server.report(e)
       end
 
       def write(request, response)
