@@ -239,7 +239,7 @@ module Heddle
       def answer(request)
         @server.handle(request) do |response|
           @status = response.status
-          next if hijacked?
+          next close_unsent(response) if hijacked?
 
           if (refused = request.refused)
             response.close
