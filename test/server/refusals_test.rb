@@ -111,6 +111,19 @@ contract "ServerRefusals" do
     end
   end
 
+  def test_a_refusal_of_head_has_no_body
+    serve(lint: false, limits: { headers: 2 }) { |env| env["PATH_INFO"] == "/" ? text : [200, { "a" => "b\0" }, []] }
+    { "/ HTTP/1.1\nhost: a\nb: c\nd: e" => 431, "/500 HTTP/1.1\nhost: a" => 500, "/ HTTP/1.1" => 400 }
+      .each do |request, status|
+        socket = connect
+        socket.write("HEAD #{request}\n\n".gsub("\n", "\r\n"))
+        answer = answer(socket, head: true)
+
+        assert_equal([status, true], [answer.status, answer.headers["content-length"].to_i.positive?])
+        assert_closed(socket)
+      end
+  end
+
   def test_a_refusal_holds_also_where_the_application_rescues_everything
     serve(limits: { body_size: 10 }) do |env|
       env["rack.input"].read

@@ -121,7 +121,7 @@ module Heddle
       def next_request
         @stream.patience = @limits.stall
         @stream.within(@limits.head_time)
-        @version = nil
+        @version = @head = nil
         @head_size = 0
         (parts = read_request) && request_of(*parts)
       rescue ::Protocol::HTTP1::LineLengthError
@@ -161,6 +161,7 @@ module Heddle
         match = line&.match(::Protocol::HTTP1::REQUEST_LINE) or raise(Refusal, 400)
         @version = match[3]
         target = match[2]
+        @head = match[1] == "HEAD"
         raise Refusal, 505 unless @version.start_with?("HTTP/1.")
         raise Refusal, 400 unless Targets.target?(target)
 
@@ -320,7 +321,7 @@ module Heddle
         @persistent = false
         @status = refusal.status
         @stream.patience = @limits.stall
-        @stream.write(refusal.answer)
+        @stream.write(refusal.answer(head: @head))
         @stream.flush
       end
 

@@ -28,11 +28,12 @@ module Heddle
         fields
       end
 
+      # @param head [Boolean] whether the request has the method HEAD
       # @return [String] as HTTP/1 sends it
-      def answer
+      def answer(head: false)
         "HTTP/1.1 #{@status} #{reason}\r\n#{HTTPDate.line}content-type: text/plain\r\n" \
           "content-length: #{reason.bytesize}\r\n#{"retry-after: 1\r\n" if @status == 503}connection: close\r\n\r\n" \
-          "#{reason}"
+          "#{reason unless head}"
       end
     end
   end
