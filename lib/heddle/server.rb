@@ -96,7 +96,7 @@ module Heddle
 
       @stopping = true
       @left = Thread::Queue.new
-      @listeners.each { |listener| take_last(listener) }
+      @listeners.each { |listener| take_last(listener) } if @scope
       @idle.close
       @serving.each_key(&:drain)
       @left.pop(timeout: grace) unless @serving.empty?

@@ -157,6 +157,17 @@ contract "Server" do
   end
 
   # They are in the queue of the socket, which a close would reset.
+  def test_stop_before_it_runs
+    run do
+      server = Heddle::Server.new(->(_) { text }, bind: "tcp://127.0.0.1:0")
+      socket = connect(server.port)
+      server.stop
+      server.run
+
+      assert_closed(socket)
+    end
+  end
+
   def test_stop_serves_those_who_have_connected
     started = Thread::Queue.new
     serve do
