@@ -32,6 +32,7 @@ contract "ServerRefusals" do
       "two hosts" => ["GET / HTTP/1.1\r\nhost: a\r\nhost: b", 400],
       "a host that is none" => ["GET / HTTP/1.1\r\nhost: a/b", 400],
       "a target that is none" => ["GET a HTTP/1.1\r\nhost: a", 400],
+      "a target with a fragment" => ["GET /a#b HTTP/1.1\r\nhost: a", 400],
       "a target with a control character" => ["GET /\x01 HTTP/1.1\r\nhost: a", 400],
       "a proxy's request" => ["CONNECT a:80 HTTP/1.1\r\nhost: a", 501],
       "a length that is no number" => ["POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1x", 400],

@@ -7,14 +7,14 @@ module Heddle
     # @private
     module Targets
       AUTHORITY = /\A(?:[A-Za-z0-9_.\-~%!$&'()*+;=]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?\z/
-      TARGET = /\A[!-~\x80-\xff]+\z/n
+      TARGET = /\A[!"$-~\x80-\xff]+\z/n
       private_constant :AUTHORITY, :TARGET
 
       class << self
         # @return [Boolean] whether it is a name or an address, perhaps with a port
         def authority?(text) = text.match?(AUTHORITY)
 
-        # @return [Boolean] whether it has no spaces and no control characters
+        # @return [Boolean] whether it has no spaces, no control characters and no fragment
         def target?(text) = text.match?(TARGET)
       end
     end
