@@ -180,6 +180,44 @@ contract "ServerApplication" do
     assert_equal("in close", @errors.pop.message)
   end
 
+  def test_a_file_that_has_gone
+    closed = Thread::Queue.new
+    body = Class.new do
+      def to_path = "/nowhere"
+      def each = yield("by each")
+      define_method(:close) { closed << true }
+    end
+    serve(lint: false) { |env| [200, env["PATH_INFO"] == "/length" ? { "content-length" => "7" } : {}, body.new] }
+
+    %w[/ /length].each { |path| assert_equal(["by each"] * 2, get_both(path).map(&:body)) }
+    assert_equal([200, ""], http2.get("/", method: "HEAD").to_a.values_at(0, 2))
+    wait_until("each is closed") { closed.size == 5 }
+  end
+
+  # Such an error is told to those who wait for the end, too.
+  def test_an_error_that_is_no_standard_error_ends_the_request
+    called = Thread::Queue.new
+    serve(lint: false) do |env|
+      env["rack.response_finished"] << ->(*, error) { called << error }
+      raise NotImplementedError
+    end
+
+    assert_equal(500, get.status)
+    assert_instance_of(NotImplementedError, called.pop(timeout: 1))
+  end
+
+  def test_the_body_in_whose_place_a_hijack_is_called_is_closed
+    closed = Thread::Queue.new
+    body = Class.new do
+      def each = nil
+      define_method(:close) { closed << true }
+    end
+    serve { [200, { "rack.hijack" => ->(stream) { stream.write("part") && stream.close } }, body.new] }
+
+    assert_equal("part", get.body)
+    assert(closed.pop(timeout: 1))
+  end
+
   def test_every_request_has_an_input
     serve { |env| text(200, env["rack.input"].read.inspect) }
 

@@ -29,10 +29,19 @@ module Heddle
         @report = report
       end
 
+      # (That of protocol-rack rescues a StandardError only.)
       def call(request)
-        super
-      rescue *APPLICATION_ERRORS => e # (what is no StandardError: protocol-rack lets it pass)
-        handle_error(nil, nil, nil, nil, e)
+        env = make_environment(request)
+        status, fields, body = @app.call(env)
+        raise ArgumentError, "the status must be an Integer, not #{status.inspect}" unless status.is_a?(Integer)
+        raise ArgumentError, "the headers must not be nil" unless fields
+
+        headers, meta = wrap_headers(fields)
+        env["rack.response_finished"] << ->(*) { body.close } if meta["rack.hijack"] && body.respond_to?(:close)
+        body = read_by_each(body, headers) if body.respond_to?(:to_path) && !File.exist?(body.to_path)
+        ::Protocol::Rack::Response.wrap(env, status, headers, meta, body, request)
+      rescue *APPLICATION_ERRORS => e
+        handle_error(env, status, fields, body, e)
       end
 
       # @return [Array(ResponseHeaders, Hash{String => Object})] headers, and what is for the server
@@ -63,6 +72,12 @@ module Heddle
       end
 
       private
+
+      # Its file has gone.
+      def read_by_each(body, headers)
+        length = headers.delete("content-length")
+        ::Protocol::Rack::Body::Enumerable.wrap(body, length && Integer(length))
+      end
 
       # (protocol-rack takes the first colon for that of the port.)
       def name_server(environment, authority)
