@@ -91,6 +91,38 @@ contract "Server" do
     ssl.close
   end
 
+  def test_a_refusal_over_tls
+    serve_tls { text }
+    socket = connect_tls
+    socket.write("bad\r\n\r\n#{"a" * 100_000}")
+
+    assert_equal(400, answer(socket).status)
+    assert_equal("", socket.read.to_s)
+    stop_server
+
+    assert_empty(@errors)
+  end
+
+  def test_a_client_that_goes_without_the_end_of_tls
+    closed = Thread::Queue.new
+    body = Class.new do
+      def each = loop { yield("a" * 100_000) }
+      define_method(:close) { closed << true }
+    end
+    serve_tls { |env| env["PATH_INFO"] == "/" ? [200, {}, body.new] : text(200, env["rack.input"].read) }
+    sockets = Array.new(2) { connect_tls }
+    sockets[0].write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    sockets[0].readpartial(100)
+    sockets[1].write("POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na")
+    sleep(0.1) # until it is read
+    sockets.each { |socket| socket.io.close }
+
+    assert(closed.pop(timeout: 20))
+    stop_server
+
+    assert_empty(@errors)
+  end
+
   def test_tls_connections_become_idle_too
     serve_tls { text }
     ssl = connect_tls

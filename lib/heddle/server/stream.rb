@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "openssl"
 require_relative "../clock"
 
 module Heddle
@@ -15,6 +16,8 @@ module Heddle
       # As many bytes are put together before they are sent.
       FLUSH_SIZE = 64 * 1024
       NOTHING = "".b.freeze
+      # What a read or a write raises when the client has gone.
+      GONE = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
       private_constant :NOTHING
 
       # Texts of several encodings do not go into one String.
@@ -180,7 +183,7 @@ module Heddle
 
       def close_write
         flush
-        plain? ? @socket.close_write : @io.stop
+        plain? ? @socket.close_write : @io.__send__(:stop) # (it tells the client; Ruby has no public method for that)
       rescue Errno::ENOTCONN
         nil
       end
@@ -196,7 +199,7 @@ module Heddle
         within(1)
         taken = 0
         taken += take_buffered.bytesize while taken < size && fill?
-      rescue SystemCallError, IOError
+      rescue *GONE
         nil
       end
 
@@ -247,7 +250,7 @@ module Heddle
         bytes = @output
         @output = String.new
         @written += more ? @io.write(bytes, more) : @io.write(bytes)
-      rescue SystemCallError, IOError
+      rescue *GONE
         @broken = true
         raise
       end
