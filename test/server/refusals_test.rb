@@ -165,6 +165,26 @@ contract "ServerRefusals" do
     assert_empty(@errors)
   end
 
+  # It is no error of the application.
+  def test_a_body_that_ends_too_early
+    serve { |env| text(200, env["rack.input"].read) }
+    { "content-length: 3" => "ab", "transfer-encoding: chunked" => "3\r\nab" }.each do |header, body|
+      socket = connect
+      socket.write("POST / HTTP/1.1\r\nhost: a\r\n#{header}\r\n\r\n#{body}")
+      socket.close_write
+
+      assert_equal(400, answer(socket).status)
+      reset = connect
+      reset.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii"))
+      reset.write("POST / HTTP/1.1\r\nhost: a\r\n#{header}\r\n\r\n#{body}")
+      sleep(0.1) # until it is read
+      reset.close
+    end
+    stop_server
+
+    assert_empty(@errors)
+  end
+
   def test_a_client_that_does_not_read
     closed = Thread::Queue.new
     body = Class.new do

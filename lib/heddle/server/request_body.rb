@@ -2,6 +2,7 @@
 
 require "protocol/http/body/wrapper"
 require_relative "refusal"
+require_relative "stream"
 
 module Heddle
   class Server
@@ -35,7 +36,8 @@ module Heddle
         refuse(e.status)
       rescue IO::TimeoutError
         refuse(408)
-      rescue ::Protocol::HTTP::BadRequest, ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP1::LineLengthError
+      rescue ::Protocol::HTTP::BadRequest, ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP1::LineLengthError,
+             ::Protocol::HTTP::RemoteError, *Stream::GONE # (the client has gone before its end)
         refuse(400)
       end
 
