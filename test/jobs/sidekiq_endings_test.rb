@@ -34,6 +34,18 @@ contract "SidekiqEndings" do
     assert_equal([first, second], iterated.map(&:last).uniq)
   end
 
+  # Jobs that fail while the processors are being started: each gets a new processor, so that all are there in the end.
+  def test_jobs_that_fail_at_the_start
+    200.times { push("Fail", 1, retry: false) }
+    first = start_sidekiq("-c", "100")
+    wait_for_reports("error", 200)
+    100.times { push("Meet", 100) }
+    wait_for_reports("met", 100)
+
+    assert_predicate(stop(first), :success?)
+    refute_match(/during iteration/, @log)
+  end
+
   # All jobs would have the same connection.
   def test_active_support_by_thread_is_refused
     missing = TestSupport::Clients.load("activesupport", "active_support/version")
