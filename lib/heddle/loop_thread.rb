@@ -48,6 +48,9 @@ module Heddle
     # @return [void]
     def close = @orders.close
 
+    # @return [Boolean] does it take no more? After a close, and when an exception has ended the thread.
+    def closed? = @orders.closed?
+
     # @param timeout [Numeric, nil] seconds
     # @return [Thread, nil] nil if it has not ended by then
     def join(timeout = nil) = @thread.join(timeout)
@@ -68,8 +71,14 @@ module Heddle
           task = scope.spawn_isolated(name, &block)
           answer&.push(task)
         end
+      ensure
+        refuse_orders # (not later: a task that ends with the thread may wait for an answer)
       end
     ensure
+      refuse_orders
+    end
+
+    def refuse_orders
       @orders.close
       @orders.pop.last&.close until @orders.empty?
     end

@@ -79,6 +79,22 @@ class LoopThreadTest < HeddleTest
     @thread.kill.join
 
     assert_predicate(waits, :cancelled?)
+    assert_predicate(@loop, :closed?)
     assert_raises(Heddle::Error) { @loop.start { nil } }
+  end
+
+  # Also not a task that ends with it, and starts another one.
+  def test_a_start_when_the_thread_is_killed
+    refused = []
+    3.times do
+      @loop.start do
+        sleep
+      ensure
+        refused << assert_raises(Heddle::Error) { @loop.start { nil } }
+      end
+    end
+    @thread.kill.join
+
+    assert_equal(3, refused.size)
   end
 end

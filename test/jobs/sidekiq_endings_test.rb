@@ -46,6 +46,17 @@ contract "SidekiqEndings" do
     refute_match(/during iteration/, @log)
   end
 
+  # An exception that somebody raises in the thread ends all jobs, and the next ones are done in another thread.
+  def test_an_exception_in_the_thread
+    push("Break")
+    first = start_sidekiq("-c", "50")
+    wait_for_reports("again", 1)
+    50.times { push("Meet", 50) }
+    wait_for_reports("met", 50)
+
+    assert_predicate(stop(first), :success?)
+  end
+
   # All jobs would have the same connection.
   def test_active_support_by_thread_is_refused
     missing = TestSupport::Clients.load("activesupport", "active_support/version")

@@ -28,10 +28,24 @@ module Heddle
         # @param processor [Sidekiq::Processor]
         # @return [ProcessorTask]
         # @raise [Heddle::Error] if ActiveSupport does not keep its state by fiber
-        def start(processor, &block)
+        def start(processor, &)
           check_isolation
-          started = false
           loop = take_loop(processor)
+          start_in(loop, processor, &)
+        rescue Error
+          raise unless loop&.closed?
+
+          start_in(take_loop(processor), processor, &) # (an exception that was raised in its thread has ended that one)
+        end
+
+        # @param capsule [Sidekiq::Capsule]
+        # @return [Heddle::Limiter]
+        def fetchers(capsule) = @fetchers[capsule] || @lock.synchronize { @fetchers[capsule] ||= Limiter.new(FETCHERS) }
+
+        private
+
+        def start_in(loop, processor, &block)
+          started = false
           task = loop.start("#{processor.capsule.name}/processor") do
             started = true
             Context.name_task
@@ -43,14 +57,8 @@ module Heddle
           end
           new(loop, task)
         ensure
-          leave_loop(loop) if loop && !started
+          leave_loop(loop) unless started
         end
-
-        # @param capsule [Sidekiq::Capsule]
-        # @return [Heddle::Limiter]
-        def fetchers(capsule) = @fetchers[capsule] || @lock.synchronize { @fetchers[capsule] ||= Limiter.new(FETCHERS) }
-
-        private
 
         def check_isolation
           return unless defined?(::ActiveSupport::IsolatedExecutionState)
@@ -60,7 +68,7 @@ module Heddle
 
         def take_loop(processor)
           @lock.synchronize do
-            @loop = nil unless @owner == ::Process.pid # a fork has no threads
+            @loop = nil if @owner != ::Process.pid || @loop&.closed? # a fork has no threads
             @owner = ::Process.pid
             @running = 0 unless @loop
             @loop ||= LoopThread.new { |work| processor.safe_thread("heddle", &work) }

@@ -150,6 +150,20 @@ class Slow
   end
 end
 
+# Ends its thread from another one, for once.
+class Break
+  include Sidekiq::Job
+
+  def perform
+    thread = Thread.current
+    key = "broken:#{jid}"
+    return report("again") unless Sidekiq.redis { |redis| redis.call("SET", key, 1, "NX") }
+
+    Thread.new { thread.raise(IOError, "from outside") }
+    sleep(2)
+  end
+end
+
 # Ends its process.
 class Kill
   include Sidekiq::Job
