@@ -18,6 +18,16 @@ module Heddle
         @shutdown = false
       end
 
+      # The worker asks before it claims jobs.
+      #
+      # @return [Integer]
+      # @raise [Heddle::Error] if an exception has ended the thread: the worker ends then, and another one takes its
+      #   place, as with the gem async
+      def available_capacity
+        @lock.synchronize { raise Error, "the thread of the jobs has ended" if @loop&.closed? && !@shutdown }
+        super
+      end
+
       # @return [Boolean] false if it was called before
       def shutdown
         @lock.synchronize do
