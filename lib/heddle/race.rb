@@ -12,7 +12,7 @@ module Heddle
     # @param errors [Array<Exception>]
     def initialize(errors)
       @errors = errors
-      told = errors.map { |error| "#{error.message} (#{error.class})" }
+      told = errors.map { |error| "#{Wording.of(error, :message)} (#{error.class})" }
       super("none of #{errors.size} succeeded: #{told.join("; ")}")
     end
   end

@@ -73,7 +73,7 @@ module Heddle
     def cancel(reason = nil)
       return self if @cancelled
 
-      strike(Cancelled.new("the task was cancelled#{": #{reason}" unless reason.nil?}", reason:))
+      strike(Cancelled.new("the task was cancelled#{": #{Wording.of(reason)}" unless reason.nil?}", reason:))
     end
 
     # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job

@@ -133,9 +133,10 @@ module Heddle
       hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
       others = suppressed.map do |error|
         place = error.backtrace&.first
-        "\n  also failed: #{error.message} (#{error.class})#{" at #{place}" if place}"
+        "\n  also failed: #{Wording.of(error, :message)} (#{error.class})#{" at #{place}" if place}"
       end
-      [super, *hint, *others].join
+      own = super
+      hint || others.any? ? [Wording.in_utf8(own), *hint, *others].join : own
     end
 
     # @private

@@ -26,7 +26,7 @@ module Heddle
         cancel_tasks(error)
         return if @owner.nil?
 
-        @strike ||= Cancelled.new("a task of the scope failed: #{error}", reason: error)
+        @strike ||= Cancelled.new("a task of the scope failed: #{Wording.of(error)}", reason: error)
         @scheduler.interrupt_chain(@owner, @root, @strike, @masks_begun)
       end
 

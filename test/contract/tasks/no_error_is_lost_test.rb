@@ -292,6 +292,69 @@ contract "TaskErrors" do
     assert_match(/#{Regexp.escape(__FILE__)}/, error.backtrace.first)
   end
 
+  # -- classes of errors that do odd things ------------------------------------------------------------------------
+
+  def mute_error
+    Class.new(StandardError) { def to_s = raise(NoMethodError, "it cannot tell") }.new
+  end
+
+  def test_an_error_that_cannot_tell_its_message_ends_its_scope
+    errors = [mute_error, IOError.new("caf\u00e9".encode("UTF-16LE"))]
+    errors.each do |failure|
+      ended = false
+      raised = run do
+        Heddle.scope do
+          Heddle.spawn do
+            sleep
+          ensure
+            ended = true
+          end
+          Heddle.spawn { raise failure }
+          sleep
+        end
+      rescue StandardError => e
+        e
+      end
+
+      assert_same(failure, raised)
+      assert(ended)
+    end
+  end
+
+  def test_any_reason_of_a_cancel
+    run do
+      reason = mute_error
+      task = Heddle.spawn { sleep }
+      task.cancel(reason).wait
+
+      assert_equal("the task was cancelled: #{reason.class}", task.error.message)
+    end
+  end
+
+  def test_messages_whose_encodings_differ
+    messages = ["caf\u00e9", "caf\u00e9".encode("ISO-8859-1"), "caf\u00e9".b]
+    error = assert_raises(IOError) do
+      run do
+        messages.drop(1).each { |message| spawn_whose_ensure_fails(message) }
+        Heddle.spawn { raise IOError, messages.first }
+        sleep
+      end
+    end
+
+    assert_equal(3, error.detailed_message.scan("caf\u00e9").size)
+    none = assert_raises(Heddle::NoneSucceeded) { Heddle.any(*messages.map { |message| -> { raise message } }) }
+
+    assert_equal(3, none.message.scan("caf\u00e9").size)
+  end
+
+  def spawn_whose_ensure_fails(message)
+    Heddle.spawn do
+      sleep
+    ensure
+      raise message
+    end
+  end
+
   def test_break_and_return_say_what_to_use
     leaves = [-> { run { break 3 } }, -> { run { return 3 } },
               -> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]

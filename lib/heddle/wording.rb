@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What objects of the program say of themselves, as a part of Heddle's own messages: their methods may fail, and the
+  # encodings of their texts may not go together.
+  module Wording
+    # @param object [Object]
+    # @param method [Symbol] that tells
+    # @return [String] in UTF-8; the name of the class if the method fails
+    def self.of(object, method = :to_s)
+      in_utf8(object.public_send(method).to_s)
+    rescue StandardError
+      object.class.to_s
+    end
+
+    # @param text [String]
+    # @return [String]
+    def self.in_utf8(text)
+      return text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
+
+      text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
+    end
+  end
+  private_constant :Wording
+end
