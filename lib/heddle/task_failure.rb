@@ -11,7 +11,9 @@ module Heddle
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
     JUMP_HINT = "\n  (a task runs in a fiber of its own, which break and return cannot leave: use next or throw)"
-    private_constant :OWN, :HOOKS, :JUMP_HINT
+    # Ruby's own: a class may have a cause of another kind.
+    CAUSE = Exception.instance_method(:cause)
+    private_constant :OWN, :HOOKS, :JUMP_HINT, :CAUSE
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -52,7 +54,7 @@ module Heddle
       # @param others [Array<Exception>] what else has failed
       # @return [Array<Exception>] those that cannot be attached
       def attach(error, others)
-        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(error.cause) }
+        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(CAUSE.bind_call(error)) }
         return others if others.empty? || error.frozen?
 
         error.extend(self)
@@ -63,7 +65,7 @@ module Heddle
       # Raises it with its own cause, not with what its caller is rescuing.
       # @private
       def raise_again(error)
-        error.frozen? ? raise(error) : raise(error, cause: error.cause)
+        error.frozen? ? raise(error) : raise(error, cause: CAUSE.bind_call(error))
       end
 
       # The same at the end of a scope or a run: a throw that nobody has caught in the task may be caught here.

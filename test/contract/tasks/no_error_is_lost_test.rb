@@ -331,6 +331,13 @@ contract "TaskErrors" do
     end
   end
 
+  def test_a_class_with_a_cause_of_another_kind
+    failure = Class.new(IOError) { def cause = :network }.new
+    raised = assert_raises(failure.class) { run { Heddle.spawn { sleep(0.001) && raise(failure) } && sleep } }
+
+    assert_same(failure, raised)
+  end
+
   def test_messages_whose_encodings_differ
     messages = ["caf\u00e9", "caf\u00e9".encode("ISO-8859-1"), "caf\u00e9".b]
     error = assert_raises(IOError) do
