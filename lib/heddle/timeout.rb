@@ -41,8 +41,16 @@ module Heddle
       rescue ::Timeout::ExitException => e
         raise unless e.equal?(strike)
 
-        raise TimeoutError, e.message, e.backtrace, cause: nil
+        raise timeout_error(e), cause: nil
       end
+    end
+
+    # It knows what has failed meanwhile.
+    def timeout_error(strike)
+      error = TimeoutError.new(strike.message)
+      error.set_backtrace(strike.backtrace)
+      TaskFailure.attach(error, strike.suppressed) if strike.is_a?(TaskFailure)
+      error
     end
 
     def timeout_message(seconds) = "not done after #{seconds} s"

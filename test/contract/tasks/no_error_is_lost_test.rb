@@ -292,6 +292,20 @@ contract "TaskErrors" do
     assert_match(/#{Regexp.escape(__FILE__)}/, error.backtrace.first)
   end
 
+  def test_what_fails_when_a_deadline_is_over
+    error = assert_raises(Heddle::TimeoutError) do
+      run do
+        Heddle.scope(deadline: 0.001) do
+          spawn_whose_ensure_fails("cannot close")
+          sleep
+        end
+      end
+    end
+
+    assert_equal(["cannot close"], error.suppressed.map(&:message))
+    assert_nil(error.cause)
+  end
+
   # -- classes of errors that do odd things ------------------------------------------------------------------------
 
   def mute_error
