@@ -76,8 +76,12 @@ module Heddle
       value = turn_until_ended(grace, &)
       succeeded = true
       value
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
+      raised = e
+      raise
     ensure
       cancel_all unless succeeded
+      keep_failure(raised) if raised
       @runs_main = false
     end
 
@@ -179,6 +183,15 @@ module Heddle
     rescue Exception => e # rubocop:disable Lint/RescueException
       TaskFailure.strike(e, caller, main.fiber&.backtrace || [])
       raise
+    end
+
+    # What has failed while the tasks ended for this error, which has come from outside.
+    def keep_failure(raised)
+      error = @main&.failure
+      return if error.nil? || error.is_a?(Cancelled) || error.equal?(raised)
+
+      others = error.is_a?(TaskFailure) ? [error, *error.suppressed] : [error]
+      TaskFailure.attach(raised, others).each { |other| ErrorReport.print(other) }
     end
 
     def leave_by(error)

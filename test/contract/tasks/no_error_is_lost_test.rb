@@ -408,6 +408,31 @@ contract "TaskErrors" do
     assert_equal(1, error.backtrace.grep(/waits_here'/).size, error.full_message)
   end
 
+  def test_what_fails_when_the_thread_is_struck
+    name = backend
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Heddle.run(backend: name) do
+        2.times { |number| spawn_whose_ensure_fails("cannot close #{number}") }
+        waits_here(Thread::Queue.new)
+      end
+    end
+    sleep(0.01) until thread.stop?
+    thread.raise(IOError, "from outside")
+    error = assert_raises(IOError) { thread.value }
+
+    assert_equal("from outside", error.message)
+    assert_equal(["cannot close 0", "cannot close 1"], error.suppressed.map(&:message))
+  end
+
+  def test_what_fails_when_the_time_around_a_run_is_over
+    error = assert_raises(Heddle::TimeoutError) do
+      Heddle.timeout(0.05) { run { spawn_whose_ensure_fails("cannot close") && sleep } }
+    end
+
+    assert_equal(["cannot close"], error.suppressed.map(&:message))
+  end
+
   def test_ctrl_c_names_the_line
     outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       def waits_here = sleep
