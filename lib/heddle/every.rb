@@ -39,7 +39,9 @@ module Heddle
       number = 0
       while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration of the block for its own
         number = [number + 1, ((Clock.now - started) / seconds).ceil].max
-        while (left = started + (number * seconds) - Clock.now) > 0
+        due = started + (number * seconds)
+        sleep([due - Clock.now, 0].max) # also when its time has come: the others must run
+        while (left = due - Clock.now) > 0
           sleep(left)
         end
         yield

@@ -27,6 +27,13 @@ contract "Every" do
     refute(called)
   end
 
+  def test_an_interval_shorter_than_any_call_holds_nobody_up
+    calls = 0
+    run { Heddle.every(1e-9) { calls += 1 } && sleep(0.01) }
+
+    assert_operator(calls, :>, 0)
+  end
+
   # With a sleep of the whole interval after each call, every other one would be half of an interval off. (Some are
   # late on a busy machine.)
   def test_it_does_not_drift
