@@ -23,6 +23,23 @@ class RunTest < RunCase
     assert_includes(out, %(["a", "--help", "--", "-x", ""]))
   end
 
+  def test_local_variables_are_those_of_a_main_program
+    out = assert_same(<<~RUBY)
+      require "erb"
+      name = "Ann"
+      p TOPLEVEL_BINDING.local_variables, TOPLEVEL_BINDING.receiver, defined?(lib)
+      [1].each { name = "Bob" }
+      puts ERB.new("hello <%= name %>").result
+      TOPLEVEL_BINDING.eval("name = 'Cy'; made_later = 3")
+      p name, TOPLEVEL_BINDING.eval("made_later")
+      later = 1
+    RUBY
+
+    assert_includes(out, "hello Bob")
+    assert_same("class A\n  inner = 1\n  p TOPLEVEL_BINDING.local_variables\nend")
+    ["", "# nothing"].each { |code| assert_same(code) }
+  end
+
   # Ruby gives a fiber an eighth of the room that a main program has for its calls.
   def test_calls_as_deep_as_in_plain_ruby
     name = script(<<~RUBY)

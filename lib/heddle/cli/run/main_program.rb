@@ -84,6 +84,7 @@ module Heddle
         $PROGRAM_NAME = @name
         program = compile
         define_data
+        show_variables_of(program)
         program.eval
       end
 
@@ -94,6 +95,19 @@ module Heddle
         return RubyVM::InstructionSequence.compile_file(@name) if @path && @skipped.zero?
 
         keeping_lines { RubyVM::InstructionSequence.compile(@source, @name, @path, @skipped + 1) }
+      end
+
+      # TOPLEVEL_BINDING has the local variables of the main program (ERB reads them there). Here it has those of
+      # `heddle`, until the program has come to its first line.
+      def show_variables_of(program)
+        return if program.trace_points.none? { |_, event| event == :line }
+
+        first_line = TracePoint.new(:line) do |point|
+          first_line.disable
+          Object.send(:remove_const, :TOPLEVEL_BINDING)
+          Object.const_set(:TOPLEVEL_BINDING, point.binding)
+        end
+        first_line.enable(target: program)
       end
 
       # Ruby shows the line of an error, which it can read from no file.
