@@ -51,7 +51,9 @@ module Heddle
     # @raise [Heddle::Error] when the scope of the pool has ended, or in another thread
     def spawn(*arguments, name: nil, &)
       raise ArgumentError, "Heddle::FiberPool#spawn needs a block" unless block_given?
-      raise Error, "a FiberPool starts its jobs only in the thread that has made it" unless @scope.runs_here?
+
+      elsewhere = @scope.open? && !@scope.runs_here?
+      raise Error, "a FiberPool starts its jobs only in the thread that has made it" if elsewhere
 
       job = Job.new(@scope, name, self)
       return @scope.line_up(job, arguments, &) unless room? && @line.empty?
