@@ -214,8 +214,11 @@ module Heddle
       raise_first(raised = first || e, caller, e)
     ensure
       end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
-      close_resources(raised) if @resources && runs_here?
-      close
+      begin
+        close_resources(raised) if @resources && runs_here?
+      ensure
+        close
+      end
     end
 
     # Those in the background end with the others.

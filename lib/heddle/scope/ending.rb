@@ -82,6 +82,8 @@ module Heddle
         left = raised.is_a?(Cancelled) ? errors : TaskFailure.attach(raised || errors.first, errors)
         left.each { |error| ErrorReport.print(error) }
         raise errors.first unless raised
+      ensure
+        close_resources(raised) unless @resources.empty? # one has raised more than a StandardError
       end
     end
     private_constant :Ending

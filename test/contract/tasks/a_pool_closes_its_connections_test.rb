@@ -163,4 +163,24 @@ contract "PoolCloses" do
     assert_equal("mine", error.message)
     assert_match(/mine.*also failed: cannot close \(IOError\)/m, error.detailed_message)
   end
+
+  def test_the_scope_ends_although_a_connection_cannot_be_closed
+    heddle_only("scopes")
+    [IOError, NotImplementedError].each do |kind|
+      closed = false
+      Heddle.run(backend: backend) do
+        ended = nil
+        assert_raises(kind) do
+          Heddle.scope do |scope|
+            ended = scope
+            Heddle::Pool.new(size: 1, close: ->(_) { raise kind, "cannot close" }) { 1 }.with { nil }
+            Heddle::Pool.new(size: 1, close: ->(_) { closed = true }) { 2 }.with { nil }
+          end
+        end
+
+        refute_predicate(ended, :open?)
+        assert(closed)
+      end
+    end
+  end
 end
