@@ -48,25 +48,29 @@ module Heddle
       # An isolated task is being started: from now on somebody looks after those that fail.
       def report_failures
         @unheard = []
-        @unheard_came = Thread::Queue.new
+        @unheard_came = Thread::Queue.new # something for each of them
         @reporter = Task.new(self, "reports of isolated tasks", true, false)
         start(@reporter, []) do
           while @unheard_came.pop
-            sleep(REPORTED_AFTER)
-            report_unheard
+            left = @unheard.first.last - Clock.now
+            sleep(left) if left.positive?
+            report_first
           end
         end
       end
 
       def note_unheard(task)
-        @unheard << task
+        @unheard << [task, Clock.now + REPORTED_AFTER]
         @unheard_came << true
       end
 
+      def report_first
+        task, = @unheard.shift
+        ErrorReport.print(task.error, task) if task.unheard?
+      end
+
       def report_unheard
-        while (task = @unheard&.shift)
-          ErrorReport.print(task.error, task) if task.unheard?
-        end
+        report_first until @unheard.nil? || @unheard.empty?
       end
     end
     private_constant :Failing

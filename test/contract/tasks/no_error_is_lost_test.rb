@@ -224,6 +224,26 @@ contract "TaskErrors" do
     end
   end
 
+  # (Each has its second: the report of another one does not shorten it.)
+  def test_one_that_is_asked_within_a_second_is_not_reported
+    heard = with_handler do |reports|
+      run do
+        in_time(0.6, 0.3, 0.1) do |pause|
+          reports.clear
+          Heddle.spawn(isolated: true, name: "first") { fail_here }
+          sleep(1 - (pause / 2))
+          failed = now
+          second = Heddle.spawn(isolated: true, name: "second") { fail_here }
+          sleep(pause)
+          second.wait
+          now - failed < 1
+        end
+      end
+    end
+
+    assert_equal(["first"], heard.map { |_, task| task.name })
+  end
+
   def test_a_cancelled_one_is_not_reported
     heard = with_handler { run { Heddle.spawn(isolated: true) { sleep }.cancel } }
 
