@@ -57,6 +57,18 @@ contract "ComputingTimeout" do
     end
   end
 
+  # Ruby calls no hook there.
+  def test_waits_in_a_blocking_fiber
+    reader, = pipe
+    waits = [-> { sleep(10) }, -> { reader.read(1) }, -> { Thread::Queue.new.pop(timeout: 10) }]
+    waits.each do |wait|
+      reactor do
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { Fiber.blocking { wait.call } } }
+        assert_raises(Timeout::Error) { Fiber.blocking { Timeout.timeout(0.05) { wait.call } } }
+      end
+    end
+  end
+
   # Neither the timeout nor the others wait for them.
   def test_tasks_that_end_at_once
     heddle_only("has no tasks")
