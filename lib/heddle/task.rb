@@ -7,6 +7,10 @@ module Heddle
   #
   # Waiting and cancelling work from any fiber and from any thread.
   class Task
+    # Of a mask that holds nothing back.
+    NOTHING = {}.freeze
+    private_constant :NOTHING
+
     # @return [Heddle::Task, nil] the one that runs here, also in the fibers that it has resumed (an Enumerator)
     def self.current
       task = here
@@ -152,11 +156,10 @@ module Heddle
       fiber = @fiber # of another thread it may end meanwhile
       return self if @finished || fiber.nil?
 
-      own = Fiber.current.equal?(fiber)
       # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
-      @cancelled = own || @scheduler.interrupt(fiber, error)
-      raise error if own
-
+      @cancelled = @scheduler.interrupt(fiber, error)
+      # Its own one strikes here, at the end of a mask, unless another mask holds it back.
+      @scheduler.shield(NOTHING) { nil } if Fiber.current.equal?(fiber)
       self
     end
 

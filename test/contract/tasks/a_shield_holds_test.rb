@@ -10,6 +10,25 @@ contract "Shield" do
     block ? Heddle.run(backend: backend, **options, &block) : super(*)
   end
 
+  def test_a_task_that_cancels_itself
+    steps = []
+    run do
+      task = Heddle.spawn do
+        Heddle.shield do
+          Heddle.current_task.cancel
+          sleep(0.001)
+          steps << :whole
+        end
+        steps << :not_reached
+      end
+      task.wait
+
+      assert_predicate(task, :cancelled?)
+    end
+
+    assert_equal([:whole], steps)
+  end
+
   def test_a_cancel
     log = []
     run do
