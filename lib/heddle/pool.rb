@@ -39,7 +39,7 @@ module Heddle
     private_constant :BROKEN
 
     # Calls the connection's own method, if there is one.
-    CLOSE = ->(connection) { connection.close if connection.respond_to?(:close) }
+    CLOSE = Ractor.make_shareable(->(connection) { connection.close if connection.respond_to?(:close) })
     private_constant :CLOSE
 
     # @return [Integer] how many connections there may be

@@ -7,13 +7,11 @@ module Heddle
   #
   # (The backtrace is not set anew, so that backtrace_locations, which error_highlight needs, stays as it was.)
   module TaskFailure
-    OWN = ["#{__dir__}/", "#{__dir__}.rb:"].freeze
+    OWN = Ractor.make_shareable(["#{__dir__}/", "#{__dir__}.rb:"])
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
     JUMP_HINT = "\n  (a task runs in a fiber of its own, which break and return cannot leave: use next or throw)"
-    # Ruby's own: a class may have a cause of another kind.
-    CAUSE = Exception.instance_method(:cause)
-    private_constant :OWN, :HOOKS, :JUMP_HINT, :CAUSE
+    private_constant :OWN, :HOOKS, :JUMP_HINT
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -54,7 +52,7 @@ module Heddle
       # @param others [Array<Exception>] what else has failed
       # @return [Array<Exception>] those that cannot be attached
       def attach(error, others)
-        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(CAUSE.bind_call(error)) }
+        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(cause_of(error)) }
         return others if others.empty? || error.frozen?
 
         error.extend(self)
@@ -65,7 +63,7 @@ module Heddle
       # Raises it with its own cause, not with what its caller is rescuing.
       # @private
       def raise_again(error)
-        error.frozen? ? raise(error) : raise(error, cause: CAUSE.bind_call(error))
+        error.frozen? ? raise(error) : raise(error, cause: cause_of(error))
       end
 
       # The same at the end of a scope or a run: a throw that nobody has caught in the task may be caught here.
@@ -86,6 +84,9 @@ module Heddle
       end
 
       private
+
+      # By Ruby's own method: a class may have a cause of another kind.
+      def cause_of(error) = Exception.instance_method(:cause).bind_call(error)
 
       def throw_again(error)
         throw(error.tag, error.value)

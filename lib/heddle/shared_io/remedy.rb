@@ -18,9 +18,9 @@ module Heddle
         "httpx" => "a session with the plugin :persistent must not be shared. One without it may be; or #{POOL}".strip,
         "http" => "a persistent client of HTTP.rb must not be shared: #{POOL}".strip,
         "net-http" => "a Net::HTTP that was started must not be shared: #{POOL}".strip
-      }.freeze
+      }.each_value(&:freeze).freeze # (for Ractors)
       # Where those are that come with Ruby.
-      OWN = RbConfig::CONFIG["rubylibdir"]
+      OWN = "#{RbConfig::CONFIG["rubylibdir"]}/".freeze
       private_constant :POOL, :ANY, :LIBRARIES, :OWN
 
       # @param frames [Array<String>]
@@ -33,7 +33,7 @@ module Heddle
       end
 
       def self.of_library?(frame, name)
-        frame.match?(%r{/#{name}(-[\d.]+[^/]*)?/lib/}) || frame.start_with?("#{OWN}/#{name.tr("-", "/")}.rb:")
+        frame.match?(%r{/#{name}(-[\d.]+[^/]*)?/lib/}) || frame.start_with?("#{OWN}#{name.tr("-", "/")}.rb:")
       end
       private_class_method :of_library?
     end
