@@ -43,7 +43,7 @@ module Heddle
         return unless error.backtrace && clean(error.backtrace).last(below.size) == below
 
         extend_backtrace(error, [])
-        error.struck_at(clean(struck), below) unless error.frozen?
+        error.struck_at(clean(struck), below) if error.is_a?(self)
       rescue StandardError
         nil
       end
@@ -96,9 +96,16 @@ module Heddle
 
       def extend_backtrace(error, lines)
         return if error.frozen? || !error.backtrace
+        return lengthen(error, lines) if error.instance_of?(SystemStackError)
 
         error.extend(self)
         error.go_on(lines)
+      end
+
+      # Ruby leaves out most of the thousands of lines when it prints one, but not of an object that was extended.
+      def lengthen(error, lines)
+        frames = clean(error.backtrace)
+        error.set_backtrace(frames + (lines - frames))
       end
     end
 

@@ -326,6 +326,18 @@ contract "TaskErrors" do
     assert_nil(error.cause)
   end
 
+  def test_ruby_shortens_the_report_of_an_endless_recursion
+    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      def deeper = deeper
+      Heddle.run { Heddle.spawn(name: "one") { sleep(0.001) && deeper } && sleep }
+    RUBY
+
+    assert_match(/stack level too deep \(SystemStackError\).* levels\.\.\./m, outcome.err)
+    assert_match(/spawn \(task "one"\)'\n\tfrom -e:2:in .<main>/, outcome.err)
+    assert_operator(outcome.err.lines.size, :<, 30)
+    refute_match(%r{lib/heddle}, outcome.err)
+  end
+
   # -- classes of errors that do odd things ------------------------------------------------------------------------
 
   def mute_error
