@@ -102,7 +102,7 @@ module Heddle
 
     def hand_on
       entry, = @waiting.shift
-      return @count -= 1 unless entry
+      return @count = [@count - 1, 0].max unless entry # (it may have been released already)
 
       entry.granted = true
       entry.wait.close

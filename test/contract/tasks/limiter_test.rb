@@ -52,6 +52,14 @@ contract "Limiter" do
     assert_raises(Heddle::Error) { limiter.release }
   end
 
+  def test_a_release_in_the_block
+    limiter = Heddle::Limiter.new(1)
+    reactor { limiter.acquire { limiter.release } }
+
+    assert_equal(0, limiter.count)
+    assert_raises(Heddle::Error) { limiter.release }
+  end
+
   def test_first_come_first_served
     limiter = Heddle::Limiter.new(1)
     order = []
