@@ -106,7 +106,7 @@ module Heddle
 
     # @return [String]
     def inspect
-      "#<Heddle::Task #{"#{@name} " if @name}#{status}>"
+      "#<Heddle::Task #{"#{Wording.of(@name)} " if @name}#{status}>"
     end
 
     # @private

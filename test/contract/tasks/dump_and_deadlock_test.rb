@@ -49,6 +49,22 @@ contract "Dump" do
                  dump_of { server.accept })
   end
 
+  def test_names_whose_encodings_differ
+    text = Heddle.run(backend: backend) do
+      thread = Thread.new { sleep }
+      thread.name = "caf\u00e9 1".b
+      tasks = [Heddle.spawn(name: "caf\u00e9 2".b) { thread.join }]
+      tasks << Heddle.spawn(name: "caf\u00e9 3") { tasks.first.wait }
+      tasks << Heddle.spawn { tasks.last.wait }
+      sleep(0.01)
+      dump
+    ensure
+      thread.kill.join
+    end
+
+    (1..3).each { |number| assert_match(/waits for .*caf\u00e9 #{number}/, text) }
+  end
+
   def test_what_cannot_write_is_refused
     assert_match(/\Aio: /, assert_raises(ArgumentError) { Heddle.dump(3) }.message)
   end
