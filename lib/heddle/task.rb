@@ -154,7 +154,8 @@ module Heddle
     # @private A cancel, also where one has struck before.
     def strike(error)
       fiber = @fiber # of another thread it may end meanwhile
-      return self if @finished || fiber.nil?
+      return self if @finished
+      return self.tap { @early = error } unless fiber
 
       # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
       @cancelled = @scheduler.interrupt(fiber, error)
@@ -170,6 +171,7 @@ module Heddle
       @arguments = arguments
       @block = block
       start_fiber(@scheduler)
+      strike(@early) if @early # a hook of Heddle.on_spawn has cancelled it
       self
     end
 

@@ -13,7 +13,7 @@ module Heddle
         super(scope, name, false, false)
         @pool = pool
         @in_line = false # stays so when it ends there
-        @arguments = @block = @storage = @early = nil
+        @arguments = @block = @storage = nil
       end
 
       # @return [Symbol] as of any task; :waiting while it is in line
@@ -53,7 +53,6 @@ module Heddle
           return self
         end
 
-        @early = error if @fiber.nil?
         super
       end
 

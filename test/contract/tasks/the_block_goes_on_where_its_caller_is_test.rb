@@ -153,6 +153,26 @@ contract "TaskContext" do
     assert_raises(ArgumentError) { Heddle.on_spawn }
   end
 
+  def test_a_hook_that_cancels_the_task
+    hook = nil
+    begun = ended = false
+    run do
+      hook = Heddle.on_spawn { |task| task.cancel("not now") && nil }
+      task = Heddle.spawn do
+        begun = true
+        sleep(5)
+        ended = true
+      end
+
+      assert_equal("the task was cancelled: not now", assert_raises(Heddle::Cancelled) { task.value }.message)
+      assert_equal(:cancelled, task.status)
+    ensure
+      hook.remove
+    end
+
+    assert_equal([true, false], [begun, ended], "it ends where it first waits")
+  end
+
   def test_a_hook_that_fails
     with_hook(->(_) { raise IOError, "in the hook" }) do
       run do
