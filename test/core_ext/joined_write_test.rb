@@ -71,6 +71,47 @@ contract "JoinedWrite" do
     end
   end
 
+  # What is read of it, beside what fills it. (The first write that waits is finished by Ruby, which makes the lock of
+  # the IO then; the second is not.)
+  def read_of_full_socket(kind, *parts)
+    one, other = UNIXSocket.pair(kind).map { |socket| keep(socket) }
+    reactor do
+      reading = go { read_all(other) }
+      2.times do
+        fill(one)
+        one.write(*parts)
+      end
+      one.close
+      reading.value
+    end
+  end
+
+  def fill(socket)
+    loop { socket.write_nonblock("x" * 1000) }
+  rescue IO::WaitWritable
+    pass
+  end
+
+  def read_all(socket)
+    read = []
+    while (bytes = socket.recv(100_000)) && !bytes.empty?
+      read << bytes.delete("x")
+    end
+    read.reject(&:empty?)
+  end
+
+  def test_a_full_socket_and_an_empty_string
+    read = read_of_full_socket(:STREAM, "", "y" * 20_000, "", "!")
+
+    assert_equal("#{"y" * 20_000}!" * 2, read.join)
+  end
+
+  def test_a_full_socket_of_messages
+    read = read_of_full_socket(:SEQPACKET, "head", "y" * 20_000, "!")
+
+    assert_equal(["head#{"y" * 20_000}!"] * 2, read)
+  end
+
   def test_strings_that_change_while_they_are_written
     body = "x" * 500_000
     reactor do

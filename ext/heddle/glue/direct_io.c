@@ -294,9 +294,10 @@ typedef struct {
     int count, at; /* of the strings, and of the one that is written now */
     VALUE *strings;
     long done; /* bytes of that one */
+    long left; /* of all */
 } direct_write;
 
-static long left(const direct_write *writing)
+static long left_of_one(const direct_write *writing)
 {
     return RSTRING_LEN(writing->strings[writing->at]) - writing->done;
 }
@@ -304,9 +305,23 @@ static long left(const direct_write *writing)
 /* So many bytes more have been written. */
 static void advance(direct_write *writing, ssize_t moved)
 {
-    for (; writing->at < writing->count && moved >= left(writing); writing->at++, writing->done = 0)
-        moved -= left(writing);
+    writing->left -= moved;
+    for (; writing->at < writing->count && moved >= left_of_one(writing); writing->at++, writing->done = 0)
+        moved -= left_of_one(writing);
     writing->done += moved;
+}
+
+/* One system call for all that is left: of some sockets each is a message. (Only a socket has one for several strings
+ * that does not wait, and raises no SIGPIPE.) */
+static ssize_t try_rest(const direct_write *writing)
+{
+    int count = writing->count - writing->at;
+    const VALUE *strings = writing->strings + writing->at;
+    char *first = RSTRING_PTR(strings[0]) + writing->done;
+    if (count == 1) return hd_transfer_try(writing->call, first, (size_t)writing->left);
+    struct iovec parts[HD_PARTS_MAX] = {{first, (size_t)left_of_one(writing)}};
+    for (int i = 1; i < count; i++) parts[i] = (struct iovec){RSTRING_PTR(strings[i]), (size_t)RSTRING_LEN(strings[i])};
+    return hd_send_parts(writing->call->fd, parts, count);
 }
 
 /* What is left of the strings when a part is written, or as much of it as is not for Ruby to write. */
@@ -314,14 +329,11 @@ static VALUE write_rest(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
     int64_t deadline_ns = 0;
-    for (bool wait = true; writing->at < writing->count;) {
-        if (wait) hd_transfer_wait(writing->call, &deadline_ns);
-        long size = left(writing);
-        char *bytes = RSTRING_END(writing->strings[writing->at]) - size;
-        ssize_t moved = hd_transfer_try(writing->call, bytes, (size_t)size);
+    while (writing->left > 0) {
+        hd_transfer_wait(writing->call, &deadline_ns);
+        ssize_t moved = try_rest(writing);
         if (is_for_ruby(moved)) break;
         if (moved < 0 && moved != -EAGAIN) raise_error(moved);
-        wait = moved < size;
         if (moved > 0) advance(writing, moved);
     }
     return Qnil;
@@ -343,6 +355,15 @@ static VALUE release(VALUE lock)
     return rb_mutex_unlock(lock);
 }
 
+/* What is left, for Ruby to write: one string, for it would write one after the other. */
+static VALUE rest_of(const direct_write *writing)
+{
+    VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left_of_one(writing));
+    for (int i = writing->at + 1; i < writing->count; i++)
+        rb_str_cat(rest, RSTRING_PTR(writing->strings[i]), RSTRING_LEN(writing->strings[i]));
+    return rest;
+}
+
 /* Writes with the lock of the IO, so that no other string comes in between. Ruby makes that lock when it writes to the
  * IO for the first time; until then it writes what is left. */
 static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
@@ -352,20 +373,10 @@ static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, 
         rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
         rb_ensure(write, (VALUE)writing, release, writing->lock);
     }
-    if (writing->at == writing->count) return LONG2FIX(size);
-    VALUE *rest = writing->strings + writing->at;
-    *rest = rb_str_subseq(*rest, writing->done, left(writing));
-    rb_funcallv(writing->call->io, HD_KEPT("write"), writing->count - writing->at, rest);
+    if (writing->left == 0) return LONG2FIX(size);
+    VALUE rest = rest_of(writing);
+    rb_funcallv(writing->call->io, HD_KEPT("write"), 1, &rest);
     return LONG2FIX(size);
-}
-
-/* One system call for several strings. (Only a socket has one that does not wait, and raises no SIGPIPE.) */
-static ssize_t send_parts(const hd_transfer *call, int count, const VALUE *strings)
-{
-    struct iovec parts[HD_PARTS_MAX];
-    for (int i = 0; i < count; i++)
-        parts[i] = (struct iovec){RSTRING_PTR(strings[i]), (size_t)RSTRING_LEN(strings[i])};
-    return hd_send_parts(call->fd, parts, count);
 }
 
 VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
@@ -376,12 +387,11 @@ VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
     VALUE lock = hd_io_write_lock(write_io);
     if (size == 0 || (!NIL_P(lock) && RTEST(rb_mutex_locked_p(lock)))) return Qundef;
     hd_strikes_raise_overdue(call.scheduler);
-    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings};
+    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings, .left = size};
     if (hd_transfer_expects_to_wait(&call)) return write_locked(write_rest, &writing, size);
     if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
         return write_locked(write_with_others, &writing, size);
-    ssize_t moved = count == 1 ? hd_transfer_try(&call, RSTRING_PTR(strings[0]), (size_t)size)
-                               : send_parts(&call, count, strings);
+    ssize_t moved = try_rest(&writing);
     if (moved == size) return LONG2FIX(size);
     if (moved == 0 || is_for_ruby(moved)) return Qundef;
     if (moved < 0 && moved != -EAGAIN) raise_error(moved);
