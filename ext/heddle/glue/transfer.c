@@ -320,10 +320,10 @@ ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
     hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
                             .bytes_to_send = bytes};
     int ready = wait_for(call->scheduler, &interest, hd_deadline_from(rb_io_timeout(call->io)));
-    if (interest.brought) return interest.result;
-    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    call->fd = rb_io_descriptor(call->io);
-    return -EAGAIN;
+    if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
+    if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    call->fd = rb_io_descriptor(call->io); /* there is more to do with it: raises if it was closed meanwhile */
+    return interest.brought ? interest.result : -EAGAIN;
 }
 
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)

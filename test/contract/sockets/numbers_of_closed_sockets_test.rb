@@ -70,12 +70,17 @@ contract "NumbersOfClosedSockets" do
     job.failure.tap { |failure| assert_equal("fresh\n", fresh.readpartial(100)) if failure }
   end
 
+  # With which a write in the ring is made: Ruby makes it when it writes by itself.
+  def make_lock(writer, peer)
+    writer.write(1)
+    peer.readpartial(100)
+  end
+
   def test_a_write_to_a_socket_whose_twin_is_closed
     reactor do
       writer, peer = socket_pair
       writer.autoclose = false
-      writer.write("first") # which makes the lock that a write in the ring is made with
-      peer.readpartial(100)
+      make_lock(writer, peer)
       start = Thread::Queue.new
       busy = Array.new(12) { go { start.pop && 6.times { sleep 0 } } }
       job = go { start.pop && writer.write("private") }
@@ -108,5 +113,53 @@ contract "NumbersOfClosedSockets" do
         assert_equal("fresh\n", closer.value.first.readpartial(100))
       end
     end
+  end
+
+  # How many pieces of 4,000 bytes fit. (Then a part of one more does, if the kernel has the buffers that are usual.)
+  def fill(socket)
+    (0..).find { socket.write_nonblock("x" * 4000, exception: false) != 4000 }
+  end
+
+  def tcp_pair
+    server = TCPServer.new("127.0.0.1", 0)
+    one = keep(TCPSocket.new("127.0.0.1", server.local_address.ip_port))
+    other = keep(server.accept)
+    make_lock(one, other)
+    [one, other]
+  ensure
+    server&.close
+  end
+
+  # The part has been sent, but the writer has not heard of it yet: it is not to wait for the number then.
+  def test_a_write_of_which_a_part_is_sent_when_its_socket_is_closed
+    reactor do
+      reader, = pipe # (it is never writable)
+      pieces = fill(tcp_pair.first)
+      failures = Array.new(8) { |turns| failure_of_write_in_part(pieces, turns, reader) }
+
+      assert(failures.compact.all?(IOError)) # (nil: the socket has taken it all)
+    end
+  end
+
+  def failure_of_write_in_part(pieces, turns, reader)
+    writer, = tcp_pair
+    pieces.times { writer.write_nonblock("x" * 4000, exception: false) }
+    busy = Array.new(12) { go { 30.times { sleep 0 } } }
+    job = go { write_with_others(writer) }
+    turns.times { sleep 0 }
+    writer.close
+    taken = Array.new(8) { reader.dup }
+    failure = Heddle.timeout(5) { job.failure }
+    [*taken, writer].each(&:close)
+    busy.each(&:value)
+    failure
+  end
+
+  # The first write after a look at the kernel is made directly.
+  def write_with_others(writer)
+    other, = socket_pair
+    sleep 0
+    other.write("first")
+    writer.write("y" * 4000)
   end
 end
