@@ -23,6 +23,9 @@ enum { MOVED_MAX = 0x7ffff000 };
 /* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
 enum { BROUGHT_MAX = 8192 };
 
+/* The longest part that is copied for a worker; then the caller comes again. */
+enum { COPY_MAX = 1 << 20 };
+
 /* With fewer fibers that are ready, a write that waits costs more than its system call. */
 enum { MANY_READY = 8 };
 
@@ -176,11 +179,18 @@ static VALUE write_result(VALUE pointer)
     return LONG2NUM(job->result);
 }
 
+/* What is appended goes to the file in one piece, so that nothing that others append comes in between. */
+static bool appends(const hd_transfer *call)
+{
+    return call->direction == HD_WRITE && rb_io_mode(call->io) & FMODE_APPEND;
+}
+
 /* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
  * for that, or the process may have record locks on the file, it is done here, with the GVL: nobody is to close the
  * descriptor meanwhile, or move the bytes. */
 static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t from)
 {
+    if (size > COPY_MAX && !appends(call)) size = COPY_MAX;
     hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
     if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
     worker_call on_worker = {call, job};
@@ -344,12 +354,6 @@ static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
     int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns);
     call->fd = rb_io_descriptor(call->io);
     return ready;
-}
-
-/* What is appended goes to the file in one piece, so that nothing that others append comes in between. */
-static bool appends(const hd_transfer *call)
-{
-    return call->direction == HD_WRITE && rb_io_mode(call->io) & FMODE_APPEND;
 }
 
 static size_t piece_of(const hd_transfer *call, size_t size)

@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { COPY_MAX = 1 << 20, BLOCKING_WRITE_MAX = 4096 };
+enum { BLOCKING_WRITE_MAX = 4096 };
 
 static bool is_file(int fd)
 {
@@ -115,7 +115,6 @@ static ssize_t call_kernel(hd_direction direction, int fd, void *bytes, size_t s
 ssize_t hd_rw_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset)
 {
     ssize_t moved;
-    if (size > COPY_MAX) size = COPY_MAX;
     do {
         moved = call_kernel(direction, fd, bytes, size, offset);
     } while (moved < 0 && errno == EINTR);
@@ -145,7 +144,6 @@ static bool has_record_locks(int fd)
 
 hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
-    if (size > COPY_MAX) size = COPY_MAX; /* a part; the caller comes again */
     hd_rw_job *rw = malloc(sizeof(*rw) + size);
     /* A process loses its record locks when it closes any descriptor of the file (man 2 fcntl). */
     int own_fd = rw && !has_record_locks(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;

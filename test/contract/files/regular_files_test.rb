@@ -124,7 +124,7 @@ contract "RegularFile" do
   # What one system call appends, it appends in one piece.
   def test_large_records_that_several_append
     reactor do
-      { syswrite: 1_000_000, write: 600_000 }.each do |method, size|
+      { syswrite: 1_000_000, write: 600_000, print: 1_500_000 }.each do |method, size|
         File.write(path, "")
         jobs = %w[a b c].map do |letter|
           go { File.open(path, "a") { |file| 5.times { file.public_send(method, letter * size) } } }
