@@ -222,6 +222,20 @@ contract "DirectIO" do
     end
   end
 
+  # Ruby names the place where it fills its read buffer.
+  def test_an_error_while_the_read_buffer_is_filled
+    %i[gets readline getc getbyte readchar].each do |name|
+      reactor do
+        one, other = connection("tcp")
+        reading = go { assert_raises(Errno::ECONNRESET) { one.public_send(name) }.message }
+        sleep(0.01)
+        other.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) && other.close
+
+        assert_equal("Connection reset by peer @ io_fillbuf - fd:#{one.fileno} ", reading.value)
+      end
+    end
+  end
+
   def test_a_peer_that_has_gone
     reactor do
       reader, writer = pipe

@@ -66,12 +66,22 @@ static bool has_room(direct_read *reading)
     return find_room(reading) && (ssize_t)reading->size >= reading->call->moved;
 }
 
+NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error));
+
+/* (Where Ruby fills its buffer, it says so.) */
+static void raise_read_error(const direct_read *reading, ssize_t error)
+{
+    if (!reading->fills) raise_error(error);
+    VALUE where[] = {rb_sprintf("fd:%d ", reading->call->fd), INT2FIX(-error), rb_str_new_cstr("io_fillbuf")};
+    rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
+}
+
 /* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
  * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
 static VALUE take_what_came(direct_read *reading)
 {
     hd_transfer *call = reading->call;
-    if (call->moved < 0) raise_error(call->moved);
+    if (call->moved < 0) raise_read_error(reading, call->moved);
     bool open = hd_io_descriptor(call->io) >= 0;
     if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
         hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
@@ -102,7 +112,7 @@ static VALUE read_once(VALUE pointer)
         reading->moved = hd_transfer_try(call, bytes, reading->size);
         if (reading->moved >= 0) return Qtrue;
         if (is_for_ruby(reading->moved)) return Qfalse;
-        if (reading->moved != -EAGAIN) raise_error(reading->moved);
+        if (reading->moved != -EAGAIN) raise_read_error(reading, reading->moved);
     }
 }
 
