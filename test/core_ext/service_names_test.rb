@@ -60,6 +60,23 @@ contract "ServiceNames" do
     end
   end
 
+  # The error says that it is the service which nobody knows, not the host.
+  def test_the_error_of_an_unknown_service
+    name = "no-such-service"
+    reactor do
+      [-> { Addrinfo.tcp("localhost", name) }, -> { Addrinfo.getaddrinfo("no.such.host.invalid", name) },
+       -> { Socket.sockaddr_in(name, "127.0.0.1") }, -> { Socket.getaddrinfo("localhost", name) },
+       -> { keep(UDPSocket.new).connect("127.0.0.1", name) }, -> { keep(UDPSocket.new).bind("127.0.0.1", name) },
+       -> { keep(UDPSocket.new).send("x", 0, "127.0.0.1", name) }, -> { TCPServer.new("127.0.0.1", name) },
+       -> { TCPSocket.new("127.0.0.1", name) }].each do |call|
+        assert_match(/\Agetaddrinfo.*: Servname not supported/, assert_raises(SocketError, &call).message)
+      end
+      error = assert_raises(SocketError) { Addrinfo.getaddrinfo("localhost", name, "no-family") }
+
+      assert_equal("unknown socket domain: no-family", error.message)
+    end
+  end
+
   def test_what_is_no_service
     reactor do
       assert_raises(SocketError) { Addrinfo.tcp("localhost", "no-such-service") }

@@ -12,13 +12,29 @@
 
 enum { ARGUMENTS_MAX = 8 };
 
+/* Raises what Ruby does of a service that is not known: where no host is given, it asks no hook. (getaddrinfo looks at
+ * its other arguments first.) */
+static void refuse(VALUE self, ID kept, int argc, VALUE *argv, VALUE service)
+{
+    VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
+    if (kept != HD_KEPT("getaddrinfo")) {
+        rb_funcall(addrinfo, HD_KEPT("getaddrinfo"), 2, Qnil, service);
+        return;
+    }
+    VALUE host = argv[0];
+    argv[0] = Qnil;
+    rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    argv[0] = host;
+}
+
 /* The number of a named service; anything else, or a name that is not known, as it is. */
-static VALUE port_of(VALUE service)
+static VALUE port_of(VALUE service, bool *unknown)
 {
     if (!RB_TYPE_P(service, T_STRING)) return service;
     const char *name = StringValueCStr(service);
     if (!*name || strspn(name, "0123456789") == strlen(name)) return service;
     const struct servent *entry = getservbyname(name, NULL);
+    if (!entry) *unknown = true;
     return entry ? INT2FIX(ntohs((uint16_t)entry->s_port)) : service;
 }
 
@@ -29,8 +45,10 @@ static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, int first, i
         return rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE arguments[ARGUMENTS_MAX];
     memcpy(arguments, argv, sizeof(VALUE) * (size_t)argc);
-    arguments[first] = port_of(arguments[first]);
-    if (second < argc) arguments[second] = port_of(arguments[second]);
+    bool unknown = false;
+    arguments[first] = port_of(arguments[first], &unknown);
+    if (unknown) refuse(self, kept, argc, arguments, arguments[first]);
+    if (second < argc) arguments[second] = port_of(arguments[second], &unknown);
     return rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS);
 }
 
