@@ -49,6 +49,8 @@ contract "CopyStreamPatch" do
       assert_equal("234", File.read("#{path}.copy"))
       assert_raises(Errno::ENOENT) { IO.copy_stream("#{path}.not", path) }
       assert_raises(TypeError) { IO.copy_stream(path, "#{path}.copy", "x") }
+      assert_raises(NoMethodError) { IO.copy_stream(nil, "#{path}.copy") }
+      assert_raises(NoMethodError) { IO.copy_stream(path, nil) }
     end
   end
 

@@ -111,7 +111,9 @@ module Heddle
       class << self
         # Yields the IO of what was given: a path is opened as Ruby would. (What Ruby takes for no IO stays as it is.)
         def open(stream, flags, &)
-          io = path?(stream) ? IO.try_convert(stream) : stream
+          return yield(stream) unless path?(stream)
+
+          io = IO.try_convert(stream)
           io ? yield(io) : File.open(stream, flags | File::NOCTTY, 0o666, &)
         end
 
