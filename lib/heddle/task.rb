@@ -155,7 +155,7 @@ module Heddle
     def strike(error)
       fiber = @fiber # of another thread it may end meanwhile
       return self if @finished
-      return self.tap { @early = error } unless fiber
+      return tap { @early = error } unless fiber
 
       # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
       @cancelled = @scheduler.interrupt(fiber, error)
