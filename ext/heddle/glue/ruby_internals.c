@@ -435,6 +435,11 @@ bool hd_called_by_wait(void)
     return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
 }
 
+bool hd_ruby_moves_threads(void)
+{
+    return says(rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")), " +MN");
+}
+
 /* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
 
 /* The beginning of rb_proc_t. */

@@ -110,6 +110,10 @@ bool hd_thread_in_system_call(VALUE thread);
  * wait.) */
 bool hd_thread_waits_for_ever(VALUE thread);
 
+/* Do the threads of the main Ractor move between native ones (RUBY_MN_THREADS)? Ruby's description of itself tells:
+ * the program may have changed the variable since Ruby has looked at it. */
+bool hd_ruby_moves_threads(void);
+
 /* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
 
 /* Gives the fiber that runs a $~ and a $_ of its own, while it runs this block, as a thread has them. Ruby keeps them

@@ -5,10 +5,12 @@
 
 #include "../os/kept_backend.h"
 #include "init.h"
+#include "ruby_internals.h"
 
 VALUE hd_cScheduler;
 
 static VALUE cRactor;
+static bool main_threads_move; /* those of the main Ractor */
 static ID id_current, id_main;
 static ID id_scheduler; /* where a thread has the scheduler that runs in it */
 
@@ -68,9 +70,7 @@ bool hd_in_main_ractor(void)
 
 bool hd_threads_are_pinned(void)
 {
-    const char *mn_threads = getenv("RUBY_MN_THREADS");
-    if (mn_threads && strcmp(mn_threads, "0") != 0) return false;
-    return hd_in_main_ractor();
+    return !main_threads_move && hd_in_main_ractor();
 }
 
 static void open_backend(hd_scheduler *scheduler)
@@ -156,6 +156,7 @@ hd_scheduler *hd_scheduler_in(VALUE thread)
 
 void hd_init_scheduler(void)
 {
+    main_threads_move = hd_ruby_moves_threads();
     cRactor = rb_path2class("Ractor");
     rb_gc_register_mark_object(cRactor);
     id_current = rb_intern("current");

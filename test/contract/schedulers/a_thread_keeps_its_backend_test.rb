@@ -158,6 +158,23 @@ contract "KeptBackend" do
     end
   end
 
+  # Ruby has looked at the variable when it started.
+  def test_a_thread_that_moves_keeps_none
+    said = assert_script(<<~RUBY, env: { "RUBY_MN_THREADS" => "1" }, heddle: false)
+      ENV.delete("RUBY_MN_THREADS")
+      require "heddle"
+      count = -> { Dir.children("/proc/self/fd").size }
+      Heddle.run(backend: #{backend.inspect}) { nil }
+      Thread.new do
+        before = count.call
+        Heddle.run(backend: #{backend.inspect}) { nil }
+        print(count.call - before)
+      end.join
+    RUBY
+
+    assert_equal("0", said)
+  end
+
   def test_while_the_garbage_collector_runs_all_the_time
     in_thread do
       GC.stress = true
