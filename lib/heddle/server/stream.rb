@@ -18,7 +18,10 @@ module Heddle
       NOTHING = "".b.freeze
       # What a read or a write raises when the client has gone.
       GONE = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
-      private_constant :NOTHING
+      # Seconds that a client has to see the last answer while it still sends something, and while it does not.
+      LINGER = 10
+      LINGER_IDLE = 1
+      private_constant :NOTHING, :LINGER, :LINGER_IDLE
 
       # Texts of several encodings do not go into one String.
       #
@@ -196,9 +199,14 @@ module Heddle
       def linger(size, patience)
         close_write
         self.patience = patience
-        within(1)
+        ends = Clock.now + LINGER
         taken = 0
-        taken += take_buffered.bytesize while taken < size && fill?
+        while taken < size && Clock.now < ends
+          within(LINGER_IDLE)
+          break unless fill?
+
+          taken += take_buffered.bytesize
+        end
       rescue *GONE
         nil
       end
