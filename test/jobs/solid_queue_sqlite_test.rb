@@ -13,7 +13,7 @@ contract "SolidQueueSqlite" do
 
   # The worker hears of it before it claims other jobs.
   def test_an_exception_in_the_thread
-    assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend }, options: %w[-W0])
+    assert_script(<<~RUBY, gems: true, env: { "HEDDLE_BACKEND" => backend }, options: %w[-W0])
       require "rails"
       require "active_record/railtie"
       require "active_job/railtie"
