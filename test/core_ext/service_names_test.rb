@@ -60,6 +60,42 @@ contract "ServiceNames" do
     end
   end
 
+  # A service may be known for one type of socket only (ssh for TCP).
+  def test_the_types_of_sockets
+    only_tcp, port = %w[http ssh smtp pop3].filter_map { |name| service(name) unless service(name, "udp") }.first
+    skip("every service that this machine knows is one for UDP, too") unless only_tcp
+    reactor do
+      assert_equal([Socket::SOCK_STREAM], Addrinfo.getaddrinfo("127.0.0.1", only_tcp).map(&:socktype))
+      assert_equal([[port, Socket::SOCK_STREAM]], Socket.getaddrinfo("127.0.0.1", only_tcp).map { _1.values_at(1, 5) })
+      assert_equal(port, Socket.unpack_sockaddr_in(Socket.sockaddr_in(only_tcp, "127.0.0.1")).first)
+      [-> { Addrinfo.udp("127.0.0.1", only_tcp) }, -> { Addrinfo.getaddrinfo("localhost", only_tcp, nil, :DGRAM) },
+       -> { keep(UDPSocket.new).connect("127.0.0.1", only_tcp) },
+       -> { keep(UDPSocket.new).send("x", 0, "127.0.0.1", only_tcp) }].each do |call|
+        assert_match(/Servname not supported/, assert_raises(SocketError, &call).message)
+      end
+    end
+  end
+
+  def test_the_name_of_the_host_is_asked_for
+    reactor do
+      flags = Socket::AI_CANONNAME
+
+      assert_equal([@port], Addrinfo.getaddrinfo("127.0.0.1", @service, nil, :STREAM, nil, flags).map(&:ip_port))
+    end
+  end
+
+  # The system takes these for numbers, and Ruby does.
+  def test_numbers_that_are_written_otherwise
+    reactor do
+      assert_equal([80, 80], [Addrinfo.tcp("127.0.0.1", "+80").ip_port, Addrinfo.udp("localhost", " 80").ip_port])
+      assert_equal([4464, 4464], ["70000", 70_000].map { |port| Addrinfo.tcp("127.0.0.1", port).ip_port })
+      assert_equal(3, Addrinfo.getaddrinfo("127.0.0.1", "+80").size)
+      error = assert_raises(SocketError) { Addrinfo.tcp("127.0.0.1", -1) }
+
+      assert_match(/Servname not supported/, error.message)
+    end
+  end
+
   # The error says that it is the service which nobody knows, not the host.
   def test_the_error_of_an_unknown_service
     name = "no-such-service"

@@ -5,70 +5,110 @@
 #include "init.h"
 #include "scheduler.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 
 
-enum { ARGUMENTS_MAX = 8 };
+/* NO: a method does not have that argument. */
+enum { ARGUMENTS_MAX = 8, HINTS = 4, NO = ARGUMENTS_MAX };
 
-/* Raises what Ruby does of a service that is not known: where no host is given, it asks no hook. (getaddrinfo looks at
- * its other arguments first.) */
-static void refuse(VALUE self, ID kept, int argc, VALUE *argv, VALUE service)
+/* Is it a port as Ruby takes it from a hook, or none that the resolver could take? */
+static bool plain_p(VALUE port)
+{
+    if (FIXNUM_P(port)) return FIX2LONG(port) >= 0 && FIX2LONG(port) <= UINT16_MAX;
+    if (!RB_TYPE_P(port, T_STRING)) return true;
+    const char *text = StringValueCStr(port);
+    return strspn(text, "0123456789") == strlen(text) && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
+/* What the service is, as Ruby tells it where no host is given: it asks no hook there. Raises what Ruby does of a
+ * service that is not known, or not for this type of socket. The hints: family, type, protocol, flags. */
+static VALUE known_as(VALUE service, const VALUE hints[HINTS])
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
-    if (kept != HD_KEPT("getaddrinfo")) {
-        rb_funcall(addrinfo, HD_KEPT("getaddrinfo"), 2, Qnil, service);
-        return;
-    }
-    VALUE host = argv[0];
-    argv[0] = Qnil;
-    rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
-    argv[0] = host;
+    VALUE flags = FIXNUM_P(hints[3]) ? LONG2FIX(FIX2LONG(hints[3]) & ~AI_CANONNAME) : hints[3]; /* (it needs a host) */
+    return rb_funcall(addrinfo, HD_KEPT("getaddrinfo"), 6, Qnil, service, hints[0], hints[1], hints[2], flags);
 }
 
-/* The number of a named service; anything else, or a name that is not known, as it is. */
-static VALUE port_of(VALUE service, bool *unknown)
+static VALUE port_of(VALUE known)
 {
-    if (!RB_TYPE_P(service, T_STRING)) return service;
-    const char *name = StringValueCStr(service);
-    if (!*name || strspn(name, "0123456789") == strlen(name)) return service;
-    const struct servent *entry = getservbyname(name, NULL);
-    if (!entry) *unknown = true;
-    return entry ? INT2FIX(ntohs((uint16_t)entry->s_port)) : service;
+    return rb_funcall(rb_ary_entry(known, 0), rb_intern("ip_port"), 0);
 }
 
-/* Calls Ruby's own method with the numbers of these arguments. */
-static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, int first, int second)
+/* Puts the number of the port in place of this argument, if there is a host. */
+static void number(int argc, VALUE *argv, int service, int host, const VALUE hints[HINTS])
 {
-    if (argc <= first || argc > ARGUMENTS_MAX || !hd_scheduler_of_thread())
+    if (service < argc && host < argc && !NIL_P(argv[host]) && !plain_p(argv[service]))
+        argv[service] = port_of(known_as(argv[service], hints));
+}
+
+/* Calls Ruby's own method with the numbers of the services. */
+static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, const int places[4], VALUE socktype)
+{
+    if (argc > ARGUMENTS_MAX || !hd_scheduler_of_thread())
         return rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE arguments[ARGUMENTS_MAX];
     memcpy(arguments, argv, sizeof(VALUE) * (size_t)argc);
-    bool unknown = false;
-    arguments[first] = port_of(arguments[first], &unknown);
-    if (unknown) refuse(self, kept, argc, arguments, arguments[first]);
-    if (second < argc) arguments[second] = port_of(arguments[second], &unknown);
+    const VALUE hints[HINTS] = {Qnil, socktype, Qnil, Qnil};
+    number(argc, arguments, places[0], places[1], hints);
+    number(argc, arguments, places[2], places[3], hints);
     return rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS);
 }
 
-/* A method whose arguments `first` and `second` may be services. */
-#define METHOD(function, name, first, second)                                      \
+/* A method whose arguments `service` (with the host at `host`) and `own` (likewise) may be services. */
+#define METHOD(function, name, socktype, service, host, own, own_host)             \
     static VALUE function(int argc, VALUE *argv, VALUE self)                       \
     {                                                                              \
-        return with_ports(self, HD_KEPT(name), argc, argv, first, second);         \
+        const int places[] = {service, host, own, own_host};                       \
+        return with_ports(self, HD_KEPT(name), argc, argv, places, socktype);      \
     }
 
-METHOD(addrinfo_getaddrinfo, "getaddrinfo", 1, ARGUMENTS_MAX)        /* (host, service, ...) */
-METHOD(addrinfo_tcp, "tcp", 1, ARGUMENTS_MAX)                        /* (host, service) */
-METHOD(addrinfo_udp, "udp", 1, ARGUMENTS_MAX)                        /* (host, service) */
-METHOD(pack_sockaddr_in, "pack_sockaddr_in", 0, ARGUMENTS_MAX)       /* (service, host) */
-METHOD(sockaddr_in, "sockaddr_in", 0, ARGUMENTS_MAX)                 /* (service, host) */
-METHOD(udp_bind, "bind", 1, ARGUMENTS_MAX)                           /* (host, service) */
-METHOD(udp_connect, "connect", 1, ARGUMENTS_MAX)                     /* (host, service) */
-METHOD(udp_send, "send", 3, ARGUMENTS_MAX)                           /* (text, flags, host, service) */
-METHOD(tcp_socket_initialize, "initialize", 1, 3)                    /* (host, service, own host, own service) */
-METHOD(tcp_server_initialize, "initialize", argc - 1, ARGUMENTS_MAX) /* ([host,] service) */
+#define STREAM INT2FIX(SOCK_STREAM)
+#define DATAGRAM INT2FIX(SOCK_DGRAM)
+
+METHOD(addrinfo_tcp, "tcp", STREAM, 1, 0, NO, NO)                 /* (host, service) */
+METHOD(addrinfo_udp, "udp", DATAGRAM, 1, 0, NO, NO)               /* (host, service) */
+METHOD(pack_sockaddr_in, "pack_sockaddr_in", Qnil, 0, 1, NO, NO)  /* (service, host) */
+METHOD(sockaddr_in, "sockaddr_in", Qnil, 0, 1, NO, NO)            /* (service, host) */
+METHOD(udp_bind, "bind", DATAGRAM, 1, 0, NO, NO)                  /* (host, service) */
+METHOD(udp_connect, "connect", DATAGRAM, 1, 0, NO, NO)            /* (host, service) */
+METHOD(udp_send, "send", DATAGRAM, 3, 2, NO, NO)                  /* (text, flags, host, service) */
+METHOD(tcp_socket_initialize, "initialize", STREAM, 1, 0, 3, 2)   /* (host, service, own host, own service) */
+METHOD(tcp_server_initialize, "initialize", STREAM, 1, 0, NO, NO) /* ([host,] service) */
+
+/* Is it for a type of socket that the service has? Of an Addrinfo, or of an entry of Socket.getaddrinfo. */
+static bool offered(VALUE entry, VALUE known)
+{
+    bool array = RB_TYPE_P(entry, T_ARRAY);
+    VALUE type = array ? rb_ary_entry(entry, 5) : rb_funcall(entry, rb_intern("socktype"), 0);
+    VALUE protocol = array ? rb_ary_entry(entry, 6) : rb_funcall(entry, rb_intern("protocol"), 0);
+    for (long i = 0; i < RARRAY_LEN(known); i++) {
+        VALUE one = rb_ary_entry(known, i);
+        if (rb_funcall(one, rb_intern("socktype"), 0) == type && rb_funcall(one, rb_intern("protocol"), 0) == protocol)
+            return true;
+    }
+    return false;
+}
+
+/* (host, service, family, type, protocol, flags, ...): the addresses for the types of sockets that the service has. */
+static VALUE addrinfo_getaddrinfo(int argc, VALUE *argv, VALUE self)
+{
+    ID kept = HD_KEPT("getaddrinfo");
+    int given = argc - (rb_keyword_given_p() ? 1 : 0);
+    if (given < 2 || argc > ARGUMENTS_MAX || NIL_P(argv[0]) || !hd_scheduler_of_thread() || plain_p(argv[1]))
+        return rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    VALUE hints[HINTS];
+    for (int i = 0; i < HINTS; i++) hints[i] = 2 + i < given ? argv[2 + i] : Qnil;
+    VALUE arguments[ARGUMENTS_MAX];
+    memcpy(arguments, argv, sizeof(VALUE) * (size_t)argc);
+    VALUE known = known_as(argv[1], hints);
+    arguments[1] = port_of(known);
+    VALUE all = rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS), found = rb_ary_new();
+    for (long i = 0; i < RARRAY_LEN(all); i++)
+        if (offered(rb_ary_entry(all, i), known)) rb_ary_push(found, rb_ary_entry(all, i));
+    return found;
+}
 
 void hd_init_service_names(void)
 {
