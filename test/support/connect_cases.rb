@@ -89,6 +89,8 @@ CASES = OPEN.flat_map do |name, open|
     end
     if name == "new"
       cases << ["none", :v4] << ["again", :v4] << ["nodata", :v4] << ["one4", :v4, "none", 0] << ["none\n", :v4]
+      cases << ["127.0.0.1", :closed, "192.0.2.1", "discard"] << ["127.0.0.1", :closed, "127.0.0.1", -1]
+      cases << ["one4", 2**70] << ["127.0.0.1", 2**70] << ["one4", :closed, "127.0.0.1", 2**70]
       cases << ["one4", :v4, "192.0.2.1", 0] << ["both", :both, "192.0.2.1", 0] << ["one4", :v4, "::1", 0]
     end
     cases << ["127.0.0.1", PORTS[:v4] + 65_536] << ["both", :both, "", 0] if name == "new"

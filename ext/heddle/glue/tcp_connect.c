@@ -57,14 +57,14 @@ static bool name_p(VALUE host)
 
 static bool service_p(VALUE port)
 {
-    return NIL_P(port) || RB_INTEGER_TYPE_P(port) || text_p(port, SERVICE_MAX);
+    return NIL_P(port) || FIXNUM_P(port) || text_p(port, SERVICE_MAX);
 }
 
 /* Ruby takes only numbers of ports when a scheduler resolves. */
 static bool service_name_p(VALUE port)
 {
     if (FIXNUM_P(port)) return FIX2LONG(port) < 0 || FIX2LONG(port) > UINT16_MAX;
-    if (!RB_TYPE_P(port, T_STRING)) return RB_INTEGER_TYPE_P(port);
+    if (!RB_TYPE_P(port, T_STRING)) return false;
     for (long i = 0; i < RSTRING_LEN(port); i++)
         if (RSTRING_PTR(port)[i] < '0' || RSTRING_PTR(port)[i] > '9') return true;
     return false;
@@ -74,7 +74,8 @@ static bool service_name_p(VALUE port)
 static bool by_name(int argc, const VALUE *argv)
 {
     if (argc < 2 || argc > ARGUMENTS_MAX || !service_p(argv[1])) return false;
-    bool named_service = service_name_p(argv[1]) && text_p(argv[0], HOST_MAX) && !special_address(argv[0]);
+    bool named_service = service_name_p(argv[1]) || (argc > 3 && service_name_p(argv[3]));
+    named_service &= text_p(argv[0], HOST_MAX) && !special_address(argv[0]);
     if (!named_service && !name_p(argv[0])) return false;
     return (argc < 3 || host_p(argv[2])) && (argc < 4 || service_p(argv[3]));
 }
