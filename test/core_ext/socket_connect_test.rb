@@ -42,6 +42,20 @@ contract "SocketConnect" do
     end
   end
 
+  def test_connected_already
+    reactor do
+      unix = keep(UNIXServer.new(File.join(tempdir, "socket")))
+      [tcp_server, unix].map(&:local_address).each do |address|
+        socket = keep(Socket.new(address.afamily, :STREAM))
+        socket.connect(address)
+        # (Linux says once more that it has connected.)
+        error = assert_raises(Errno::EISCONN) { 2.times { socket.connect(address) } }
+
+        assert_match(/\ATransport endpoint is already connected - connect\(2\) for /, error.message)
+      end
+    end
+  end
+
   def test_bad_address
     reactor do
       assert_raises(TypeError) { keep(Socket.new(:INET, :STREAM)).connect(1) }

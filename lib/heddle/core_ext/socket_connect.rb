@@ -10,9 +10,11 @@ module Heddle
       def connect(remote_address)
         return __heddle_connect(remote_address) unless Scheduler.current
 
-        connected = connect_nonblock(remote_address, exception: false)
-        return connected unless connected == :wait_writable
-
+        begin
+          return connect_nonblock(remote_address) # (without exceptions it is 0, too, if the socket has been connected)
+        rescue IO::EINPROGRESSWaitWritable
+          nil # it is under way
+        end
         wait_writable(timeout) || raise(IO::TimeoutError, "Connect timed out!")
         connect_nonblock(remote_address, exception: false) # 0, or the error that it ended with
       end
