@@ -49,8 +49,19 @@ contract "CopyStreamPatch" do
       assert_equal("234", File.read("#{path}.copy"))
       assert_raises(Errno::ENOENT) { IO.copy_stream("#{path}.not", path) }
       assert_raises(TypeError) { IO.copy_stream(path, "#{path}.copy", "x") }
+      assert_raises(RangeError) { IO.copy_stream(path, "#{path}.copy", 2**70) }
       assert_raises(NoMethodError) { IO.copy_stream(nil, "#{path}.copy") }
       assert_raises(NoMethodError) { IO.copy_stream(path, nil) }
+    end
+  end
+
+  def test_a_folder_is_refused_as_by_ruby
+    reactor do
+      [[$stderr], [File.join(tempdir, "copy")], [File.join(tempdir, "copy"), 5]].each do |arguments|
+        error = assert_raises(Errno::EISDIR) { IO.copy_stream(tempdir, *arguments) }
+
+        assert_equal("Is a directory - read", error.message)
+      end
     end
   end
 

@@ -87,7 +87,7 @@ module Heddle
 
       def copy_stream(source, destination, length = nil, offset = nil)
         scheduler = Scheduler.current
-        plain = scheduler && [length, offset].all? { |number| number.nil? || number.is_a?(Integer) }
+        plain = scheduler && [length, offset].all? { |number| number.nil? || CopyStream.number?(number) }
         return __heddle_copy_stream(source, destination, length, offset) unless plain
 
         CopyStream.open(source, File::RDONLY) do |from|
@@ -129,11 +129,17 @@ module Heddle
           end
         end
 
-        # @return [Symbol, nil] nil: not an IO
+        # Is it one that Ruby takes for a length or an offset?
+        def number?(value) = value.is_a?(Integer) && value.bit_length < 64
+
+        # @return [Symbol, nil] nil: not an IO, or a directory, which Ruby's own refuses
         def kind(io)
           return unless io.is_a?(IO)
 
-          io.stat.file? ? :file : :stream
+          stat = io.stat
+          return :file if stat.file?
+
+          :stream unless stat.directory?
         end
 
         # A negative number is none, as with Ruby.
