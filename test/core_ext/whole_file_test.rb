@@ -88,6 +88,14 @@ contract "WholeFile" do
     $VERBOSE = verbose
   end
 
+  def test_an_offset_that_is_none_is_refused_as_by_ruby
+    reactor do
+      [false, "1"].each do |offset|
+        assert_raises(TypeError) { File.write(File.join(tempdir, "written"), "x", offset) }
+      end
+    end
+  end
+
   def test_small_files_are_read_in_the_default_encodings
     before = [Encoding.default_external, Encoding.default_internal]
     file = paths[3]

@@ -39,9 +39,9 @@ module Heddle
           path = Opening.path_of(path)
           return yield(path) unless by_hand?(path)
 
-          mode = File::WRONLY | File::CREAT | (offset ? 0 : File::TRUNC)
+          mode = File::WRONLY | File::CREAT | (offset.nil? ? File::TRUNC : 0)
           File.open(path, mode: mode, **options) do |file|
-            file.seek(offset) if offset
+            file.seek(offset) unless offset.nil?
             file.write(data)
           end
         end
