@@ -75,6 +75,23 @@ contract "Faults" do
     end
   end
 
+  # The thread of the loop has let the GVL go, and is about to give a request to the kernel, when another thread closes
+  # a twin of its socket. The request does not go to the socket that has the number next.
+  def test_a_twin_is_closed_while_a_request_is_on_its_way_to_the_kernel
+    heddle_only("faults")
+    skip("epoll has no requests") unless backend == "uring"
+    reactor do
+      reader, peer = socket_pair
+      reader.autoclose = false
+      job = go { Array.new(2) { reader.readpartial(100) } }
+      closer = Thread.new { close_twin_of_one_that_reads_again(reader, peer) }
+      fresh = closer.value
+
+      assert_instance_of(Errno::EBADF, job.failure)
+      assert_equal("fresh", fresh.readpartial(100))
+    end
+  end
+
   def test_no_memory_to_wait_for_an_io
     heddle_only("faults")
     call, errors = backend == "uring" ? ["realloc", [Errno::ENOMEM]] : ["epoll_ctl", [Errno::ENOMEM, Errno::ENOSPC]]
@@ -242,6 +259,18 @@ contract "Faults" do
 
   def inject(*calls, error: nil, errno: error ? error::Errno : 0, percent: 50, limit: 0, delay_us: 0)
     calls.each { |call| Heddle::Faults.set(call, errno, percent, limit, delay_us) }
+  end
+
+  # @return [UNIXSocket] the one that has its number afterwards
+  def close_twin_of_one_that_reads_again(reader, peer)
+    sleep 0.1 # (it sleeps in the kernel now, and does not look there again before it does so for the second time)
+    inject("io_uring_enter", delay_us: 300_000, percent: 100)
+    peer.write("first")
+    sleep 0.1
+    UNIXSocket.for_fd(reader.fileno).close
+    fresh, fresh_peer = socket_pair.sort_by { |socket| (socket.fileno - reader.fileno).abs }
+    fresh_peer.write("fresh")
+    fresh
   end
 
   # The exceptions of parts of which any may fail.

@@ -16,13 +16,14 @@
  *    If none were sent, it tells of readiness. can_send is NULL where release_bytes is.
  *  - has_news: has something come that the next poll brings? It makes no system call. NULL where can_send is.
  *  - withdraw: the kernel is not given the descriptor if it does not have it yet, because the descriptor is about to be
- *    closed, and its number may become another file's. The interest stays armed; its wait is over. NULL where can_send
- *    is.
+ *    closed, and its number may become another file's. The interest stays armed; its wait is over. polls: poll_nogvl
+ *    runs, or is about to, in the backend's thread: the kernel has the descriptor when withdraw is over. NULL where
+ *    can_send is.
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL: it makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = look only, HD_NO_DEADLINE = for ever. Never wakes early
  *    for a timeout (rounding up). watches: an interest is armed; without one it need not wait in the kernel's watch.
- *    arm, disarm, withdraw and release_files are never called while it runs.
+ *    arm, disarm and release_files are never called while it runs.
  *  - reap, with the GVL, calls hd_interest_deliver for everything that poll_nogvl found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or the next
  *    one, returns at once.
@@ -53,7 +54,7 @@ typedef struct {
     void (*release_bytes)(hd_backend *backend, const char *bytes);
     bool (*can_send)(hd_backend *backend, size_t size);
     bool (*has_news)(hd_backend *backend);
-    void (*withdraw)(hd_backend *backend, hd_interest *interest);
+    void (*withdraw)(hd_backend *backend, hd_interest *interest, bool polls);
     void (*release_files)(hd_backend *backend);
     void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns, bool watches);
     void (*reap)(hd_backend *backend);

@@ -114,12 +114,11 @@ static VALUE let_unwind(VALUE pointer)
     return Qnil;
 }
 
-/* (While its thread rests in the kernel, that has been given all of its requests.) */
 static void withdraw(hd_interest *interest)
 {
     hd_reactor *reactor = interest->wait->reactor;
-    if (reactor->rests || !reactor->backend || !reactor->ops->withdraw) return;
-    reactor->ops->withdraw(reactor->backend, interest);
+    if (!reactor->backend || !reactor->ops->withdraw) return;
+    reactor->ops->withdraw(reactor->backend, interest, reactor->rests);
 }
 
 /* A waiter of another thread may not have left: that thread is busy with something else. */

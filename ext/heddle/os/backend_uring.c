@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../core/clock.h"
 #include "../core/interest.h"
@@ -28,6 +29,7 @@
 #endif
 
 enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64, DROP_TURNS_MAX = 100 };
+enum { SUBMISSION_TURNS_MAX = 10000, SUBMISSION_TURN_US = 50 };
 #define DROP_TURN_NS (10 * HD_NS_PER_MS)
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
@@ -312,9 +314,21 @@ static bool take_out(hd_backend *backend, uint64_t token)
     return true;
 }
 
-static void uring_withdraw(hd_backend *backend, hd_interest *interest)
+/* (A poll gives the kernel all that there is. It may be refused, then there is an end to this.) */
+static void await_submission(const hd_backend *backend, uint64_t token)
 {
-    if (interest->token) take_out(backend, interest->token);
+    unsigned number = backend->slots[(uint32_t)token].request;
+    for (int turns = 0; turns < SUBMISSION_TURNS_MAX && !uring_ring_was_given(&backend->ring, number); turns++)
+        usleep(SUBMISSION_TURN_US);
+}
+
+static void uring_withdraw(hd_backend *backend, hd_interest *interest, bool polls)
+{
+    if (!interest->token) return;
+    if (polls)
+        await_submission(backend, interest->token);
+    else
+        take_out(backend, interest->token);
 }
 
 static void uring_disarm(hd_backend *backend, hd_interest *interest)

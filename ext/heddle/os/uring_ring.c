@@ -138,6 +138,11 @@ bool uring_ring_withdraw(uring_ring *ring, unsigned number, uint64_t user_data, 
     return true;
 }
 
+bool uring_ring_was_given(const uring_ring *ring, unsigned number)
+{
+    return number - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE) >= ring->sq_entries;
+}
+
 int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns)
 {
     struct __kernel_timespec timeout = {timeout_ns / HD_NS_PER_SECOND, timeout_ns % HD_NS_PER_SECOND};

@@ -42,6 +42,9 @@ static inline unsigned uring_ring_last(const uring_ring *ring)
  * False: the kernel has it already. */
 bool uring_ring_withdraw(uring_ring *ring, unsigned number, uint64_t user_data, uint64_t other_user_data);
 
+/* Has the kernel been given the entry of that number? Any thread may ask. */
+bool uring_ring_was_given(const uring_ring *ring, unsigned number);
+
 /* Submits what is prepared and waits for min_complete completions at most timeout_ns (HD_NO_DEADLINE: for ever).
  * 0 or -errno (-ETIME, -EINTR, ...). */
 int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns);

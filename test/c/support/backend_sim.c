@@ -511,10 +511,10 @@ static bool sim_has_news(hd_backend *backend)
 }
 
 /* (Its requests are with the file from the beginning, not with the number.) */
-static void sim_withdraw(hd_backend *backend, hd_interest *interest)
+static void sim_withdraw(hd_backend *backend, hd_interest *interest, bool polls)
 {
     (void)interest;
-    HD_ASSERT(!backend->polling);
+    HD_ASSERT(polls == backend->polling);
 }
 
 static void sim_release_files(hd_backend *backend)
