@@ -429,8 +429,11 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
     }
     hd_interest *interest = slot->interest;
     bool more = flags & IORING_CQE_F_MORE;
+    /* The native thread on which it was made has ended: a Ruby thread that is not pinned may have left that. */
+    bool orphaned = result == -ECANCELED;
+    if (orphaned && prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
     short revents = result < 0 ? POLLNVAL : (short)result;
-    interest->unpollable = result < 0 && result != -EBADF;
+    interest->unpollable = result < 0 && result != -EBADF && !orphaned;
     if (revents & POLLPRI) { /* that may be what the wake was for, not what is ready */
         struct pollfd now = {.fd = interest->fd, .events = interest->events};
         revents = poll(&now, 1, 0) < 0 ? POLLNVAL : now.revents;
