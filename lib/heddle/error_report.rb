@@ -48,8 +48,8 @@ module Heddle
   class << self
     # Says what is to be done with errors that nobody takes: with that of an isolated task whose value nobody has asked
     # for, and with that of a plain Fiber.schedule block. Without it they are printed on stderr, as Ruby does for
-    # threads. (An error that the handler itself raises is printed, too.) It holds for the whole process; in a Ractor
-    # for that Ractor.
+    # threads. (An error that the handler itself raises is printed, too.) The handler may wait; a scope ends when it has
+    # returned. It holds for the whole process; in a Ractor for that Ractor.
     #
     # @example
     #   Heddle.on_error { |error, task| Sentry.capture_exception(error, extra: { task: task&.name }) }

@@ -244,6 +244,24 @@ contract "TaskErrors" do
     assert_equal(["first"], heard.map { |_, task| task.name })
   end
 
+  def test_a_handler_that_waits_when_the_scope_ends
+    heard = []
+    started = Thread::Queue.new
+    handler = lambda do |error, _|
+      started << true
+      sleep 0.05
+      heard << error.class
+    end
+    with_handler(handler) do
+      run do
+        2.times { Heddle.spawn(isolated: true) { fail_here } }
+        started.pop
+      end
+    end
+
+    assert_equal([IOError] * 2, heard)
+  end
+
   def test_a_cancelled_one_is_not_reported
     heard = with_handler { run { Heddle.spawn(isolated: true) { sleep }.cancel } }
 
