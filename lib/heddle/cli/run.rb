@@ -26,7 +26,8 @@ module Heddle
           -                read the script from standard input
           --               end the options
 
-        All arguments after the script's name are for the script.
+        All arguments after the script's name are for the script. Options in its first line (#!/usr/bin/env ruby -w) are
+        not taken: give them to Ruby with RUBYOPT=-w.
 
         So that fibers may nest as many calls as a main program, `heddle run` starts Ruby a second time, in the same
         process, with larger stacks. It does not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
