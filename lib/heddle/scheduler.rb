@@ -223,7 +223,7 @@ module Heddle
 
       ends = Clock.now + @grace
       fiber do
-        kernel_sleep(MASKS_LOOKED_AT) while masked? && size > 1 && Clock.now < ends
+        kernel_sleep(MASKS_LOOKED_AT) while masked? && size.positive? && Clock.now < ends
         stop if masked?
       end
       run

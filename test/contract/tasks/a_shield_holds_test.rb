@@ -143,6 +143,32 @@ contract "Shield" do
     end
   end
 
+  # (In a thread of its own there is no fiber beside the one of the block.)
+  def test_the_only_fiber_has_the_grace_period_too
+    log = []
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      run { Heddle.shield { sleep(0.1).then { log << :whole } } }
+    end
+    sleep(0.01) until thread.stop?
+    thread.raise(IOError, "from outside")
+
+    assert_raises(IOError) { thread.value }
+    assert_equal([:whole], log)
+  end
+
+  def test_a_plain_fiber_has_the_grace_period_when_the_run_fails
+    log = []
+    assert_raises(IOError) do
+      run do
+        Fiber.schedule { Heddle.shield { sleep(0.1).then { log << :whole } } }
+        raise IOError
+      end
+    end
+
+    assert_equal([:whole], log)
+  end
+
   def test_when_the_grace_period_is_over_the_thread_ends
     log = []
     thread = Thread.new do
