@@ -15,11 +15,18 @@ module Heddle
       return write(error, task) unless handler
 
       begin
-        handler.call(error, task)
+        call(handler, error, task)
       rescue StandardError => e
         write(error, task)
         write(e, nil)
       end
+    end
+
+    # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
+    def call(handler, error, task)
+      return handler.call(error, task) unless Scheduler.current
+
+      Heddle.shield { handler.call(error, task) }
     end
 
     # @param handler [#call, nil] nil: stderr

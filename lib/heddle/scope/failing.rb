@@ -54,7 +54,7 @@ module Heddle
           while @unheard_came.pop
             left = @unheard.first.last - Clock.now
             sleep(left) if left.positive?
-            Heddle.shield { report_first } # the scope may end while the handler waits
+            report_first
           end
         end
       end

@@ -245,14 +245,7 @@ contract "TaskErrors" do
   end
 
   def test_a_handler_that_waits_when_the_scope_ends
-    heard = []
-    started = Thread::Queue.new
-    handler = lambda do |error, _|
-      started << true
-      sleep 0.05
-      heard << error.class
-    end
-    with_handler(handler) do
+    heard = with_handler_that_waits do |started|
       run do
         2.times { Heddle.spawn(isolated: true) { fail_here } }
         started.pop
@@ -260,6 +253,14 @@ contract "TaskErrors" do
     end
 
     assert_equal([IOError] * 2, heard)
+  end
+
+  def test_a_handler_that_waits_in_a_plain_fiber_when_the_run_fails
+    heard = with_handler_that_waits do |started|
+      assert_raises(KeyError) { run { Fiber.schedule { fail_here } && started.pop && raise(KeyError) } }
+    end
+
+    assert_equal([IOError], heard)
   end
 
   def test_a_cancelled_one_is_not_reported
@@ -501,6 +502,18 @@ contract "TaskErrors" do
   end
 
   private
+
+  def with_handler_that_waits
+    heard = []
+    started = Thread::Queue.new
+    handler = lambda do |error, _|
+      started << true
+      sleep 0.05
+      heard << error.class
+    end
+    with_handler(handler) { yield started }
+    heard
+  end
 
   def with_handler(handler = nil)
     heard = []
