@@ -28,7 +28,7 @@ contract "MaskedThreadRaise" do
     steps = Thread::Queue.new
     thread = Thread.new do
       Thread.current.report_on_exception = false
-      Heddle.run(backend: name) do
+      Heddle.run(backend: name, grace: 0.5) do
         Thread.handle_interrupt(mask) do
           yield(steps)
           steps << :end_of_mask
