@@ -147,6 +147,7 @@ contract "RackMiddleware" do
     assert_nil(Fiber.scheduler)
     assert_equal("part 2", each.next)
     assert_raises(StopIteration) { each.next }
+    assert_equal(["part 0"] * 2, [parts.to_enum(:each).next, parts.enum_for.next], "protocol-rack reads so")
     assert_equal(["part 0!", "part 1!"], parts.each.lazy.map { |part| "#{part}!" }.first(2))
   end
 

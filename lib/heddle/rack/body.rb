@@ -45,6 +45,12 @@ module Heddle
           end
         end
 
+        # (Its next asks for the parts in another fiber, too.)
+        #
+        # @return [Enumerator]
+        def to_enum(method = :each, *) = method == :each ? enumerator : super
+        alias enum_for to_enum
+
         private
 
         # @return [LocalJumpError, nil] of a break
