@@ -228,7 +228,7 @@ module Heddle
 
       def respond(request)
         started = Clock.now
-        @answer_from = @status = nil
+        @answer_from = @status = @whole = nil
         answer(request)
       rescue Refusal => e
         send_refusal(e)
@@ -250,10 +250,12 @@ module Heddle
           write(request, response)
         end
         finish(request) unless hijacked?
-      rescue Refusal, Aborted
+      rescue Aborted
         raise
       rescue *APPLICATION_ERRORS => e
-        give_up(e) # of a task that the application has spawned
+        # Of a task that the application has spawned: nothing of the answer is missing for it, if that was sent.
+        @whole || hijacked? ? tell(e) : give_up(e)
+        finish(request) unless hijacked?
       end
 
       # What the application has not read of a short body is read; else the connection ends.
@@ -269,8 +271,11 @@ module Heddle
       def close_unsent(response)
         response.close
       rescue *APPLICATION_ERRORS => e
-        @server.report(e)
+        tell(e)
       end
+
+      # What was refused is no error of the application.
+      def tell(error) = error.is_a?(Refusal) || @server.report(error)
 
       def write(request, response)
         body = response.body
@@ -288,16 +293,16 @@ module Heddle
         body&.close(error)
       end
 
-      # @param error [Exception] of the application's body or headers, or the client has gone
+      # @param error [Exception] of the application's body or headers, or the client has gone, or was refused
       def give_up(error)
         @persistent = false
         raise Aborted if @stream.nil? || @stream.broken?
 
-        @server.report(error)
+        tell(error)
         raise Aborted if begun? # it has to look broken
 
         @stream.drop_output
-        raise Refusal, 500
+        raise error.is_a?(Refusal) ? error : Refusal.new(500)
       end
 
       # @return [Boolean] whether a part of the answer was sent

@@ -85,6 +85,7 @@ module Heddle
           write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
         end
         flush_stream
+        @whole = true
         send_end_stream!
       end
 

@@ -37,7 +37,7 @@ module Heddle
           @request = @input = nil
           @received = @sent = @uncredited = 0
           @answered = nil # with which status
-          @gone = false
+          @gone = @whole = false
         end
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
@@ -151,13 +151,14 @@ module Heddle
             refuse_body(response)
             write(response)
           end
-          send_reset_stream(::Protocol::HTTP2::NO_ERROR) # what the application has not read
         rescue Refusal => e
-          answer_at_once(e)
+          answer_at_once(e) unless @whole
         rescue Gone
           nil
         rescue *APPLICATION_ERRORS => e
-          give_up(e)
+          @whole ? @server.report(e) : give_up(e)
+        ensure
+          send_reset_stream(::Protocol::HTTP2::NO_ERROR) if @whole # what the application has not read
         end
 
         # -- what comes in -------------------------------------------------------------------------------------------
@@ -227,10 +228,13 @@ module Heddle
           @request.body&.invite_for(response)
           fields = fields_of(response, length)
           @answered = response.status
-          return send_headers(fields, END_STREAM) if body.nil? || @request.head? || bodyless?(response.status)
-
-          send_headers(fields)
-          length ? write_sized(body, length) : write_streamed(body)
+          if body.nil? || @request.head? || bodyless?(response.status)
+            send_headers(fields, END_STREAM)
+          else
+            send_headers(fields)
+            length ? write_sized(body, length) : write_streamed(body)
+          end
+          @whole = true # what fails later takes nothing from it
         rescue *APPLICATION_ERRORS => e
           raise(error = e)
         ensure

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+# bin/test: takes 4 s, 0.5 of a core
+
+require_relative "../test_helper"
+require "support/certificate"
+require "support/http2_client"
+require "support/rack_server"
+
+# What fails when a part of the answer was sent, or all of it.
+contract "ServerLateFailures" do
+  include TestSupport::RackServer
+  include TestSupport::HTTP2Client
+
+  def test_a_task_that_fails_behind_the_answer
+    serve do
+      Heddle.spawn { sleep(0.05) && raise("behind it") }
+      text
+    end
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 2)
+    session = http2
+
+    assert_equal(%w[hello hello], Array.new(2) { answer(socket).body }, "the next request of the connection is served")
+    assert_equal(%w[hello hello], Array.new(2) { session.get.body })
+    assert_equal(["behind it"] * 4, Array.new(4) { @errors.pop.message })
+  end
+
+  def test_a_task_of_a_request_that_was_hijacked
+    go_on = Thread::Queue.new
+    serve(lint: false) do |env|
+      io = env["rack.hijack"].call
+      Thread.new { go_on.pop && io.write("still there") && io.close }
+      Heddle.spawn { sleep(0.01) && raise("behind it") }
+      [200, {}, []]
+    end
+    socket = connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_equal("behind it", @errors.pop.message)
+    go_on << true
+
+    assert_equal("still there", socket.read)
+  end
+
+  # A task reads the body of the request while the answer is sent. What it gets is no body.
+  def serve_and_read_late(wait_for, body)
+    serve(lint: false, limits: { stall: 0.2 }) do |env|
+      Heddle.spawn { wait_for.pop && env["rack.input"].read }
+      [200, { "content-length" => "1000" }, body]
+    end
+  end
+
+  def test_a_refusal_is_no_part_of_an_answer
+    go_on = Thread::Queue.new
+    serve_and_read_late(go_on, Enumerator.new { |out| (out << "begin") && (go_on << true) && sleep })
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nbad")
+
+    assert_match(/\AHTTP.1.1 200 /, socket.gets("\r\n\r\n"))
+    assert_equal("begin", socket.read)
+    session = http2
+    reply = session.reply(session.request(open: true))
+
+    assert_equal(["begin", Protocol::HTTP2::CANCEL], [reply.body, reply.reset])
+    assert_empty(@errors)
+  end
+
+  def test_a_refusal_is_no_second_answer
+    go_on = Thread::Queue.new
+    serve_and_read_late(go_on, ["a" * 1000])
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nab")
+
+    assert_equal(1000, answer(socket).body.bytesize)
+    go_on << true
+
+    assert_closed(socket)
+    session = http2
+    id = session.request(open: true)
+
+    assert_equal(1000, session.reply(id).body.bytesize)
+    go_on << true
+    session.wait_for(:reset)
+
+    assert_equal(Protocol::HTTP2::NO_ERROR, session.reply(id).reset)
+    assert_empty(@errors)
+  end
+
+  def test_a_client_that_goes_while_a_streaming_body_reads_from_it
+    ended = Thread::Queue.new
+    serve do
+      [200, {}, lambda do |stream|
+        stream.write(stream.read(3))
+        stream.read(3)
+      ensure
+        ended << true
+      end]
+    end
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\nabc")
+    socket.gets("abc")
+    socket.close
+    ended.pop
+    stop_server
+
+    assert_empty(@errors, "it is no error of the application")
+  end
+end
