@@ -110,7 +110,7 @@ module Heddle
       return stop(grace: 0.001) unless @stopping
 
       @serving.each_value(&:cancel)
-      @left.close
+      @left << true
     end
 
     # Calls the application and hands its response to the block, in a scope of their own: what the application spawns is

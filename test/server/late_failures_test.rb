@@ -106,4 +106,14 @@ contract "ServerLateFailures" do
 
     assert_empty(@errors, "it is no error of the application")
   end
+
+  def test_the_end_of_a_server_whose_requests_take_too_long_is_no_error
+    started = Thread::Queue.new
+    serve { (started << true) && sleep }
+    connect.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    started.pop
+    stop_server(grace: 0.1)
+
+    assert_empty(@errors)
+  end
 end
