@@ -12,6 +12,49 @@ contract "ServerLateFailures" do
   include TestSupport::RackServer
   include TestSupport::HTTP2Client
 
+  # An answer that ends with the connection, of a body that fails in its midst.
+  def cut_off_answer(socket)
+    socket.write("GET / HTTP/1.0\r\n\r\n")
+
+    assert_match(/\AHTTP.1.0 200 /, socket.gets("\r\n\r\n"))
+    assert_equal("part", socket.read(4))
+    assert_raises(Errno::ECONNRESET) { socket.read }
+  end
+
+  def test_an_answer_that_ends_with_the_connection_and_is_cut_off
+    serve { [200, {}, ->(stream) { stream.write("part") && raise("in its midst") }] }
+    cut_off_answer(connect)
+
+    assert_equal("in its midst", @errors.pop.message)
+  end
+
+  def test_an_answer_that_ends_with_the_connection_and_takes_too_long
+    serve { [200, {}, Enumerator.new { |out| (out << "part") && sleep }] }
+    socket = connect
+    stop = Thread.new { socket.wait_readable && stop_server(grace: 0.1) }
+    cut_off_answer(socket)
+    stop.join
+  end
+
+  def test_an_answer_that_is_cut_off_over_tls
+    serve(bind: tls_address) { [200, {}, Enumerator.new { |out| (out << "part") && raise("in its midst") }] }
+    ssl = OpenSSL::SSL::SSLSocket.new(connect, TestSupport::Certificate.client_context)
+    ssl.hostname = "localhost"
+    ssl.connect
+    cut_off_answer(ssl)
+  end
+
+  def test_a_refusal_in_place_of_an_answer_of_which_nothing_was_sent
+    body = Class.new(Protocol::HTTP::Body::Readable) do
+      def ready? = true
+      def read = raise("before it")
+    end
+    serve(lint: false) { [200, {}, body.new] }
+    answer = ask(connect, "GET / HTTP/1.0")
+
+    assert_equal([500, "Internal Server Error"], [answer.status, answer.body])
+  end
+
   def test_a_task_that_fails_behind_the_answer
     serve do
       Heddle.spawn { sleep(0.05) && raise("behind it") }

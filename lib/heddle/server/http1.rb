@@ -40,7 +40,7 @@ module Heddle
         @server = connection.server
         @limits = @server.limits
         @fresh = @server.http2? && connection.scheme == "http"
-        @unread = @refused = false
+        @unread = @refused = @plain = false
       end
 
       # Serves requests as long as they come.
@@ -90,7 +90,9 @@ module Heddle
 
       # (What is sent while the server stops says that the connection ends, and what is idle is closed.)
       def drain = nil
-      def farewell = nil
+
+      # Whose answer ends with the connection sees by this that something of it is missing.
+      def farewell = @plain && !@whole && @stream&.cut_off
 
       private
 
@@ -328,6 +330,7 @@ module Heddle
         @stream.patience = @limits.stall
         @stream.write(refusal.answer(head: @head))
         @stream.flush
+        @whole = true
       end
 
       def linger = @stream.linger(@limits.linger_size, @limits.stall)

@@ -81,6 +81,7 @@ module Heddle
           write_stream("transfer-encoding: chunked\r\n\r\n")
           write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
         else
+          @plain = true
           write_stream("\r\n")
           write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
         end

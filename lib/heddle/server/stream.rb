@@ -217,6 +217,13 @@ module Heddle
         @io.close
       end
 
+      # Closes it so that the client does not take what has come for all: TCP resets the connection, and TLS says no
+      # word of its end. (A UNIX socket knows no reset.)
+      def cut_off
+        @socket.setsockopt(::Socket::Option.linger(true, 0))
+        @socket.close
+      end
+
       def closed? = @io.closed?
       def sync_close = true
 
