@@ -150,8 +150,12 @@ class ServeProgramTest < HeddleTest
     write("config.ru", "raise 'broken'")
     program.signal(:HUP)
     program.wait_for(/worker 0 stays/)
+    sleep(1.5) # until another one would be started
+    program.signal(:HUP)
+    program.wait_for(/worker 0 stays/, 2)
 
     assert_equal("one", program.get.body.split.first)
+    assert_empty(program.said.grep(/takes its place/), "it would serve beside the one that stays")
   end
 
   def test_usr2_replaces_the_program_and_no_request_fails

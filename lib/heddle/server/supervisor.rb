@@ -13,8 +13,8 @@ module Heddle
     #
     # @private
     class Supervisor
-      # A worker: its process, since when, and whether it was told to stop.
-      Worker = Struct.new(:number, :pid, :since, :leaving)
+      # A worker: its process, since when, whether it was told to stop, and whether it has begun to serve in time.
+      Worker = Struct.new(:number, :pid, :since, :leaving, :ready)
 
       # Seconds that a worker may take to load the application.
       BOOT_TIME = 60
@@ -75,14 +75,15 @@ module Heddle
 
       def until_next_start = @missing.empty? ? nil : [@missing.first.first - now, 0].max
 
+      # @return [Worker]
       def start(number)
         reader, writer = IO.pipe
         pid = fork { be_worker(number, writer) }
         writer.close
-        @workers[pid] = Worker.new(number, pid, now, false)
-        ready = reader.wait_readable(BOOT_TIME) && reader.read(1)
-        say("worker #{number} (process #{pid}) is ready") if ready
-        ready
+        worker = @workers[pid] = Worker.new(number, pid, now, false)
+        worker.ready = reader.wait_readable(BOOT_TIME) && reader.read(1)
+        say("worker #{number} (process #{pid}) is ready") if worker.ready
+        worker
       ensure
         reader&.close
       end
@@ -118,10 +119,16 @@ module Heddle
 
       def restart
         @settings.notify("RELOADING=1")
-        @workers.values.reject(&:leaving).each do |worker|
-          start(worker.number) ? leave(worker) : say("worker #{worker.number} stays: the new one does not start")
-        end
+        @workers.values.reject(&:leaving).each { |worker| replace(worker) }
         @settings.notify("READY=1")
+      end
+
+      def replace(worker)
+        successor = start(worker.number)
+        return leave(worker) if successor.ready
+
+        leave(successor, :KILL) # (it has ended, or is too slow; nobody is to take its place)
+        say("worker #{worker.number} stays: the new one does not start")
       end
 
       def leave(worker, signal = :QUIT)
