@@ -398,4 +398,18 @@ contract "ServerHTTP2Refusals" do
 
     assert_equal(408, answer(preface).status)
   end
+
+  def test_data_that_is_refused_takes_no_room_of_the_connection
+    serve { |env| text(200, env["rack.input"].read.bytesize.to_s) }
+    session = http2
+    fields = session.fields("/", method: "POST", content_length: "5")
+    80.times do # more than the window of the connection
+      id = session.request(fields:, open: true)
+      session.data(id, "a" * 16_000)
+
+      assert_equal(Protocol::HTTP2::PROTOCOL_ERROR, session.reply(id).reset)
+    end
+
+    assert_equal("5", session.reply(session.request(body: "hello")).body)
+  end
 end

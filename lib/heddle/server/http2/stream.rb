@@ -58,18 +58,16 @@ module Heddle
         end
 
         def receive_data(frame)
-          unless %i[open half_closed_local].include?(@state)
-            @connection.credit(frame.length)
-            return send_reset_stream(::Protocol::HTTP2::STREAM_CLOSED)
-          end
+          return refuse_data(frame, ::Protocol::HTTP2::STREAM_CLOSED) unless %i[open half_closed_local].include?(@state)
 
           @local_window.consume(frame.length)
-          return send_reset_stream(::Protocol::HTTP2::FLOW_CONTROL_ERROR) if @local_window.available.negative?
+          return refuse_data(frame, ::Protocol::HTTP2::FLOW_CONTROL_ERROR) if @local_window.available.negative?
 
           data = frame.unpack
           @received += data.bytesize
+          return refuse_data(frame, ::Protocol::HTTP2::PROTOCOL_ERROR) if wrong_length?(frame.end_stream?)
+
           credit(frame.length - data.bytesize) # (that was padding)
-          return send_reset_stream(::Protocol::HTTP2::PROTOCOL_ERROR) if wrong_length?(frame.end_stream?)
 
           @input.write(data) unless data.empty?
           end_request if frame.end_stream?
@@ -162,6 +160,12 @@ module Heddle
         end
 
         # -- what comes in -------------------------------------------------------------------------------------------
+
+        # Nobody reads it, so it takes no room of the connection's.
+        def refuse_data(frame, code)
+          @connection.credit(frame.length)
+          send_reset_stream(code)
+        end
 
         def begin_with(fields, ended)
           head = Head.new(fields)
