@@ -399,6 +399,21 @@ contract "ServerHTTP2Refusals" do
     assert_equal(408, answer(preface).status)
   end
 
+  # The two sides share a table of headers, which each block changes.
+  def test_headers_that_are_refused_count_for_those_that_follow
+    serve do |env|
+      sleep(0.2) if env["PATH_INFO"] == "/slow"
+      text(200, "#{env["HTTP_X_A"]} #{env["HTTP_X_B"]}")
+    end
+    session = http2
+    session.get("/", x_a: "first")
+    id = session.request("/slow")
+    session.send_frame(:headers, 5, id, session.block([%w[x-b second]]))
+
+    assert_equal(Protocol::HTTP2::STREAM_CLOSED, session.reply(id).reset)
+    assert_equal("first second", session.get("/", x_a: "first", x_b: "second").body)
+  end
+
   def test_data_that_is_refused_takes_no_room_of_the_connection
     serve { |env| text(200, env["rack.input"].read.bytesize.to_s) }
     session = http2

@@ -44,6 +44,7 @@ module Heddle
 
         # The head of a request, or what comes after its body.
         def receive_headers(frame)
+          @connection.decode_headers(frame.unpack) if @state == :half_closed_remote # (the next block builds on it)
           super
           @state = :closed if @gone # (it was reset meanwhile)
         end
