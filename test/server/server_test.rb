@@ -123,6 +123,21 @@ contract "Server" do
     assert_empty(@errors)
   end
 
+  def test_a_record_of_tls_that_comes_slowly
+    serve_tls(limits: { head_time: 0.5 }) { text }
+    ssl = connect_tls
+    ssl.io.write("\x17\x03\x03\x01\x00".b) # so begins one of 256 bytes
+    slowly = Thread.new do
+      loop { ssl.io.write("a") && sleep(0.05) }
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    assert_equal(408, answer(ssl).status)
+  ensure
+    slowly&.kill&.join
+  end
+
   def test_tls_connections_become_idle_too
     serve_tls { text }
     ssl = connect_tls

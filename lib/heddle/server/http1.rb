@@ -110,8 +110,7 @@ module Heddle
       def await_request
         return true if @stream.buffered?
 
-        @stream.patience = PARK_AFTER
-        @stream.fill?
+        @stream.await(PARK_AFTER)
         true
       rescue IO::TimeoutError
         false

@@ -81,8 +81,9 @@ module Heddle
 
       # @return [Boolean] false at the end of the stream
       def fill?
-        wait_within_limit if @deadline
-        chunk = @io.readpartial(BLOCK_SIZE)
+        chunk = @deadline ? read_within_limit : @io.readpartial(BLOCK_SIZE)
+        return false unless chunk
+
         if @position == @input.bytesize
           @input = chunk
         else
@@ -93,6 +94,15 @@ module Heddle
         true
       rescue EOFError
         false
+      end
+
+      # Waits until something has come, or the end: for TLS it may be a part of a record, which {#within} can bound.
+      #
+      # @param seconds [Numeric]
+      # @raise [IO::TimeoutError]
+      def await(seconds)
+        self.patience = seconds
+        plain? ? fill? : (@socket.wait_readable(seconds) or raise(IO::TimeoutError, "nothing has come"))
       end
 
       # Waits for as many bytes as it takes to tell whether these come next.
@@ -231,9 +241,24 @@ module Heddle
 
       def plain? = @io.equal?(@socket)
 
-      def wait_within_limit
-        return if @io.respond_to?(:pending) && @io.pending.positive?
-        return if @socket.wait_readable([@deadline - Clock.now, 0].max)
+      # A record of TLS may come in pieces, each of which would have the whole patience.
+      #
+      # @return [String, nil] nil at the end
+      def read_within_limit
+        if plain?
+          wait_within_limit(:wait_readable)
+          return @io.readpartial(BLOCK_SIZE)
+        end
+
+        while (chunk = @io.read_nonblock(BLOCK_SIZE, exception: false)).is_a?(Symbol)
+          wait_within_limit(chunk)
+        end
+        chunk
+      end
+
+      # @param how [Symbol] :wait_readable or :wait_writable
+      def wait_within_limit(how)
+        return if @socket.public_send(how, [@deadline - Clock.now, 0].max)
 
         raise IO::TimeoutError, "the request has taken too long"
       end
