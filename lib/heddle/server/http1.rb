@@ -160,14 +160,15 @@ module Heddle
 
         line = read_line? if line.empty?
         match = line&.match(::Protocol::HTTP1::REQUEST_LINE) or raise(Refusal, 400)
-        @version = match[3]
+        method = match[1]
         target = match[2]
-        @head = match[1] == "HEAD"
+        @version = match[3]
+        @head = method == "HEAD"
         raise Refusal, 505 unless @version.start_with?("HTTP/1.")
         raise Refusal, 400 unless Targets.target?(target)
 
         @version = "HTTP/1.1" unless @version == "HTTP/1.0"
-        [match[1], target, @version]
+        [method, target, @version]
       end
 
       # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP. Spaces behind a

@@ -47,16 +47,15 @@ module Heddle
           @stream.write("0\r\n\r\n")
         end
       end
-      # The others are not the last answer to a request (RFC 9110, 15).
-      ANSWERS = 200..999
-      private_constant :PlainOutput, :ChunkedOutput, :ANSWERS
+      private_constant :PlainOutput, :ChunkedOutput
 
       private
 
+      # (Other statuses are not those of the last answer to a request: RFC 9110, 15.)
       def write_head(response)
         status = response.status
         upgrades = response.protocol && response.body
-        raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || ANSWERS.cover?(status)
+        raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || status.between?(200, 999)
 
         write_response(@version, upgrades ? 101 : status, response.headers)
         write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }

@@ -102,7 +102,7 @@ module Heddle
       # @raise [IO::TimeoutError]
       def await(seconds)
         self.patience = seconds
-        plain? ? fill? : (@socket.wait_readable(seconds) or raise(IO::TimeoutError, "nothing has come"))
+        @io.equal?(@socket) ? fill? : (@socket.wait_readable(seconds) or raise(IO::TimeoutError, "nothing has come"))
       end
 
       # Waits for as many bytes as it takes to tell whether these come next.
