@@ -130,7 +130,7 @@ class AccelerateNetHttpTest < HeddleTest
 
   # A method that is not the known one: of somebody else, or of another version.
   def test_a_part_is_left_out
-    output = assert_script(<<~RUBY, heddle: false)
+    output = assert_script(<<~RUBY, heddle: false, gems: true)
       require "net/http"
       module Net::HTTPHeader
         alias old_capitalize capitalize
