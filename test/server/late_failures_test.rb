@@ -28,14 +28,6 @@ contract "ServerLateFailures" do
     assert_equal("in its midst", @errors.pop.message)
   end
 
-  def test_an_answer_that_ends_with_the_connection_and_takes_too_long
-    serve { [200, {}, Enumerator.new { |out| (out << "part") && sleep }] }
-    socket = connect
-    stop = Thread.new { socket.wait_readable && stop_server(grace: 0.1) }
-    cut_off_answer(socket)
-    stop.join
-  end
-
   def test_an_answer_that_is_cut_off_over_tls
     serve(bind: tls_address) { [200, {}, Enumerator.new { |out| (out << "part") && raise("in its midst") }] }
     ssl = OpenSSL::SSL::SSLSocket.new(connect, TestSupport::Certificate.client_context)
