@@ -28,6 +28,16 @@ contract "ServerLateFailures" do
     assert_equal("in its midst", @errors.pop.message)
   end
 
+  # (The body tells when its part is sent: a thread that waited for the client's socket might see nothing, for the test
+  # reads from it meanwhile.)
+  def test_an_answer_that_ends_with_the_connection_and_takes_too_long
+    sent = Thread::Queue.new
+    serve { [200, {}, Enumerator.new { |out| (out << "part") && (sent << true) && sleep }] }
+    stop = Thread.new { sent.pop && stop_server(grace: 0.1) }
+    cut_off_answer(connect)
+    stop.join
+  end
+
   def test_an_answer_that_is_cut_off_over_tls
     serve(bind: tls_address) { [200, {}, Enumerator.new { |out| (out << "part") && raise("in its midst") }] }
     ssl = OpenSSL::SSL::SSLSocket.new(connect, TestSupport::Certificate.client_context)
