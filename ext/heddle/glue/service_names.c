@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* NO: a method does not have that argument. */
 enum { ARGUMENTS_MAX = 8, HINTS = 4, NO = ARGUMENTS_MAX };
 
