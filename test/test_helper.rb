@@ -9,6 +9,9 @@
 
 $VERBOSE = true
 
+# Most programs that tests start end before YJIT has paid for its own start. This process itself runs with it.
+ENV["RUBY_YJIT_ENABLE"] = "0"
+
 root = File.expand_path("..", __dir__)
 lib = File.join(root, "lib")
 $LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "setup"
+require_relative "test_forker"
 require_relative "test_job"
 require_relative "test_pool"
+require_relative "test_program"
 require_relative "test_repeats"
 require_relative "test_report"
 
@@ -23,6 +25,9 @@ module Tools
     # What looks at the sources, or at programs that do not differ from Ruby to Ruby, is run on the first Ruby alone.
     ONCE = %r{\Atest/(bench|demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z}
 
+    # What a test file says that begins by itself, for it must not find Heddle loaded.
+    UNFORKED = %r{^# bin/test: not forked}
+
     def initialize(arguments)
       @ruby = option(arguments, "--ruby")
       # An existing path is a file to run; everything else is minitest's.
@@ -32,6 +37,7 @@ module Tools
       @limit = Integer(ENV.fetch("HEDDLE_TEST_FILE_TIMEOUT", "1800"))
       @cores = Integer(ENV.fetch("HEDDLE_TEST_JOBS", Tools.processors.to_s))
       @folder = File.join(Tools.tmp, "test", $PROCESS_ID.to_s)
+      @forkers = []
     end
 
     def run
@@ -45,6 +51,7 @@ module Tools
       puts rubies.map(&:to_s), "seed #{seed}, #{jobs.size} processes"
       report = TestReport.new(jobs.size, seed)
       run_all(jobs, report)
+      @forkers.each(&:close)
       return 1 unless report.close
 
       FileUtils.rm_rf(@folder)
@@ -111,11 +118,12 @@ module Tools
 
     def file_jobs(info, files)
       filtered = @options.any?(/\A(-n|--name|-i|--include|-e|-x|--exclude)/)
-      command = [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb"]
+      @forkers << TestForker.new(environment(info), File.join(@folder, "#{info.key}-forks.out"))
+      program = TestProgram.new(environment(info), [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb"])
       files.map do |file|
-        TestJob.new(file, ->(counts) { [*command, counts, file, *@options] }, ruby: info, folder: @folder,
-                                                                              env: environment(info), limit: @limit,
-                                                                              counted: true, may_be_empty: filtered)
+        starter = File.read(File.expand_path(file, ROOT), 400).match?(UNFORKED) ? program : @forkers.last
+        TestJob.new(file, starter, [file, *@options], ruby: info, folder: @folder, limit: @limit, counted: true,
+                                                      may_be_empty: filtered)
       end
     end
 
@@ -127,8 +135,9 @@ module Tools
 
     # The C tests, and the checker of the sources.
     def checks
+      program = TestProgram.new(environment(nil))
       { "bin/rake rubocop" => %w[bin/rake rubocop], "test/c/run" => %w[bin/ruby test/c/run] }.map do |name, command|
-        TestJob.new(name, ->(_) { command }, folder: @folder, env: environment(nil), limit: @limit)
+        TestJob.new(name, program, command, folder: @folder, limit: @limit)
       end
     end
   end

@@ -33,19 +33,19 @@ module Tools
 
     attr_reader :name, :ruby, :seconds, :cores
 
-    # @param command [Proc] is given the path where a test process leaves its counts, and returns the command
+    # @param starter [#start, #wait] starts a process, and waits for it
+    # @param arguments [Array<String>] what it is to start; of a test file, behind the path where it leaves its counts
     # @param ruby [RubyInfo, nil] nil when it does not matter
     # @param counted [Boolean] whether there will be counts; else it is a program that only passes or fails
     # @param may_be_empty [Boolean] whether running no test is all right
-    def initialize(name, command, folder:, env:, limit:, ruby: nil, counted: false, may_be_empty: false)
+    def initialize(name, starter, arguments, folder:, limit:, ruby: nil, counted: false, may_be_empty: false)
       @name = name
       @ruby = ruby
       path = File.join(folder, "#{ruby&.key}-#{name.gsub(/[^\w.-]+/, "-")}")
       @output = "#{path}.out"
       @counts = "#{path}.json" if counted
-      @command = command.call(@counts)
-      @options = []
-      @env = env
+      @starter = starter
+      @arguments = [*@counts, *arguments]
       @may_be_empty = may_be_empty
       @limit = limit
       seconds, cores = declared
@@ -70,7 +70,7 @@ module Tools
 
     # @param test [String] a name for minitest's -n
     # @return [TestJob] the same job with that test alone
-    def alone(test) = dup.tap { |job| job.options += ["-n", test] }
+    def alone(test) = dup.tap { |job| job.arguments += ["-n", test] }
 
     # Ends the process and all that it started.
     def kill
@@ -83,7 +83,7 @@ module Tools
 
     protected
 
-    attr_accessor :options
+    attr_accessor :arguments
 
     private
 
@@ -95,13 +95,11 @@ module Tools
     end
 
     # To a file, not a pipe: a process left behind would keep a pipe open.
-    # @return [Process::Status, nil] nil when the time was up
+    # @return [#success?, nil] nil when the time was up
     def run_process
-      @pid = Process.spawn(@env, *Command.tied(@command + @options, false),
-                           in: File::NULL, out: @output, err: %i[child out], pgroup: true, chdir: ROOT)
-      waiter = Process.detach(@pid)
-      waiter.join(@limit)
-      waiter.value unless waiter.alive?
+      File.write(@output, "")
+      @pid = @starter.start(@arguments, @output)
+      @starter.wait(@pid, @limit)
     ensure
       kill
     end

@@ -9,7 +9,7 @@ module Tools
   # there is no room lets smaller ones go before it.
   class TestPool
     # So that a test that waits for so long and no longer is not held up by a crowd.
-    MOST_PER_CORE = 4
+    MOST_PER_CORE = 6
 
     # How long a job takes, in seconds, and how many cores it keeps busy.
     Cost = Struct.new(:seconds, :cores, keyword_init: true)

@@ -15,7 +15,7 @@ class SignaturesTest < HeddleTest
   CALLERS = Dir[File.join(ROOT, "test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection}_test.rb"),
                 *%w[prometheus rack/middleware server/server].map { |name| File.join(ROOT, "test/#{name}_test.rb") }]
     .grep_v(/dump|deadlock|random|runs_where/).freeze
-  LONG = "/keep|many|never_wait/"
+  LONG = "/keep|many|never_wait|address_that_is_none|the_workers|may_run_heddle|Shield.*test_timeouts|within_a_second/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
   UNCALLED = /\AHeddle(::(Accelerate|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Pool\#timeout\z|Server::Limits)|
                      \.(dump|backends|patches|would_block))/x

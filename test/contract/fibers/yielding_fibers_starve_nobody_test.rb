@@ -70,7 +70,7 @@ contract "Fairness" do
   def test_other_threads_run
     count = 0
     thread = Thread.new { loop { (count += 1) && sleep(0.001) } }
-    with_yielding_fibers { wait_until { count > 20 } }
+    with_yielding_fibers { wait_until { count > 5 } }
   ensure
     thread.kill.join
   end
