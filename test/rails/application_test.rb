@@ -112,7 +112,7 @@ contract "RailsApplication" do
     outcome.out
   end
 
-  def test_isolation_by_thread_is_told_at_boot
+  once def test_isolation_by_thread_is_told_at_boot
     said = boot(isolation: "thread", inherit: "false")
 
     assert_equal(1, said.scan("heddle: config.active_support.isolation_level is :thread").size)

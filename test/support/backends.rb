@@ -26,6 +26,9 @@ module TestSupport
         end
       end
 
+      # The first one that can be had.
+      def first = (backends.find { |_, reason| reason.nil? } || backends.first).first
+
       def reason(name)
         return if name == REFERENCE
 
@@ -38,6 +41,7 @@ module TestSupport
           test_class = Class.new(base)
           Object.const_set("#{title}#{backend.capitalize}Test", test_class)
           test_class.define_method(:backend) { backend }
+          test_class.define_singleton_method(:first?) { Contract.first == backend }
           test_class.define_method(:backend_missing) { reason }
           test_class.class_eval(&body)
           test_class
@@ -94,6 +98,9 @@ module TestSupport
     include Streams
 
     ENTRY = ENV.fetch("HEDDLE_TEST_ENTRY", "run")
+
+    # In the body of a contract: the test has little to do with the kernel, and takes long. It runs with one backend.
+    def self.once(test) = first? ? test : remove_method(test)
 
     # In the body of a contract: plain threads cannot do the same, for that reason.
     def self.heddle_only(reason = nil) = reason ? @heddle_only = reason : @heddle_only

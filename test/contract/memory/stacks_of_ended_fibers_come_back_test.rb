@@ -27,7 +27,7 @@ contract "FiberStacks" do
   end
 
   # More fibers at the same time than there can be: an error that can be rescued, and nothing hangs.
-  def test_too_many_at_once
+  once def test_too_many_at_once
     heddle_only("it is about fibers")
     out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       ended = 0
@@ -52,7 +52,7 @@ contract "FiberStacks" do
   end
 
   # To find out each time that there is no stack would take minutes.
-  def test_who_goes_on_when_there_are_too_many
+  once def test_who_goes_on_when_there_are_too_many
     heddle_only("it is about fibers")
     out = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       refused = 0

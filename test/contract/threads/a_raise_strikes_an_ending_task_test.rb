@@ -82,7 +82,7 @@ contract "StruckEnd" do
   # At any moment, as it is in life.
   def test_thread_raise_while_tasks_end
     name = backend
-    25.times do
+    12.times do
       thread = Thread.new do
         Thread.current.report_on_exception = false
         Heddle.run(backend: name) { loop { Heddle.spawn { 1 }.value && sleep(0) } }
