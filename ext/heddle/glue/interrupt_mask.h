@@ -1,8 +1,7 @@
 /* What the Thread.handle_interrupt blocks of fibers hold back. Ruby asks its masks when it looks at the pending
  * interrupts of a thread; a timeout or a cancel of a fiber is none of them. So the masks are noted for the fiber,
  * too. */
-#ifndef HEDDLE_INTERRUPT_MASK_H
-#define HEDDLE_INTERRUPT_MASK_H
+#pragma once
 
 #include "frame.h"
 
@@ -40,5 +39,3 @@ bool hd_interrupt_mask_end(hd_mask_frame *mask);
 
 /* The classes that are held back. */
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler);
-
-#endif

@@ -1,10 +1,7 @@
 /* What a scheduler counts for Heddle.stats, beside what its reactor counts. */
-#ifndef HEDDLE_STATS_H
-#define HEDDLE_STATS_H
+#pragma once
 
 #include "scheduler.h"
 
 /* The scheduler has ended: what it has counted stays in the sums of its Ractor. */
 void hd_stats_keep(const hd_scheduler *scheduler);
-
-#endif
