@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "blocking_job"
-
 module Heddle
   # See scheduler.rb; here: Heddle.offload.
   class Scheduler

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../epoll"
-require_relative "../clock"
-
 module Heddle
   class Server
     # Connections between two requests: a descriptor in a set of the kernel's and an entry here, but no task. Who has
