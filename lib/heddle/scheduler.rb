@@ -1,8 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "ruby_features"
-require_relative "scheduler/io_buffer_warning"
 require_relative "scheduler/no_stack"
+
+# Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read. It is made here, in
+# silence.
+begin
+  experimental = Warning[:experimental]
+  Warning[:experimental] = false
+  IO::Buffer.new(1).free
+ensure
+  Warning[:experimental] = experimental
+end
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
