@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "check"
-
 # What is to be done again and again.
 module Heddle
   class << self

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "check"
-
 module Heddle
   # Starts a task for each of some items, in their order, at most so many at a time. It takes an item only when its task
   # can start: no item waits in memory.

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "check"
 require_relative "fiber_pool/job"
 
 module Heddle

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "check"
-require_relative "line"
-
 module Heddle
   # Lets at most so many tasks and threads in at the same time; the others wait in line. Tasks of several schedulers and
   # threads without Heddle can share it.

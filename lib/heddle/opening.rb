@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "ruby_features"
-
 module Heddle
   using Internal
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "check"
-require_relative "timeout"
 require_relative "pool/stock"
 
 module Heddle

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "limiter"
-
 module Heddle
   # Lets at most so many tasks and threads in per period; the others wait in line. This holds for every period of that
   # length, also after a pause: there are no bursts. Tasks of several schedulers and threads without Heddle can share

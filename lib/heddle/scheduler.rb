@@ -1,8 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "ruby_features"
-require_relative "scheduler/io_buffer_warning"
 require_relative "scheduler/no_stack"
+
+# Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read. It is made here, in
+# silence.
+begin
+  experimental = Warning[:experimental]
+  Warning[:experimental] = false
+  IO::Buffer.new(1).free
+ensure
+  Warning[:experimental] = experimental
+end
 
 module Heddle
   # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
@@ -254,11 +263,25 @@ module Heddle
     # See Heddle.offload.
     def offload_block(block, **)
       storage = Fiber.current.storage
-      outcome = offload(-> { Offload.outcome(storage, block) }, name: ["the block of Heddle.offload"], **)
-      return outcome.value unless outcome.error
+      value, error = offload(-> { outcome_of(block, storage) }, name: ["the block of Heddle.offload"], **)
+      return value unless error
 
-      TaskFailure.end_scope(outcome.error, caller)
-      TaskFailure.raise_again(outcome.error)
+      TaskFailure.end_scope(error, caller)
+      TaskFailure.raise_again(error)
+    end
+
+    # On a thread of the pool.
+    #
+    # @return [Array(Object, Exception)] the value of a block of the program, or nil and its error
+    def outcome_of(block, storage)
+      work = Fiber.new(blocking: true, storage:) do
+        [block.call, nil]
+      rescue BlockingJob::Stop
+        raise # it is no longer wanted
+      rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the task
+        [nil, e]
+      end
+      work.resume
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "io_name"
 require_relative "shared_io/remedy"
 
 module Heddle

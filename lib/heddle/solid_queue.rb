@@ -10,6 +10,8 @@ end
 
 require_relative "rails"
 require_relative "solid_queue/pool"
-require_relative "solid_queue/job_scope"
 
-ActiveSupport.on_load(:active_job) { around_perform(Heddle.const_get(:SolidQueue)::JobScope) }
+# What a job spawns belongs to it: the job has ended when they all have, and it fails with them.
+ActiveSupport.on_load(:active_job) do
+  around_perform { |_job, work| Heddle::Scheduler.current ? Heddle.run { work.call } : work.call }
+end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "check"
 
 # Limits in time.
 module Heddle

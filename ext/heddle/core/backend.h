@@ -31,8 +31,7 @@
  *    if the kernel still works for the one that ends: then it is to be closed.
  *  - close gives back every resource. The child of a fork calls it, too: there it must not disturb the parent's
  *    kernel objects. */
-#ifndef HEDDLE_BACKEND_H
-#define HEDDLE_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ typedef struct {
     void (*wake)(hd_backend *backend);
     bool (*rest)(hd_backend *backend);
 } hd_backend_ops;
-
-#endif

@@ -1,7 +1,6 @@
 /* Assertions. HD_ASSERT is cheap, states an invariant and stays on in release builds;
  * HD_VERIFY may walk a structure and is on in the assertion build only (HEDDLE_VARIANT=assert). */
-#ifndef HEDDLE_CHECK_H
-#define HEDDLE_CHECK_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,5 +27,3 @@ __attribute__((noreturn, cold)) static inline void hd_check_failed(const char *w
 #endif
 
 #define HD_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
-
-#endif

@@ -1,6 +1,5 @@
 /* The only source of time: monotonic nanoseconds. Tests and the simulated backend replace it. */
-#ifndef HEDDLE_CLOCK_H
-#define HEDDLE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ static inline int64_t hd_earlier(int64_t one_ns, int64_t other_ns)
 {
     return one_ns < other_ns ? one_ns : other_ns;
 }
-
-#endif

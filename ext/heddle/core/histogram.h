@@ -1,7 +1,6 @@
 /* How often durations of which length came. A power of two has four buckets, so a quantile is told with an error of
  * a quarter at most; to add one takes a few instructions, and no memory is ever allocated. */
-#ifndef HEDDLE_HISTOGRAM_H
-#define HEDDLE_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void hd_histogram_merge(hd_histogram *histogram, const hd_histogram *other);
 
 /* Everything in this bucket is shorter than that; INT64_MAX for the last one. */
 int64_t hd_histogram_bound(int bucket);
-
-#endif

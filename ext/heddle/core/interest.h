@@ -1,6 +1,5 @@
 /* What a wait waits for in the kernel: events of descriptors. */
-#ifndef HEDDLE_INTEREST_H
-#define HEDDLE_INTEREST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -63,5 +62,3 @@ short hd_events_selected(short requested, short revents);
 
 /* The one or the other. */
 short hd_interest_ready(const hd_interest *interest, short revents);
-
-#endif

@@ -1,7 +1,6 @@
 /* An intrusive, circular, doubly linked list: insert and remove are O(1), branchless and allocate nothing.
  * A node that is in no list points to NULL, so a double link or unlink is caught. */
-#ifndef HEDDLE_LIST_H
-#define HEDDLE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ static inline hd_node *hd_list_after(const hd_list *list, const hd_node *node)
 {
     return node->next == &list->head ? NULL : node->next;
 }
-
-#endif

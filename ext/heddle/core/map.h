@@ -1,8 +1,7 @@
 /* An intrusive hash table from an opaque word (a Ruby object's address) to nodes that live in the caller's
  * records. Several nodes may have one key, and stay in their order. Adding or removing a node allocates nothing but,
  * now and then, a larger or smaller bucket array. Used for fiber -> wait and descriptor -> interests. */
-#ifndef HEDDLE_MAP_H
-#define HEDDLE_MAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ static inline bool hd_map_node_linked(const hd_map_node *node)
 
 /* Calls visit for every node; the visitor must not add or remove nodes. */
 void hd_map_each(const hd_map *map, void (*visit)(hd_map_node *node, void *argument), void *argument);
-
-#endif

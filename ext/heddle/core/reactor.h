@@ -9,8 +9,7 @@
  *           hd_reactor_reap()                       completions and due timers fill the ready queue
  *           hd_next_ready() ... switch to it        the glue runs the fibers
  * Reap first, run later: no fiber runs from within a completion. */
-#ifndef HEDDLE_REACTOR_H
-#define HEDDLE_REACTOR_H
+#pragma once
 
 #include "backend.h"
 #include "clock.h"
@@ -95,5 +94,3 @@ void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns);
 
 /* Wakes the owner if it sleeps in the kernel. From another thread, with the GVL. */
 void hd_reactor_wake_if_asleep(hd_reactor *reactor);
-
-#endif

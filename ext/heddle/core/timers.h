@@ -2,8 +2,7 @@
  * wait of the loop, so a timeout costs no system call and no object. 4-ary: half the height of a binary heap
  * and four children in one cache line. The heap has the deadlines itself: the timers lie on the stacks of their
  * fibers, and to look at one costs a miss of the cache. */
-#ifndef HEDDLE_TIMERS_H
-#define HEDDLE_TIMERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int64_t hd_timers_next(const hd_timers *timers);
 
 /* Fires the timer with the earliest deadline, which there must be. */
 void hd_timers_fire_first(hd_timers *timers);
-
-#endif

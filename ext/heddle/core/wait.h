@@ -9,8 +9,7 @@
  *    does nothing. A completion can never reach the fiber's next wait, for that is another record.
  *  - All of this runs with the GVL held. Nothing here makes a system call or knows Ruby: a fiber, an IO object
  *    and an exception are opaque words. */
-#ifndef HEDDLE_WAIT_H
-#define HEDDLE_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ int64_t hd_ready_since(const hd_reactor *reactor);
 
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */
 void hd_wait_end(hd_wait *wait);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the kernel has in memory of a path: to look that up takes no time. */
-#ifndef HEDDLE_CACHED_PATH_H
-#define HEDDLE_CACHED_PATH_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -9,5 +8,3 @@ enum { HD_LARGE_FILE = 1 << 20 }; /* to read more than this, or to throw it away
 /* All that is in a file, as a binary String, if the kernel has it in memory and it is not large; or nil, also when the
  * others are to run before more is read, and when anything is unusual: Ruby's own method finds out. */
 VALUE hd_cached_content(hd_scheduler *scheduler, VALUE path);
-
-#endif

@@ -1,6 +1,5 @@
 /* What came out of a call: nothing, an exception, or what ends the fiber (Fiber#kill, Thread#kill, throw). */
-#ifndef HEDDLE_CAUGHT_H
-#define HEDDLE_CAUGHT_H
+#pragma once
 
 #include "ruby_internals.h"
 
@@ -26,5 +25,3 @@ void hd_restore_errinfo(VALUE before);
 
 /* Lets it go on, if anything was caught. */
 void hd_go_on(const hd_caught *caught);
-
-#endif

@@ -1,7 +1,6 @@
 /* IO#close while other threads use the IO: the closer sends them an IOError and waits until they have left their system
  * calls, by a hidden mutex and kernel_sleep(nil). */
-#ifndef HEDDLE_CLOSER_H
-#define HEDDLE_CLOSER_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -15,5 +14,3 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject);
 /* A thread has left the IO and wakes the closer, holding the mutex. Ruby 3.3 and 3.4 raise the IOError in it as soon as
  * unblock returns, with the mutex locked: the closer would wait until that thread ends. So it is unlocked before. */
 void hd_closer_unblocked(VALUE closer);
-
-#endif

@@ -1,8 +1,7 @@
 /* What differs between Ruby versions, each with the version; extconf.rb probes. The only place in C that asks. What
  * Ruby code has to know of it, too, is in Heddle::RubyFeatures (see core_ext.c); for the rest of its questions see
  * lib/heddle/ruby_features.rb. */
-#ifndef HEDDLE_COMPAT_H
-#define HEDDLE_COMPAT_H
+#pragma once
 
 #include <ruby.h>
 #include <ruby/fiber/scheduler.h>
@@ -42,5 +41,3 @@
 
 /* What errinfo is in a fiber that Fiber#kill strikes (RUBY_FATAL_FIBER_KILLED in Ruby's internal/thread.h). */
 #define HD_FIBER_KILLED INT2FIX(2)
-
-#endif

@@ -1,6 +1,5 @@
 /* Deadlines from the timeouts that Ruby programs give. */
-#ifndef HEDDLE_DEADLINE_H
-#define HEDDLE_DEADLINE_H
+#pragma once
 
 #include "../core/clock.h"
 #include "compat.h"
@@ -12,5 +11,3 @@ int64_t hd_deadline_from(VALUE timeout);
 /* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is
  * too large. */
 int64_t hd_deadline_of_limit(VALUE limit);
-
-#endif

@@ -1,6 +1,5 @@
 /* Notices that every fiber waits for another one. */
-#ifndef HEDDLE_DEADLOCK_H
-#define HEDDLE_DEADLOCK_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -10,5 +9,3 @@ int64_t hd_deadlock_patience(hd_scheduler *scheduler);
 
 /* Such a poll has ended: raises Heddle::Deadlock if nothing can wake the fibers. */
 void hd_deadlock_check(hd_scheduler *scheduler);
-
-#endif

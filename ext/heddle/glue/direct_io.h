@@ -1,6 +1,5 @@
 /* Strings that go to a socket or a pipe, and come from it, without a hook of Ruby's in between. */
-#ifndef HEDDLE_DIRECT_IO_H
-#define HEDDLE_DIRECT_IO_H
+#pragma once
 
 #include "transfer.h"
 
@@ -11,5 +10,3 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io);
  * Ruby has to do it. Several go to a socket only, and not more than so many. The array is the callee's. */
 enum { HD_PARTS_MAX = 16 };
 VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size);
-
-#endif

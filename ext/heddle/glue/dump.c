@@ -3,6 +3,7 @@
 
 #include "init.h"
 #include "ruby_internals.h"
+#include "stats.h"
 #include "timeout.h"
 
 static const char *const KINDS[] = {
@@ -10,16 +11,6 @@ static const char *const KINDS[] = {
     [HD_WAIT_FOR_IO] = "io",           [HD_WAIT_FOR_SELECT] = "select",   [HD_WAIT_FOR_PROCESS] = "process",
     [HD_WAIT_FOR_WORKER] = "worker",   [HD_WAIT_YIELDED] = "turn",
 };
-
-static void set(VALUE hash, const char *key, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
-}
-
-static VALUE seconds(int64_t duration_ns)
-{
-    return rb_float_new((double)duration_ns / HD_NS_PER_SECOND);
-}
 
 static VALUE ios_of(const hd_wait *wait)
 {
@@ -45,14 +36,14 @@ static void push_wait(hd_map_node *node, void *array)
     int64_t now_ns = hd_clock_now();
     VALUE hash = rb_hash_new();
     rb_ary_push((VALUE)array, hash);
-    set(hash, "fiber", (VALUE)hd_wait_fiber(wait));
-    set(hash, "root", (VALUE)wait->root);
-    set(hash, "state", ID2SYM(rb_intern(wait->state == HD_WAIT_PARKED ? "parked" : "ready")));
-    set(hash, "kind", ID2SYM(rb_intern(KINDS[wait->kind])));
-    set(hash, "subject", subject_of(wait));
-    set(hash, "ios", ios_of(wait));
-    set(hash, "since", seconds(now_ns - wait->since_ns));
-    set(hash, "left", hd_timer_set(&wait->timer) ? seconds(wait->timer.deadline_ns - now_ns) : Qnil);
+    hd_set(hash, "fiber", (VALUE)hd_wait_fiber(wait));
+    hd_set(hash, "root", (VALUE)wait->root);
+    hd_set(hash, "state", ID2SYM(rb_intern(wait->state == HD_WAIT_PARKED ? "parked" : "ready")));
+    hd_set(hash, "kind", ID2SYM(rb_intern(KINDS[wait->kind])));
+    hd_set(hash, "subject", subject_of(wait));
+    hd_set(hash, "ios", ios_of(wait));
+    hd_set(hash, "since", hd_seconds(now_ns - wait->since_ns));
+    hd_set(hash, "left", hd_timer_set(&wait->timer) ? hd_seconds(wait->timer.deadline_ns - now_ns) : Qnil);
 }
 
 /* @return [Array<Hash>] every wait: fiber, root (the fiber that is held up by it), state, kind, subject, ios
@@ -71,7 +62,8 @@ static VALUE scheduler_timeouts(VALUE self)
     VALUE set = hd_timeouts_set(hd_scheduler_get(self)), hash = rb_hash_new();
     for (long i = 0; i < RARRAY_LEN(set); i++) {
         VALUE root = RARRAY_AREF(RARRAY_AREF(set, i), 0);
-        VALUE left = seconds(NUM2LL(RARRAY_AREF(RARRAY_AREF(set, i), 1)) - now_ns), known = rb_hash_lookup(hash, root);
+        VALUE left = hd_seconds(NUM2LL(RARRAY_AREF(RARRAY_AREF(set, i), 1)) - now_ns);
+        VALUE known = rb_hash_lookup(hash, root);
         if (NIL_P(known) || RFLOAT_VALUE(left) < RFLOAT_VALUE(known)) rb_hash_aset(hash, root, left);
     }
     return hash;
@@ -84,17 +76,16 @@ static VALUE scheduler_counts(VALUE self)
     int workers, queued;
     hd_worker_stats(&workers, &queued);
     VALUE hash = rb_hash_new();
-    set(hash, "armed", SIZET2NUM(reactor->armed));
-    set(hash, "timers", SIZET2NUM(reactor->timers.count + reactor->limits.count));
-    set(hash, "workers", INT2NUM(workers));
-    set(hash, "queued", INT2NUM(queued));
+    hd_set(hash, "armed", SIZET2NUM(reactor->armed));
+    hd_set(hash, "timers", SIZET2NUM(reactor->timers.count + reactor->limits.count));
+    hd_set(hash, "workers", INT2NUM(workers));
+    hd_set(hash, "queued", INT2NUM(queued));
     return hash;
 }
 
 /* Has the thread something to look at before it waits on: an exception, a wake-up? */
 static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
 {
-    (void)self;
     return HD_BOOL(rb_thread_interrupted(thread));
 }
 

@@ -2,8 +2,7 @@
  *
  * CRuby gives control to the fiber at the end of the root fiber's resume chain (cont.c, return_fiber). In a thread that
  * is the one that has called transfer, here it is one that is parked, or home. That one sends on what has come. */
-#ifndef HEDDLE_FIBER_RETURN_H
-#define HEDDLE_FIBER_RETURN_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -12,5 +11,3 @@ VALUE hd_call_and_send_back(hd_scheduler *scheduler, VALUE (*function)(VALUE), V
 
 /* The same for rb_fiber_transfer. */
 VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, const VALUE *argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* The stacks of fibers. Each takes two of the kernel's memory mappings, of which a process may have
  * vm.max_map_count, and that of a fiber that has ended comes back only when the GC frees the fiber object. */
-#ifndef HEDDLE_FIBER_STACKS_H
-#define HEDDLE_FIBER_STACKS_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -15,5 +14,3 @@ void hd_stack_is_done_with(void);
 /* Was there none for the last fiber that was to start? And that there was none. */
 bool hd_stacks_ran_out(void);
 void hd_stacks_run_out(void);
-
-#endif

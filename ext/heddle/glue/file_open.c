@@ -4,7 +4,6 @@
 #include "init.h"
 #include "scheduler.h"
 
-
 static VALUE open_in_fiber(VALUE file, int argc, const VALUE *argv)
 {
     VALUE core_ext = rb_const_get(hd_mHeddle, rb_intern("CoreExt"));

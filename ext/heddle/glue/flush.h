@@ -1,6 +1,5 @@
 /* Writing what is in the write buffer of an IO. */
-#ifndef HEDDLE_FLUSH_H
-#define HEDDLE_FLUSH_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -9,5 +8,3 @@ void hd_flush(VALUE io);
 
 /* The same, where Ruby itself would hold up the thread; anywhere else it does nothing. */
 void hd_flush_before_ruby_does(VALUE io);
-
-#endif

@@ -6,8 +6,7 @@
  * The frames of a fiber hang on the fiber, so that one that is abandoned in the midst of a frame can be collected.
  * Those of one root at a time hang on the scheduler, which is faster, and nearly always only one has any. After a fork
  * the frames of the parent's fibers are void: they are looked at no more. */
-#ifndef HEDDLE_FRAME_H
-#define HEDDLE_FRAME_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -35,5 +34,3 @@ hd_frame *hd_frame_find(const hd_scheduler *scheduler, VALUE fiber, hd_frame_kin
 
 /* The next one of the same kind, further out; or NULL. */
 hd_frame *hd_frame_next(const hd_frame *frame);
-
-#endif

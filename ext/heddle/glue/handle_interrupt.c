@@ -23,23 +23,12 @@ static VALUE call_masked(VALUE pointer)
     return call_original(1, &mask->timings);
 }
 
-typedef struct {
-    hd_mask_frame mask;
-    bool valid; /* it was not begun in the parent of a fork */
-} masked_call;
-
-static VALUE end(VALUE pointer)
-{
-    ((masked_call *)pointer)->valid = hd_interrupt_mask_end(&((masked_call *)pointer)->mask);
-    return Qnil;
-}
-
 static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, VALUE (*call)(VALUE))
 {
-    masked_call block = {.mask.shield = shield};
-    hd_interrupt_mask_begin(&block.mask, scheduler, timings);
-    VALUE value = rb_ensure(call, (VALUE)&block.mask, end, (VALUE)&block);
-    if (!block.valid) return value;
+    hd_mask_frame mask = {.shield = shield};
+    hd_interrupt_mask_begin(&mask, scheduler, timings);
+    VALUE value = rb_ensure(call, (VALUE)&mask, hd_interrupt_mask_end, (VALUE)&mask);
+    if (mask.forked) return value;
     /* As Ruby does, the end of a mask raises what came in the meantime. (The block may not have waited once.) */
     hd_reactor_fire(&scheduler->reactor, hd_clock_now());
     raise_unmasked(scheduler);
@@ -49,7 +38,6 @@ static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, V
 /* In place of Thread.handle_interrupt. */
 static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
     return call_in_mask(scheduler, false, argv[0], call_masked);

@@ -8,13 +8,10 @@
  *
  * Ruby also looks for interrupts at every switch, in the fiber that it has come to: a handler may wait while a wait of
  * that fiber is on the stack below. A fiber can have several waits, of which the last one counts. */
-#ifndef HEDDLE_HOME_H
-#define HEDDLE_HOME_H
+#pragma once
 
 #include "scheduler.h"
 
 /* Turns the loop on this fiber, the home, until no fiber is parked or ready. Raises interrupts and fatal
  * exceptions of fibers; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
-
-#endif

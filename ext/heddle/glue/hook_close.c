@@ -121,18 +121,12 @@ static void withdraw(hd_interest *interest)
     reactor->ops->withdraw(reactor->backend, interest, reactor->rests);
 }
 
-/* A waiter of another thread may not have left: that thread is busy with something else. */
-static void withdraw_who_stays(const closing_io *part)
+/* Who waits still: the twins, which are woken when the descriptor is gone; or a waiter of another thread, which may not
+ * have left because that thread is busy with something else. */
+static void withdraw_those(const closing_io *part, bool twins)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
-        if (interest->leaving) withdraw(interest);
-}
-
-/* Those that are woken when the descriptor is gone. */
-static void withdraw_twins(const closing_io *part)
-{
-    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
-        if (interest->closing) withdraw(interest);
+        if (twins ? interest->closing : interest->leaving) withdraw(interest);
 }
 
 static void release_file(hd_scheduler *scheduler)
@@ -201,7 +195,7 @@ static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
     if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
-    for (int i = 0; i < closing->count && closing->waiters; i++) withdraw_who_stays(&closing->parts[i]);
+    for (int i = 0; i < closing->count && closing->waiters; i++) withdraw_those(&closing->parts[i], false);
     release_file(closing->scheduler);
 }
 
@@ -275,7 +269,6 @@ static VALUE flush_before_ruby_does(VALUE io)
 
 static VALUE ruby_will_say_so(VALUE io, VALUE error)
 {
-    (void)io, (void)error;
     return Qnil;
 }
 
@@ -334,7 +327,7 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     if (closing.scheduler) closing.scheduler->counted.closes++;
     /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
     clear_the_way(&closing, true);
-    for (int i = 0; i < closing.count && closing.twins; i++) withdraw_twins(&closing.parts[i]);
+    for (int i = 0; i < closing.count && closing.twins; i++) withdraw_those(&closing.parts[i], true);
     /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
@@ -406,7 +399,6 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 /* For what Ruby is about to close without the method IO#close. */
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
-    (void)self;
     close_call closing = closing_of(io, POLLIN | POLLOUT);
     clear_the_way(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);

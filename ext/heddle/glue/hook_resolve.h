@@ -1,6 +1,5 @@
 /* What hook_resolve.c offers to the others that resolve. */
-#ifndef HEDDLE_HOOK_RESOLVE_H
-#define HEDDLE_HOOK_RESOLVE_H
+#pragma once
 
 #include <ruby.h>
 
@@ -17,5 +16,3 @@ VALUE hd_numeric_host(const hd_address *address);
  * The numeric host and the port, as an Array, if that is known then and there is but the one; else the Heddle::Lookup,
  * for what is to be done with the rest. */
 VALUE hd_find_address(VALUE scheduler, VALUE host, const char *service, int64_t deadline_ns);
-
-#endif

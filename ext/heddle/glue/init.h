@@ -1,6 +1,5 @@
 /* What the extension defines: each file with something to define has a function hd_init_NAME, called in this order. */
-#ifndef HEDDLE_INIT_H
-#define HEDDLE_INIT_H
+#pragma once
 
 #define HD_INITS(init) \
     init(scheduler) \
@@ -56,5 +55,3 @@
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);
 HD_INITS(HD_DECLARE_INIT)
-
-#endif

@@ -145,13 +145,15 @@ void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE
     hd_frame_push(&mask->frame, scheduler, HD_FRAME_MASK);
 }
 
-bool hd_interrupt_mask_end(hd_mask_frame *mask)
+VALUE hd_interrupt_mask_end(VALUE pointer)
 {
+    hd_mask_frame *mask = (void *)pointer;
     hd_scheduler *scheduler = mask->frame.scheduler;
-    if (!hd_frame_pop(&mask->frame)) return false;
+    mask->forked = !hd_frame_pop(&mask->frame);
+    if (mask->forked) return Qnil;
     mask_kind *kind = kind_of(scheduler, mask->timings);
     scheduler->masks.blocks--;
     if (!--kind->count && scheduler->masks.kinds_count > IDLE_KINDS_MAX)
         *kind = scheduler->masks.kinds[--scheduler->masks.kinds_count];
-    return true;
+    return Qnil;
 }

@@ -1,8 +1,7 @@
 /* What the Thread.handle_interrupt blocks of fibers hold back. Ruby asks its masks when it looks at the pending
  * interrupts of a thread; a timeout or a cancel of a fiber is none of them. So the masks are noted for the fiber,
  * too. */
-#ifndef HEDDLE_INTERRUPT_MASK_H
-#define HEDDLE_INTERRUPT_MASK_H
+#pragma once
 
 #include "frame.h"
 
@@ -14,6 +13,7 @@ typedef struct {
     VALUE timings;     /* class -> Symbol, by identity */
     uint64_t sequence; /* the scheduler's: the higher, the further in */
     bool shield;
+    bool forked; /* told at its end: it was begun in the parent of a fork */
 } hd_mask_frame;
 
 /* Where an exception is to strike: the root of the chain of fibers, and the one of them that runs or is parked. And
@@ -33,12 +33,9 @@ VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, V
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);
 
-/* Begins and ends a block of the current fiber; it is a shield if that is set. The end says false if the block was
- * begun in the parent of a fork. */
+/* Begins and ends a block of the current fiber; it is a shield if that is set. (The end is for an ensure.) */
 void hd_interrupt_mask_begin(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings);
-bool hd_interrupt_mask_end(hd_mask_frame *mask);
+VALUE hd_interrupt_mask_end(VALUE mask);
 
 /* The classes that are held back. */
 void hd_interrupt_mask_mark(const hd_scheduler *scheduler);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
  * chain, which is some fiber that is parked here. It means: you are the loop now. */
-#ifndef HEDDLE_LOOP_H
-#define HEDDLE_LOOP_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -28,5 +27,3 @@ void hd_loop_poll(hd_scheduler *scheduler);
 
 /* Raises what must reach the thread. Called in home. */
 NORETURN(void hd_raise_fatal(hd_scheduler *scheduler));
-
-#endif

@@ -1,6 +1,5 @@
 /* Mutex#sleep and ConditionVariable#wait: what hook_block.c needs to know of a call that sleeps for one of them. */
-#ifndef HEDDLE_MUTEX_SLEEP_H
-#define HEDDLE_MUTEX_SLEEP_H
+#pragma once
 
 #include "frame.h"
 
@@ -20,5 +19,3 @@ hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler);
 
 /* Waits for a Mutex that the fiber has to lock again after it has slept; false: it is no such one. */
 bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex);
-
-#endif

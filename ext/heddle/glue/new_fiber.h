@@ -1,6 +1,5 @@
 /* New fibers for tasks. */
-#ifndef HEDDLE_NEW_FIBER_H
-#define HEDDLE_NEW_FIBER_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -10,5 +9,3 @@ VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 
 /* Does a signal's handler run here? Only the main thread runs them. */
 bool hd_in_handler(void);
-
-#endif

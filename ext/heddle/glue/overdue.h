@@ -1,8 +1,7 @@
 /* Timeouts of tasks that compute. The loop, which fires the timers, does not get to run then. A Ruby thread looks
  * after them, one a Ractor: it sleeps without the GVL until the earliest deadline is overdue, and ends when there has
  * been none for a while. (A postponed job cannot do it: an exception raised there is dropped.) */
-#ifndef HEDDLE_OVERDUE_H
-#define HEDDLE_OVERDUE_H
+#pragma once
 
 #include "timeout.h"
 
@@ -15,5 +14,3 @@ void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns);
 
 /* What the thread was sent came too late: it must not strike whatever runs next. */
 void hd_overdue_take_back(const hd_timeout *timeout);
-
-#endif

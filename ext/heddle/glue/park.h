@@ -3,8 +3,7 @@
  * A fiber may resume others (an Enumerator, a plain Fiber), and one of those may park: then the one that the loop
  * had switched to, the root of the chain, is suspended too, and its timeouts and its cancellation strike where the
  * chain waits. */
-#ifndef HEDDLE_PARK_H
-#define HEDDLE_PARK_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -44,5 +43,3 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
 
 /* Lets every other ready fiber run first. */
 void hd_yield(hd_scheduler *scheduler);
-
-#endif

@@ -4,7 +4,6 @@
 #include "init.h"
 #include "scheduler.h"
 
-
 static VALUE io_pwrite(VALUE io, VALUE object, VALUE offset)
 {
     VALUE arguments[] = {object, offset}, scheduler = rb_fiber_scheduler_current();

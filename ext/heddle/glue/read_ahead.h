@@ -1,6 +1,5 @@
 /* Ruby's read buffer, and the fibers that wait to read from its IO: what one fiber leaves there is for them. */
-#ifndef HEDDLE_READ_AHEAD_H
-#define HEDDLE_READ_AHEAD_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -18,5 +17,3 @@ static inline void hd_after_read_ahead(hd_scheduler *scheduler, VALUE io, int fd
 
 /* Puts what was read for a fiber that cannot go on with it into Ruby's read buffer. */
 void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest);
-
-#endif

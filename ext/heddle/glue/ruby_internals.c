@@ -214,93 +214,26 @@ void hd_io_show(const hd_hidden_io *hidden)
 
 #else
 
-void hd_io_take_over(VALUE io) {}
+/* What each of them says where Ruby shows no insides. */
+#define SAYS(answer, function) function { return answer; }
 
-bool hd_io_flushes(VALUE io, const void *bytes)
-{
-    return false;
-}
-
-bool hd_io_reads_ahead(VALUE io, const void *bytes)
-{
-    return false;
-}
-
-size_t hd_io_filled_meanwhile(VALUE io, const void *bytes)
-{
-    return 0;
-}
-
-void *hd_io_write_buffer(VALUE io, size_t *size)
-{
-    *size = 0;
-    return NULL;
-}
-
-void hd_io_flushed(VALUE io, size_t count) {}
-
-bool hd_io_has_to_flush(VALUE io)
-{
-    return false;
-}
-
-VALUE hd_io_write_lock(VALUE io)
-{
-    return Qnil;
-}
-
-bool hd_io_is_being_written(VALUE io)
-{
-    return false;
-}
-
-void hd_io_forget_writer(VALUE io)
-{
-}
-
-bool hd_io_has_room(VALUE io, size_t size)
-{
-    return false;
-}
-
-bool hd_io_writes_bytes(VALUE io)
-{
-    return false;
-}
-
-bool hd_io_converts(VALUE io)
-{
-    return true;
-}
-
-bool hd_io_reads_ascii(VALUE io)
-{
-    return false;
-}
-
-bool hd_io_is_plain(VALUE io, bool reads)
-{
-    return false;
-}
-
-bool hd_io_has_read_nothing(VALUE io)
-{
-    return false;
-}
-
-bool hd_io_read_buffer(VALUE io, size_t *size)
-{
-    return false;
-}
-
-void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
-
-void hd_io_put_back(VALUE io, const char *bytes, size_t size) {}
-
-bool hd_io_has_put_back(VALUE io)
-{
-    return false;
-}
+SAYS(false, bool hd_io_flushes(VALUE io, const void *bytes))
+SAYS(false, bool hd_io_reads_ahead(VALUE io, const void *bytes))
+SAYS(0, size_t hd_io_filled_meanwhile(VALUE io, const void *bytes))
+SAYS((*size = 0, NULL), void *hd_io_write_buffer(VALUE io, size_t *size))
+SAYS(false, bool hd_io_has_to_flush(VALUE io))
+SAYS(Qnil, VALUE hd_io_write_lock(VALUE io))
+SAYS(false, bool hd_io_is_being_written(VALUE io))
+SAYS(false, bool hd_io_has_room(VALUE io, size_t size))
+SAYS(false, bool hd_io_writes_bytes(VALUE io))
+SAYS(true, bool hd_io_converts(VALUE io))
+SAYS(false, bool hd_io_reads_ascii(VALUE io))
+SAYS(false, bool hd_io_is_plain(VALUE io, bool reads))
+SAYS(false, bool hd_io_has_read_nothing(VALUE io))
+SAYS(false, bool hd_io_read_buffer(VALUE io, size_t *size))
+SAYS(false, bool hd_io_has_put_back(VALUE io))
+SAYS(rb_io_mode(io), int hd_io_mode(VALUE io))
+SAYS((hd_hidden_io){0}, hd_hidden_io hd_io_hide(VALUE io))
 
 int hd_io_descriptor(VALUE io)
 {
@@ -308,18 +241,12 @@ int hd_io_descriptor(VALUE io)
     return rb_io_descriptor(io);
 }
 
-int hd_io_mode(VALUE io)
-{
-    return rb_io_mode(io);
-}
-
+void hd_io_take_over(VALUE io) {}
+void hd_io_flushed(VALUE io, size_t count) {}
+void hd_io_forget_writer(VALUE io) {}
+void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
+void hd_io_put_back(VALUE io, const char *bytes, size_t size) {}
 void hd_io_set_readable(VALUE io, bool readable) {}
-
-hd_hidden_io hd_io_hide(VALUE io)
-{
-    return (hd_hidden_io){0};
-}
-
 void hd_io_show(const hd_hidden_io *hidden) {}
 #endif
 

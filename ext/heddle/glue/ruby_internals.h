@@ -1,7 +1,6 @@
 /* WHERE HEDDLE LOOKS BEHIND RUBY'S BACK: all that it reads of Ruby's structs, of inspect strings, of the frames of its
  * callers and of the heap, because no function tells it. Each part names what would make it superfluous. */
-#ifndef HEDDLE_RUBY_INTERNALS_H
-#define HEDDLE_RUBY_INTERNALS_H
+#pragma once
 
 #include "compat.h"
 
@@ -162,5 +161,3 @@ void hd_find_hidden(VALUE object, hd_hidden_objects *hidden);
 /* Has the program a handler for a signal, beside this Proc? (No method of Ruby's tells without changing one: a
  * Signal.handler(name) would do.) */
 bool hd_program_handles_signals(VALUE ours);
-
-#endif

@@ -1,6 +1,5 @@
 /* The Ruby object Heddle::Scheduler and what the hooks share. */
-#ifndef HEDDLE_SCHEDULER_H
-#define HEDDLE_SCHEDULER_H
+#pragma once
 
 #include "../core/interest.h"
 #include "../os/backends.h"
@@ -139,5 +138,3 @@ bool hd_in_main_ractor(void);
 
 /* Do threads of this Ractor stay with their native threads? */
 bool hd_threads_are_pinned(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Two tasks that read from one stream. Each of them waits for an answer, and one may get that of the other: Heddle
  * tells of it (lib/heddle/shared_io.rb), for nobody else can. */
-#ifndef HEDDLE_SHARED_IO_H
-#define HEDDLE_SHARED_IO_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -18,5 +17,3 @@ static inline int hd_before_read(hd_scheduler *scheduler, VALUE io, int fd)
 /* The kernel may have read bytes for a fiber that has yet to run. They come before those that are read now, so it runs
  * first. The descriptor, as above. */
 int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd);
-
-#endif

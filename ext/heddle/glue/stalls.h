@@ -3,8 +3,7 @@
  * A thread of Ruby looks now and then (lib/heddle/stalls.rb). But while a method in C holds the GVL, that thread gets
  * no turn, and afterwards it comes too late. So a thread without the GVL looks as well, and orders a look in the
  * thread that holds it: Ruby takes that up as soon as the method returns. */
-#ifndef HEDDLE_STALLS_H
-#define HEDDLE_STALLS_H
+#pragma once
 
 #include "../core/clock.h"
 #include "scheduler.h"
@@ -24,5 +23,3 @@ static inline void hd_stalls_note_rest(hd_scheduler *scheduler)
 
 /* The scheduler ends. */
 void hd_stalls_unwatch(hd_scheduler *scheduler);
-
-#endif

@@ -55,27 +55,17 @@ static const int STATE_OF_KIND[] = {
     [HD_WAIT_YIELDED] = READY,     [HD_WAIT_FOR_WORKER] = IN_WORKER,
 };
 
-static void set(VALUE hash, const char *key, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
-}
-
-static VALUE seconds(int64_t duration_ns)
-{
-    return rb_float_new((double)duration_ns / HD_NS_PER_SECOND);
-}
-
 static VALUE hash_of(const totals *totals)
 {
     VALUE hash = rb_hash_new(), counts = rb_ary_new_capa(HD_HISTOGRAM_BUCKETS);
     for (int i = 0; i < HD_HISTOGRAM_BUCKETS; i++) rb_ary_push(counts, ULL2NUM(totals->latency.counts[i]));
-    set(hash, "started", ULL2NUM(totals->started));
-    set(hash, "polls", ULL2NUM(totals->polls));
-    set(hash, "closes", ULL2NUM(totals->closes));
-    set(hash, "cancels", ULL2NUM(totals->cancels));
-    set(hash, "latency_counts", counts);
-    set(hash, "latency_sum", seconds((int64_t)totals->latency.sum_ns));
-    set(hash, "latency_max", seconds(totals->latency.max_ns));
+    hd_set(hash, "started", ULL2NUM(totals->started));
+    hd_set(hash, "polls", ULL2NUM(totals->polls));
+    hd_set(hash, "closes", ULL2NUM(totals->closes));
+    hd_set(hash, "cancels", ULL2NUM(totals->cancels));
+    hd_set(hash, "latency_counts", counts);
+    hd_set(hash, "latency_sum", hd_seconds((int64_t)totals->latency.sum_ns));
+    hd_set(hash, "latency_max", hd_seconds(totals->latency.max_ns));
     return hash;
 }
 
@@ -112,7 +102,7 @@ static VALUE scheduler_states(VALUE self)
     hd_map_each(&scheduler->reactor.waits, count_state, states);
     states[RUNNING] += one_runs(scheduler);
     VALUE hash = rb_hash_new();
-    for (int i = 0; i < STATES; i++) set(hash, NAMES[i], SIZET2NUM(states[i]));
+    for (int i = 0; i < STATES; i++) hd_set(hash, NAMES[i], SIZET2NUM(states[i]));
     return hash;
 }
 
@@ -129,7 +119,6 @@ static VALUE scheduler_counted(VALUE self)
 /* @return [Hash{Symbol => Object}] the same of the schedulers of this Ractor that have ended */
 static VALUE scheduler_s_ended_counted(VALUE class)
 {
-    (void)class;
     return hash_of(ended_here());
 }
 
@@ -137,7 +126,6 @@ static VALUE scheduler_s_ended_counted(VALUE class)
 static VALUE scheduler_s_workers(VALUE class)
 {
     int workers, queued;
-    (void)class;
     hd_worker_stats(&workers, &queued);
     return rb_assoc_new(INT2NUM(workers), INT2NUM(queued));
 }
@@ -145,9 +133,8 @@ static VALUE scheduler_s_workers(VALUE class)
 /* @return [Array<Float>] what is in each bucket of a latency is shorter than so many seconds */
 static VALUE scheduler_s_latency_bounds(VALUE class)
 {
-    (void)class;
     VALUE bounds = rb_ary_new_capa(HD_HISTOGRAM_BUCKETS);
-    for (int i = 0; i < HD_HISTOGRAM_BUCKETS - 1; i++) rb_ary_push(bounds, seconds(hd_histogram_bound(i)));
+    for (int i = 0; i < HD_HISTOGRAM_BUCKETS - 1; i++) rb_ary_push(bounds, hd_seconds(hd_histogram_bound(i)));
     return rb_ary_push(bounds, rb_float_new(HUGE_VAL));
 }
 

@@ -1,10 +1,18 @@
 /* What a scheduler counts for Heddle.stats, beside what its reactor counts. */
-#ifndef HEDDLE_STATS_H
-#define HEDDLE_STATS_H
+#pragma once
 
 #include "scheduler.h"
 
 /* The scheduler has ended: what it has counted stays in the sums of its Ractor. */
 void hd_stats_keep(const hd_scheduler *scheduler);
 
-#endif
+/* For the hashes that reports are made of. */
+static inline void hd_set(VALUE hash, const char *key, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
+}
+
+static inline VALUE hd_seconds(int64_t duration_ns)
+{
+    return rb_float_new((double)duration_ns / HD_NS_PER_SECOND);
+}

@@ -9,8 +9,7 @@
  * faster, it comes at the next wait. The first to become due is raised first.
  *
  * A close is no strike: it ends one operation, and tells nobody else. What is raised there lies in the wait. */
-#ifndef HEDDLE_STRIKE_H
-#define HEDDLE_STRIKE_H
+#pragma once
 
 #include "interrupt_mask.h"
 
@@ -107,5 +106,3 @@ void hd_strikes_free(hd_scheduler *scheduler);
 
 /* What is to be raised in the thread that runs the scheduler. The first one stays. */
 void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);
-
-#endif

@@ -1,10 +1,7 @@
 /* What a program asks of a thread that runs a scheduler: Thread#raise, #wakeup, #run and Thread.stop. */
-#ifndef HEDDLE_THREAD_CALLS_H
-#define HEDDLE_THREAD_CALLS_H
+#pragma once
 
 #include "scheduler.h"
 
 /* Was the exception sent to the thread of the scheduler by Thread#raise? */
 bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception);
-
-#endif

@@ -1,7 +1,6 @@
 /* Timeout.timeout in a fiber: the record of one call, on the C stack of the fiber that has made it. No object is made
  * until its time is over. */
-#ifndef HEDDLE_TIMEOUT_H
-#define HEDDLE_TIMEOUT_H
+#pragma once
 
 #include "strike.h"
 
@@ -37,5 +36,3 @@ VALUE hd_timeout_exception(const hd_timeout *timeout);
 
 /* [root fiber, deadline in ns] of each that is not due yet. */
 VALUE hd_timeouts_set(const hd_scheduler *scheduler);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads and writes of an IO: the system call first, a wait only when it would block. */
-#ifndef HEDDLE_TRANSFER_H
-#define HEDDLE_TRANSFER_H
+#pragma once
 
 #include "../os/read_write.h"
 #include "scheduler.h"
@@ -88,5 +87,3 @@ int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t de
 
 /* Looks for events, for so many ms at most (-1: for ever). The ready ones, 0 or -errno. */
 int hd_poll_once(int fd, int events, int timeout_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a Mutex, a Queue or a ConditionVariable hands to a fiber that does not wait any more. */
-#ifndef HEDDLE_UNBLOCK_RELAY_H
-#define HEDDLE_UNBLOCK_RELAY_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -13,5 +12,3 @@ void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker);
 
 /* The same for a fiber that was unblocked, but is struck before it runs. */
 void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait);
-
-#endif

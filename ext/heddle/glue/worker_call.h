@@ -1,6 +1,5 @@
 /* Jobs of native workers (os/worker.h) that a fiber waits for. */
-#ifndef HEDDLE_WORKER_CALL_H
-#define HEDDLE_WORKER_CALL_H
+#pragma once
 
 #include "scheduler.h"
 
@@ -10,5 +9,3 @@ void hd_run_on_worker(hd_scheduler *scheduler, hd_job *job, VALUE subject);
 
 /* Submits a job that nobody waits for yet; runs it on this thread, if there is no worker to be had. */
 void hd_submit_or_run(hd_scheduler *scheduler, hd_job *job);
-
-#endif

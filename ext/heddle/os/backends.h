@@ -1,6 +1,5 @@
 /* Which backends there are, best first, and the choice among them. */
-#ifndef HEDDLE_BACKENDS_H
-#define HEDDLE_BACKENDS_H
+#pragma once
 
 #include "../core/backend.h"
 
@@ -15,5 +14,3 @@ bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size
 
 /* The backend of that name, or NULL. */
 const hd_backend_ops *hd_backend_named(const char *name);
-
-#endif

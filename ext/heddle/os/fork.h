@@ -7,8 +7,7 @@
  *    another: it is never unlinked, only forgotten or freed;
  *  - the locks of the guards are held across the fork, and their reset functions make their state anew;
  *  - private descriptors are closed, and nothing else is done to them: that would be done to the parent's. */
-#ifndef HEDDLE_FORK_H
-#define HEDDLE_FORK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ void hd_private_fd_own(hd_private_fd *fd, int number);
 
 /* Closes it, if it is open in this process. Not to be called with the lock of a guard. */
 void hd_private_fd_close(hd_private_fd *fd);
-
-#endif

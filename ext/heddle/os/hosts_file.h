@@ -1,6 +1,5 @@
 /* What the hosts file knows, the system's resolver answers from there within microseconds, and asks nobody else. */
-#ifndef HEDDLE_HOSTS_FILE_H
-#define HEDDLE_HOSTS_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ bool hd_hosts_file_answers(const char *host, int family);
 
 /* The same for the text of nsswitch.conf and of the hosts file; NULL: there is none. */
 bool hd_hosts_text_answers(const char *name_services, const char *hosts, const char *host, int family);
-
-#endif

@@ -3,8 +3,7 @@
  * A native thread keeps one. It is closed when it has been idle for HD_KEPT_SECONDS (by a thread that lives as long as
  * any is kept), when its thread ends, and in the child of a fork; at once when HD_KEPT_MAX others are kept, or the
  * kernel still works for the last owner. Only for threads of Ruby's that stay with their native threads. */
-#ifndef HEDDLE_KEPT_BACKEND_H
-#define HEDDLE_KEPT_BACKEND_H
+#pragma once
 
 #include "../core/backend.h"
 
@@ -18,5 +17,3 @@ void hd_kept_backend_put(const hd_backend_ops *ops, hd_backend *backend);
 
 /* Closes what this thread keeps. Called when it ends, and by itself if that is forgotten. */
 void hd_kept_backend_close(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Lookups by the system's own resolver (hosts file, nsswitch, mDNS), as jobs for a worker: the addresses of a name, by
  * getaddrinfo, and the names of an address, by getnameinfo. */
-#ifndef HEDDLE_LOOKUP_H
-#define HEDDLE_LOOKUP_H
+#pragma once
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -50,5 +49,3 @@ hd_name_lookup *hd_name_lookup_new(const hd_address *address, int flags);
 
 /* Is the host the text of an IP address, without a zone? Nothing has to be looked up then. */
 bool hd_host_numeric(const char *host);
-
-#endif

@@ -1,6 +1,5 @@
 /* One read or write that never blocks, whatever the descriptor is; and the same on a worker for files. */
-#ifndef HEDDLE_READ_WRITE_H
-#define HEDDLE_READ_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size
 
 /* The same on the calling thread, which it may hold up. Bytes moved or -errno. */
 ssize_t hd_rw_blocking(hd_direction direction, int fd, void *bytes, size_t size, off_t offset);
-
-#endif

@@ -1,6 +1,5 @@
 /* Native threads of Heddle's own, which Ruby knows nothing of. */
-#ifndef HEDDLE_THREAD_H
-#define HEDDLE_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ int hd_thread_start(void *(*body)(void *), void *argument);
 /* Can a thread be started now? Asked before Ruby is told to: up to 3.3 it goes on with one that could not be started
  * as if it could, and hands it the GVL for good. */
 bool hd_thread_can_start(void);
-
-#endif

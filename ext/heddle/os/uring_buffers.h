@@ -1,8 +1,7 @@
 /* Memory that a ring reads into. The kernel takes a buffer only when there are bytes for it, so who waits holds none,
  * and a request that is dropped has none. It is the ring's, not the waiter's: no stack or string has to stay for the
  * kernel. */
-#ifndef HEDDLE_URING_BUFFERS_H
-#define HEDDLE_URING_BUFFERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void uring_memory_free(void *memory, size_t size, const uring_ring *ring, bool i
 
 /* The kernel may have it again. */
 void uring_buffers_offer(uring_buffers *buffers, const char *buffer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that a ring sends from: copies, so that no string or stack has to stay for the kernel. */
-#ifndef HEDDLE_URING_OUTBOX_H
-#define HEDDLE_URING_OUTBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void uring_outbox_free(uring_outbox *outbox, const char *copy);
 
 /* In use: the kernel may still send from it. Then its memory is given back, but not its addresses. */
 void uring_outbox_close(uring_outbox *outbox, const uring_ring *ring, bool in_use);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rings of io_uring by raw system calls: mapping, submission, completion. No policy: backend_uring.c has it. */
-#ifndef HEDDLE_URING_RING_H
-#define HEDDLE_URING_RING_H
+#pragma once
 
 #include <linux/io_uring.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ static inline unsigned uring_ring_unsubmitted(const uring_ring *ring)
 /* The oldest completion or NULL; advance past it when done. */
 struct io_uring_cqe *uring_ring_peek(uring_ring *ring);
 void uring_ring_advance(uring_ring *ring);
-
-#endif

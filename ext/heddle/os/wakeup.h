@@ -1,8 +1,7 @@
 /* How another thread (or a signal handler) ends a poll. While the kernel watches descriptors for the backend, a poll
  * sleeps there, and an eventfd among them ends it. With nothing to watch it sleeps on a futex, as a waiting thread
  * does: a message to another thread and its answer then take a seventh less. */
-#ifndef HEDDLE_WAKEUP_H
-#define HEDDLE_WAKEUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void hd_wakeup_note_awake(hd_wakeup *wakeup);
 
 /* Empties the eventfd. */
 void hd_wakeup_clear(const hd_wakeup *wakeup);
-
-#endif

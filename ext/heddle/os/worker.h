@@ -6,8 +6,7 @@
  * asks for the same as one that is in the queue, or has been running for less than HD_SHARED_SECONDS, runs with that
  * one: however many want a slow name, it keeps few workers from the others.
  * A job's result comes back through the inbox of the reactor that asked. */
-#ifndef HEDDLE_WORKER_H
-#define HEDDLE_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -95,5 +94,3 @@ void hd_inbox_close(hd_inbox *inbox);
 
 /* Workers alive and jobs queued in all pools, for reports. */
 void hd_worker_stats(int *threads, int *queued);
-
-#endif

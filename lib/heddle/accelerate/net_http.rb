@@ -5,9 +5,7 @@ require "net/http"
 require_relative "../replace"
 require_relative "known_method"
 require_relative "net_http/body"
-require_relative "net_http/field_names"
-require_relative "net_http/fields"
-require_relative "net_http/header"
+require_relative "net_http/headers"
 require_relative "net_http/start"
 
 module Heddle

@@ -81,9 +81,7 @@ module Heddle
         def prepare(sql)
           return super unless Adapters.task?
 
-          statement = heddle_call { |call| call.offload { super } }
-          statement.instance_variable_set(:@heddle_client, self)
-          statement
+          heddle_call { |call| call.offload { super } }
         end
 
         def ping
@@ -120,7 +118,9 @@ module Heddle
             call.close
             close if @heddle_closes
           end
-          result.instance_variable_set(:@heddle_client, self) if result.is_a?(::Mysql2::Result)
+          case result
+          when ::Mysql2::Result, ::Mysql2::Statement then result.instance_variable_set(:@heddle_client, self)
+          end
           result
         end
 

@@ -31,13 +31,12 @@ module Heddle
         TURN = 4 << 20
         private_constant :CHUNK, :TURN
 
-        # +length+ and +offset+ may be nil
+        # +length+ and +offset+ may be nil. A negative number is none, as with Ruby.
         def initialize(scheduler, source, destination, length, offset)
           @scheduler = scheduler
           @source = source
           @destination = destination
-          @rest = length
-          @offset = offset
+          @rest, @offset = [length, offset].map { |number| number unless number&.negative? }
           @total = 0
         end
 
@@ -96,7 +95,7 @@ module Heddle
             case [CopyStream.kind(from), CopyStream.kind(to)]
             in :file, :stream
               __heddle_copy_stream(from, to, 0, offset) # which checks the arguments, sets and flushes the destination
-              CopyStream.file_copy(scheduler, from, to, length, offset).run
+              FileCopy.new(scheduler, from, to, length, offset).run
             in :stream, Symbol unless offset
               __heddle_copy_stream(Source.new(from), to, length).tap { to.flush }
             in :file, :file
@@ -140,11 +139,6 @@ module Heddle
           return :file if stat.file?
 
           :stream unless stat.directory?
-        end
-
-        # A negative number is none, as with Ruby.
-        def file_copy(scheduler, source, destination, *numbers)
-          FileCopy.new(scheduler, source, destination, *numbers.map { |number| number unless number&.negative? })
         end
 
         # Nothing can interrupt the copying from file to file, so it is done a part at a time.

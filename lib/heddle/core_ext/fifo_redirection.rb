@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../opening"
-
 module Heddle
   module CoreExt
     # Where a program is started with a FIFO for its input or output (<tt>spawn("cat", in: path)</tt>), Ruby opens that

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../pool_thread"
-
 module Heddle
   using Internal
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../opening"
-
 module Heddle
   module CoreExt
     # File#initialize in a fiber. The method itself is in ext/heddle/glue/file_open.c.

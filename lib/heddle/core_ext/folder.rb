@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../pool_thread"
-
 module Heddle
   module CoreExt
     # Folders are listed by a thread of the pool. (Ruby 3.3 lists them without asking a scheduler; Ruby 3.4+ hands each

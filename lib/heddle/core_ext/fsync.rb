@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../pool_thread"
-
 module Heddle
   module CoreExt
     # A thread of the pool waits for the disk.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../pool_thread"
-
 module Heddle
   module CoreExt
     # The names of addresses. Ruby asks the system for them in a thread of its own, for which every fiber has to wait;

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../opening"
-
 module Heddle
   module CoreExt
     # Files that are read or written as a whole. (PIECE_SIZE, string_for, large_size, and the methods read and binread

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../io_name"
-
 module Heddle
   class Dump
     # One wait in words.

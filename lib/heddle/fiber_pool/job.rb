@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../continuation"
-require_relative "../line"
-
 module Heddle
   using Internal
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../line"
-
 module Heddle
   class Pool
     # A connection. (It may be nil.)

@@ -30,7 +30,7 @@ module Heddle
         @worker = worker
         @folder = folder
         @ready = true
-        make_folder if folder
+        FileUtils.mkdir_p(folder, mode: 0o700) if folder
         bind = [listener, *("unix:#{socket}" if folder)]
         @own = Server.new(method(:answer), bind: bind, limits: LIMITS, http2: false)
       end
@@ -124,12 +124,6 @@ module Heddle
       end
 
       def socket = "#{@folder}/#{Process.pid}.sock"
-
-      def make_folder
-        Dir.mkdir(@folder, 0o700)
-      rescue Errno::EEXIST
-        nil
-      end
 
       # The last worker that goes removes it.
       def remove_folder

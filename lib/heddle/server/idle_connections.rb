@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../epoll"
-require_relative "../clock"
-
 module Heddle
   class Server
     # Connections between two requests: a descriptor in a set of the kernel's and an entry here, but no task. Who has
@@ -46,10 +43,11 @@ module Heddle
       # Makes room for another one.
       # @return [Boolean] whether there was one to be closed
       def close_oldest
-        fd, (connection,) = @waiting.first
+        fd, (connection,) = @waiting.shift
         return false unless fd
 
-        drop(fd, connection)
+        Epoll.delete(@set, fd)
+        connection.close
         true
       end
 
@@ -75,12 +73,6 @@ module Heddle
       def close_overdue
         time = now
         close_oldest while !@waiting.empty? && first_limit <= time
-      end
-
-      def drop(fd, connection)
-        @waiting.delete(fd)
-        Epoll.delete(@set, fd)
-        connection.close
       end
     end
   end

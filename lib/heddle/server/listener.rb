@@ -50,6 +50,13 @@ module Heddle
           raise ArgumentError, wrong(address)
         end
 
+        # @param socket [Socket] that listens
+        # @return [TCPServer, UNIXServer] the same: its accept returns a TCPSocket or a UNIXSocket
+        def server_socket(socket)
+          socket.autoclose = false
+          (socket.local_address.unix? ? UNIXServer : TCPServer).for_fd(socket.fileno)
+        end
+
         private
 
         def wrong(address)
@@ -67,12 +74,6 @@ module Heddle
         rescue SystemCallError
           socket&.close
           raise
-        end
-
-        # Its accept returns a TCPSocket.
-        def server_socket(socket)
-          socket.autoclose = false
-          TCPServer.for_fd(socket.fileno)
         end
 
         def unix(path)

@@ -2,7 +2,8 @@
 
 module Heddle
   class Server
-    # Signals as events, for a process that waits for nothing else.
+    # Signals as events, for a process that waits for nothing else. (A Queue would not do: where the handler runs in the
+    # thread that waits in pop(timeout:), Ruby wakes it only when the time is over.)
     #
     # @private
     class Signals

@@ -32,7 +32,7 @@ module Heddle
         @opened = [] # [address, listener] of all
         addresses.each { |address| listen(address, workers) }
         @control = take_or_open(control, control, false) if control
-        @passed.each { |socket| share(Listener.open(server_socket(socket))) }
+        @passed.each { |socket| share(Listener.open(Listener.server_socket(socket))) }
       end
 
       # @param number [Integer] of the worker
@@ -76,7 +76,7 @@ module Heddle
 
       def take_or_open(name, address, shared)
         socket = @inherited[name]&.shift || passed(address)
-        Listener.open(address, socket: socket && server_socket(socket), shared:,
+        Listener.open(address, socket: socket && Listener.server_socket(socket), shared:,
                                http2: @http2).tap do |listener|
           @opened << [name, listener]
         end
@@ -89,11 +89,6 @@ module Heddle
       end
 
       def share(listener) = @listeners.each { |own| own << listener }
-
-      def server_socket(socket)
-        socket.autoclose = false
-        (socket.local_address.unix? ? UNIXServer : TCPServer).for_fd(socket.fileno)
-      end
 
       # @return [Hash{String => Array<Socket>}] by address
       def from_predecessor

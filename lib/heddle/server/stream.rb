@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "../clock"
 
 module Heddle
   class Server

@@ -6,8 +6,7 @@
  * is: completions come late, in any order and twice, also for requests that were disarmed in the meantime; reads find
  * no buffer; polls return for nothing; timeouts overshoot; arming fails. There is one simulation a process, used by one
  * thread. */
-#ifndef HEDDLE_BACKEND_SIM_H
-#define HEDDLE_BACKEND_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void sim_at(int64_t when_ns, void (*action)(void *argument), void *argument);
 
 /* Actions that have not happened yet. */
 int sim_pending(void);
-
-#endif

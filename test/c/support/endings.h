@@ -1,6 +1,5 @@
 /* How waits end that no backend ends, as the reactor and the glue do it. */
-#ifndef HEDDLE_ENDINGS_H
-#define HEDDLE_ENDINGS_H
+#pragma once
 
 #include "core/wait.h"
 
@@ -18,5 +17,3 @@ static inline bool settle_with_exception(hd_wait *wait, hd_word exception)
     wait->exception = exception;
     return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the contract tests share: a reactor over any backend, a world of descriptors for it (the kernel's, or the
  * simulation's), and waiters that stand for fibers parked on a descriptor. */
-#ifndef HEDDLE_HARNESS_H
-#define HEDDLE_HARNESS_H
+#pragma once
 
 #include <fcntl.h>
 #include <poll.h>
@@ -295,5 +294,3 @@ __attribute__((unused)) static void check_quiet(void)
         CHECK_EQ(0, turn(HD_NS_PER_MS));
     } while (hd_clock_now() < end_ns);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of the workers share: jobs that count themselves and may be held up, and a reactor with an inbox for
  * what they have finished. */
-#ifndef HEDDLE_JOBS_H
-#define HEDDLE_JOBS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -115,5 +114,3 @@ static void close_inbox(void)
     CHECK_EQ(0, load(&inbox.pending));
     close_setting();
 }
-
-#endif

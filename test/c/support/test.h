@@ -3,8 +3,7 @@
  * A test program is one file with TEST functions and a main that RUNs them between test_start and test_finish.
  * It exits with 0 (passed), 1 (failed) or 77 (skipped: nothing in it could run here). A failing CHECK says where
  * and ends the program at once. Random tests draw from rnd(), which HEDDLE_SEED makes repeatable. */
-#ifndef HEDDLE_TEST_H
-#define HEDDLE_TEST_H
+#pragma once
 
 #include <errno.h>
 #include <inttypes.h>
@@ -142,5 +141,3 @@ static int test_finish(void)
     printf("%d tests\n", test_ran);
     return test_ran > 0 && test_ran == test_skips ? TEST_SKIPPED : 0;
 }
-
-#endif
