@@ -76,7 +76,11 @@ void hd_init_closer(void)
 
 #else
 
-void hd_closer_unblocked(VALUE closer) {}
+void hd_closer_unblocked(VALUE closer)
+{
+    (void)closer;
+}
+
 void hd_init_closer(void) {}
 #endif
 

@@ -35,11 +35,13 @@ void hd_deadlock_check(hd_scheduler *scheduler)
 /* Has the program a handler for a signal, beside ours? */
 static VALUE handles_signals_p(VALUE self, VALUE ours)
 {
+    (void)self;
     return HD_BOOL(hd_program_handles_signals(ours));
 }
 
 static VALUE waits_for_ever_p(VALUE self, VALUE thread)
 {
+    (void)self;
     return HD_BOOL(hd_thread_waits_for_ever(thread));
 }
 

@@ -86,6 +86,7 @@ static VALUE scheduler_counts(VALUE self)
 /* Has the thread something to look at before it waits on: an exception, a wake-up? */
 static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
 {
+    (void)self;
     return HD_BOOL(rb_thread_interrupted(thread));
 }
 

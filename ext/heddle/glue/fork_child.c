@@ -25,6 +25,7 @@ static VALUE busy_writers(VALUE self)
 /* In the child. */
 static VALUE forget_writer(VALUE class, VALUE io)
 {
+    (void)class;
     if (hd_io_is_being_written(io)) hd_io_forget_writer(io);
     return Qnil;
 }

@@ -61,6 +61,7 @@ static void raise_at_home(hd_scheduler *scheduler, VALUE error)
 
 static VALUE loop_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
 {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
     hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
     VALUE fiber = rb_fiber_current(), runner = scheduler->home.runner;
     unsigned generation = hd_fork_generation;
@@ -180,6 +181,7 @@ static VALUE run_here(VALUE pointer)
 
 static VALUE home_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, self))
 {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
     hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
     int state = 0, ignored;
     enter_main_scope(scheduler);
@@ -203,6 +205,7 @@ static VALUE resume(VALUE fiber)
 /* A signal handler has thrown: it is caught out here, or nowhere. */
 static VALUE throw_again(VALUE unused, VALUE error)
 {
+    (void)unused;
     rb_throw_obj(rb_funcall(error, rb_intern("tag"), 0), rb_funcall(error, rb_intern("value"), 0));
 }
 

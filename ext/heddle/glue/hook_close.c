@@ -269,6 +269,7 @@ static VALUE flush_before_ruby_does(VALUE io)
 
 static VALUE ruby_will_say_so(VALUE io, VALUE error)
 {
+    (void)io, (void)error;
     return Qnil;
 }
 
@@ -399,6 +400,7 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 /* For what Ruby is about to close without the method IO#close. */
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
+    (void)self;
     close_call closing = closing_of(io, POLLIN | POLLOUT);
     clear_the_way(&closing, true);
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);

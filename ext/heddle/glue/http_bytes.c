@@ -47,6 +47,7 @@ static bool add_field(VALUE fields, const char *line, const char *end)
  * if the header is unusual, or does not end in the buffer. */
 static VALUE fields_of(VALUE self, VALUE buffer, VALUE offset)
 {
+    (void)self;
     long start = NUM2LONG(offset);
     StringValue(buffer);
     if (!RB_ENCODING_IS_ASCII8BIT(buffer) || start < 0 || start > RSTRING_LEN(buffer)) return Qnil;
@@ -87,6 +88,7 @@ static long room_for(VALUE string, long wanted)
  * :wait_readable if there is nothing yet; false: Ruby's read_nonblock is to do it. */
 static VALUE receive(VALUE self, VALUE socket, VALUE string, VALUE most)
 {
+    (void)self;
     if (!RB_TYPE_P(socket, T_FILE) || !hd_io_is_plain(socket, true)) return Qfalse;
     if (!(hd_io_mode(socket) & FMODE_READABLE)) return Qfalse;
     long size = room_for(string, FIXNUM_P(most) ? FIX2LONG(most) : ROOM_AT_MOST), length = RSTRING_LEN(string);

@@ -36,6 +36,7 @@ bool hd_in_handler(void)
 /* Does a signal's handler call this? There nobody may lock a Mutex, nor so wait for another thread. */
 static VALUE in_handler_p(VALUE self)
 {
+    (void)self;
     return HD_BOOL(hd_in_handler());
 }
 

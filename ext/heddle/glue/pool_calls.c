@@ -11,6 +11,7 @@
 /* For a thread of the pool: does a blocking operation of Ruby's. The errno that it leaves, or 0. */
 static VALUE errno_of(VALUE self, VALUE operation)
 {
+    (void)self;
     errno = 0;
     rb_funcall(operation, rb_intern("call"), 0);
     return INT2FIX(errno);
@@ -19,6 +20,7 @@ static VALUE errno_of(VALUE self, VALUE operation)
 /* @private May a thread of the pool be started? (Thread.new of Ruby 3.3 stops the program for good if it fails.) */
 static VALUE thread_can_start_p(VALUE class)
 {
+    (void)class;
     return HD_BOOL(hd_thread_can_start());
 }
 
@@ -38,6 +40,7 @@ static void *open_without_gvl(void *pointer)
 /* For a thread of the pool: open(2), which may wait. The descriptor or -errno; -EINTR if the thread is interrupted. */
 static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 {
+    (void)self;
     open_call opening = {StringValueCStr(path), NUM2INT(flags), -EINTR};
     rb_thread_call_without_gvl2(open_without_gvl, &opening, RUBY_UBF_IO, NULL);
     RB_GC_GUARD(path);
@@ -51,6 +54,7 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
  * @return [Exception, true, nil] what came first; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
 {
+    (void)self;
     VALUE before = rb_errinfo(), first = Qnil;
     for (;;) {
         hd_caught caught;

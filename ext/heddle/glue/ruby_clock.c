@@ -5,6 +5,7 @@
 
 static VALUE now(VALUE self)
 {
+    (void)self;
     return DBL2NUM((double)hd_clock_now() / HD_NS_PER_SECOND);
 }
 

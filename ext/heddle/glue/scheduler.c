@@ -95,6 +95,7 @@ static void open_backend(hd_scheduler *scheduler)
 
 static void thread_ends(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
+    (void)event, (void)data, (void)self, (void)method, (void)class;
     hd_kept_backend_close();
 }
 

@@ -14,6 +14,7 @@
 
 static void mark_wait(hd_map_node *node, void *unused)
 {
+    (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
     rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
     rb_gc_mark((VALUE)wait->root);
@@ -108,6 +109,7 @@ static VALUE scheduler_alloc(VALUE class)
 
 static VALUE scheduler_pinned_p(VALUE self)
 {
+    (void)self;
     return HD_BOOL(hd_threads_are_pinned());
 }
 
@@ -116,6 +118,7 @@ static VALUE scheduler_pinned_p(VALUE self)
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
 {
+    (void)module;
     VALUE list = rb_ary_new();
     for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++) {
         char reason[160] = "";
@@ -208,12 +211,14 @@ static VALUE own_or_nil(VALUE scheduler)
  *   there is no scheduler or one of another kind */
 static VALUE scheduler_s_current(VALUE class)
 {
+    (void)class;
     return own_or_nil(rb_fiber_scheduler_current());
 }
 
 /* @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
 static VALUE scheduler_s_of_thread(VALUE class)
 {
+    (void)class;
     return own_or_nil(rb_fiber_scheduler_get());
 }
 
@@ -221,6 +226,7 @@ static VALUE scheduler_s_of_thread(VALUE class)
  *   resumed: what .current does not say of a blocking fiber */
 static VALUE scheduler_s_of_blocking_fiber(VALUE class)
 {
+    (void)class;
     const hd_scheduler *scheduler = hd_scheduler_of_thread();
     bool own = scheduler && scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current();
     return own ? scheduler->self : Qnil;

@@ -58,6 +58,7 @@ static size_t step(int fd, off_t from, size_t most)
  * @return [Integer, nil] bytes sent, or -errno (-EAGAIN: wait); nil: this part has to be read and written */
 static VALUE send_file(VALUE self, VALUE source, VALUE destination, VALUE offset, VALUE most)
 {
+    (void)self;
     bool buffered;
     int from = source_of(source, &buffered), to = destination_of(destination);
     if (to < 0 || (buffered && NIL_P(offset))) return Qnil;

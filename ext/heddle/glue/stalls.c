@@ -46,6 +46,7 @@ static void *look_out(void *unused)
 {
     int64_t pause_ns = limit_ns / 4;
     const struct timespec pause = {pause_ns / HD_NS_PER_SECOND, pause_ns % HD_NS_PER_SECOND};
+    (void)unused;
     for (;;) {
         nanosleep(&pause, NULL);
         if (finds_stall()) rb_postponed_job_trigger(look_job);
@@ -55,6 +56,7 @@ static void *look_out(void *unused)
 
 static VALUE look(VALUE unused)
 {
+    (void)unused;
     return rb_funcall(rb_const_get(hd_mHeddle, rb_intern("Stalls")), rb_intern("look"), 0);
 }
 
@@ -63,6 +65,7 @@ static void look_soon(void *unused)
 {
     int ignored;
     VALUE error = rb_errinfo();
+    (void)unused;
     rb_protect(look, Qnil, &ignored);
     rb_set_errinfo(error);
 }

@@ -290,6 +290,7 @@ void hd_strikes_deliver_all(hd_scheduler *scheduler)
 
 static void mark(hd_map_node *node, void *unused)
 {
+    (void)unused;
     const hd_strike *strike = HD_CONTAINER_OF(node, hd_strike, fiber_node);
     rb_gc_mark(strike->kept);
     rb_gc_mark(strike->exception);

@@ -61,6 +61,7 @@ static VALUE error_initialize(int argc, VALUE *argv, VALUE self)
  * Returns when it would not be cheap; then Ruby is to raise it. */
 static VALUE raise_known(VALUE self, VALUE class, VALUE argument)
 {
+    (void)self;
     const known_error *known = backtraces_wanted() ? NULL : find_known(class, argument);
     if (!known) return Qnil;
     VALUE error = rb_obj_alloc(class);
