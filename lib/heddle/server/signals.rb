@@ -3,7 +3,8 @@
 module Heddle
   class Server
     # Signals as events, for a process that waits for nothing else. (A Queue would not do: where the handler runs in the
-    # thread that waits in pop(timeout:), Ruby wakes it only when the time is over.)
+    # thread that waits in pop(timeout:), Ruby wakes it only when the time is over.) A child process has the same
+    # handlers until it sets its own: what comes for it meanwhile is not for this one.
     #
     # @private
     class Signals
@@ -11,10 +12,9 @@ module Heddle
       def initialize(meanings)
         @meanings = meanings.values
         @reader, @writer = IO.pipe
+        owner = ::Process.pid
         meanings.each_key.with_index do |name, index|
-          trap(name) do
-            @writer.write_nonblock(index.chr, exception: false)
-          end
+          trap(name) { @writer.write_nonblock(index.chr, exception: false) if ::Process.pid == owner }
         end
       end
 

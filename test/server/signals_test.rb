@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "heddle/server/signals"
+
+# The signals of the process that keeps the workers alive.
+class ServerSignalsTest < HeddleTest
+  def setup
+    super
+    @before = %w[USR1 USR2].to_h { |name| [name, trap(name, "DEFAULT")] }
+    @signals = Heddle::Server::Signals.new({ "USR1" => :one, "USR2" => :two })
+  end
+
+  def teardown
+    @before.each { |name, handler| trap(name, handler) }
+    @signals.leave
+    super
+  end
+
+  def test_each_is_an_event
+    %i[USR2 USR1].each { |name| Process.kill(name, Process.pid) }
+
+    assert_equal(%i[one two], Array.new(2) { @signals.pop(timeout: 10) }.sort)
+    assert_nil(@signals.pop(timeout: 0.01))
+  end
+
+  # A new worker may get a signal before it has handlers of its own.
+  def test_what_comes_for_a_child_is_not_for_its_parent
+    pid = fork do
+      Process.kill(:USR1, Process.pid)
+      exit!(0)
+    end
+    Process.wait(pid)
+
+    assert_predicate($?, :success?)
+    assert_nil(@signals.pop(timeout: 0.1))
+  end
+end
