@@ -57,6 +57,19 @@ contract "SidekiqEndings" do
     assert_predicate(stop(first), :success?)
   end
 
+  # A connection that waits in Redis for a job, and that nobody reads from any more, would get one.
+  def test_no_connection_waits_for_a_job_that_nobody_would_get
+    first = start_sidekiq("-c", "50")
+    most = Array.new(5) do |number|
+      push("Break")
+      wait_until("the retry") { (redis("ZCARD", "retry") + reports("again").size) > number }
+      Array.new(50) { sleep(0.005) && blocked_clients }.max
+    end
+
+    assert_operator(most.max, :<=, 10, most.inspect)
+    assert_predicate(stop(first), :success?)
+  end
+
   # All jobs would have the same connection.
   def test_active_support_by_thread_is_refused
     missing = TestSupport::Clients.load("activesupport", "active_support/version")
