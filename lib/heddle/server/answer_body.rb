@@ -28,6 +28,30 @@ module Heddle
             yield chunk
           end
         end
+
+        # @param body [Protocol::HTTP::Body::Readable]
+        # @param length [Integer] of which the client is told
+        # @yieldparam chunk [String] not empty
+        # @yieldparam last [Boolean] whether that is all
+        # @return [void]
+        # @raise [ArgumentError] if there is more or less
+        def each_of(body, length)
+          left = length
+          each(body) do |chunk|
+            next if chunk.empty?
+
+            left -= chunk.bytesize
+            wrong_length(length, left) if left.negative?
+            yield(chunk, left.zero?)
+          end
+          wrong_length(length, left) unless left.zero?
+        end
+
+        private
+
+        def wrong_length(length, left)
+          raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
+        end
       end
     end
     private_constant :AnswerBody

@@ -267,20 +267,8 @@ module Heddle
         def bodyless?(status) = [204, 304].include?(status)
 
         def write_sized(body, length)
-          left = length
-          AnswerBody.each(body) do |chunk|
-            next if chunk.empty?
-
-            left -= chunk.bytesize
-            wrong_length(length, left) if left.negative?
-            send_chunk(chunk, last: left.zero?)
-          end
-          wrong_length(length, left) unless left.zero?
+          AnswerBody.each_of(body, length) { |chunk, last| send_chunk(chunk, last:) }
           send_end if length.zero?
-        end
-
-        def wrong_length(length, left)
-          raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
         end
 
         def write_streamed(body)
