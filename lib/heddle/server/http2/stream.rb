@@ -239,7 +239,7 @@ module Heddle
             send_headers(fields)
             length ? write_sized(body, length) : write_streamed(body)
           end
-          @whole = true # what fails later takes nothing from it
+          @whole = true
         rescue *APPLICATION_ERRORS => e
           raise(error = e)
         ensure
@@ -267,7 +267,10 @@ module Heddle
         def bodyless?(status) = [204, 304].include?(status)
 
         def write_sized(body, length)
-          AnswerBody.each_of(body, length) { |chunk, last| send_chunk(chunk, last:) }
+          AnswerBody.each_of(body, length) do |chunk, last|
+            send_chunk(chunk, last:)
+            @whole = last # what fails later takes nothing from it
+          end
           send_end if length.zero?
         end
 
