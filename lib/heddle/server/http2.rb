@@ -57,7 +57,7 @@ module Heddle
       # @return [Symbol] :idle when none has come for a while, :closed
       def run
         outcome = Scope.open { serve_streams }
-        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed && @failed
+        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed
         outcome
       rescue IOError, SystemCallError
         :closed
