@@ -153,6 +153,18 @@ contract "ServerHTTP1" do
     end
   end
 
+  def test_trailers
+    serve do |env|
+      env["rack.input"].read
+      headers = env["protocol.http.request"].headers
+      text(200, [headers.header.to_a.map(&:first), headers.trailer.to_a].inspect)
+    end
+    answer = ask(connect, "POST / HTTP/1.1\nhost: a\nx-a: b\ntransfer-encoding: chunked",
+                 "3\r\nabc\r\n0\r\nserver-timing: a;dur=1\r\nx-checksum: 7\r\n\r\n")
+
+    assert_equal([["x-a"], [["server-timing", "a;dur=1"], %w[x-checksum 7]]].inspect, answer.body)
+  end
+
   def test_a_body_that_comes_slowly_is_read_as_it_comes
     heard = Thread::Queue.new
     serve do |env|
