@@ -180,6 +180,56 @@ contract "ServerApplication" do
     assert_equal("in close", @errors.pop.message)
   end
 
+  # Where the body is not sent, too, and whatever its close raises.
+  def test_the_end_of_an_answer_comes_behind_it
+    go_on = Thread::Queue.new
+    heard = Thread::Queue.new
+    body = Class.new do
+      def each = yield("hello")
+      define_method(:close) { (heard << :closed) && raise("in close") }
+    end
+    file = Class.new(body) { def to_path = __FILE__ }
+    serve(lint: false) do |env|
+      env["rack.response_finished"] << ->(*) { heard << :finished } << ->(*) { (heard << :first) && go_on.pop }
+      path = env["PATH_INFO"]
+      path == "/file" ? [200, {}, file.new] : [Integer(path.delete_prefix("/")), {}, body.new]
+    end
+    [%w[GET 200], %w[HEAD 200], %w[GET 204], %w[GET 205], %w[GET 304], %w[GET file]].each do |method, path|
+      socket = connect
+      socket.write("#{method} /#{path} HTTP/1.1\r\nhost: a\r\n\r\n")
+      session = http2
+      answers = [answer(socket, head: method == "HEAD" || %w[204 304].include?(path)),
+                 session.reply(session.request("/#{path}", method:))]
+
+      assert_equal([Integer(path, exception: false) || 200] * 2, answers.map(&:status))
+      2.times { go_on << true }
+
+      assert_equal(%i[closed closed finished finished first first], Array.new(6) { heard.pop }.sort)
+      assert_equal(["in close"] * 2, Array.new(2) { @errors.pop.message })
+    end
+    stop_server
+
+    assert_equal([0, 0], [heard.size, @errors.size])
+  end
+
+  # It is told what went wrong first.
+  def test_a_body_whose_close_fails_when_the_answer_is_wrong
+    heard = Thread::Queue.new
+    body = Class.new do
+      def each = yield("hello")
+      define_method(:close) { (heard << :closed) && raise("in close") }
+    end
+    serve(lint: false) do |env|
+      env["rack.response_finished"] << ->(*, error) { heard << error.message }
+      [200, { "content-length" => "many" }, body.new]
+    end
+
+    assert_equal(500, get.status)
+    assert_equal(:closed, heard.pop)
+    assert_match(/invalid value/, heard.pop)
+    assert_equal(["in close", "invalid value"], Array.new(2) { @errors.pop.message[/in close|invalid value/] })
+  end
+
   def test_a_file_that_has_gone
     closed = Thread::Queue.new
     body = Class.new do

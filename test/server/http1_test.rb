@@ -61,6 +61,32 @@ contract "ServerHTTP1" do
     more&.kill&.join
   end
 
+  # What a client has sent before it could know of the end resets nothing. (The reset would come with the first write,
+  # and the second one would fail.)
+  def test_what_a_client_sends_while_the_connection_ends
+    serve { |env| env["PATH_INFO"] == "/" ? text : [200, {}, Enumerator.new { |out| out << "hello" }] }
+    ["/ HTTP/1.1\nhost: a\nconnection: close", "/ HTTP/1.0", "/stream HTTP/1.0",
+     "/stream HTTP/1.1\nhost: a\nconnection: close"].each do |request|
+      socket = connect
+
+      assert_equal("hello", ask(socket, "GET #{request}").body)
+      assert_equal("", socket.read)
+      3.times { socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") && sleep(0.02) }
+      socket.close_write
+
+      assert_equal("", socket.read)
+    end
+  end
+
+  def test_a_connection_that_ends_waits_for_no_client_for_long
+    serve { text }
+    socket = connect
+    get("/", socket, headers: "\nconnection: close")
+    wait_until("it is closed") { @server.counts[:busy].zero? }
+
+    assert_equal("", socket.read)
+  end
+
   def test_http_1_0_ends_with_its_answer
     serve { text }
     socket = connect
@@ -125,6 +151,18 @@ contract "ServerHTTP1" do
 
       assert_equal("abcdefg", body)
     end
+  end
+
+  def test_trailers
+    serve do |env|
+      env["rack.input"].read
+      headers = env["protocol.http.request"].headers
+      text(200, [headers.header.to_a.map(&:first), headers.trailer.to_a].inspect)
+    end
+    answer = ask(connect, "POST / HTTP/1.1\nhost: a\nx-a: b\ntransfer-encoding: chunked",
+                 "3\r\nabc\r\n0\r\nserver-timing: a;dur=1\r\nx-checksum: 7\r\n\r\n")
+
+    assert_equal([["x-a"], [["server-timing", "a;dur=1"], %w[x-checksum 7]]].inspect, answer.body)
   end
 
   def test_a_body_that_comes_slowly_is_read_as_it_comes

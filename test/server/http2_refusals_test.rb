@@ -414,6 +414,20 @@ contract "ServerHTTP2Refusals" do
     assert_equal("first second", session.get("/", x_a: "first", x_b: "second").body)
   end
 
+  # The server has such a table, too.
+  def test_a_table_of_headers_that_a_client_wants_large
+    count = 0
+    serve { [200, { "x-a" => "#{count += 1} #{"a" * 1000}" }, []] }
+    { 0xffffffff => 4096, 100 => 100 }.each do |wanted, size|
+      session = http2(settings: { 1 => wanted })
+      answers = Array.new(10) { session.get.headers["x-a"].to_i }
+
+      assert_equal(((count - 9)..count).to_a, answers)
+      assert_equal(size, session.decoder.table_size)
+      assert_operator(session.decoder.compute_current_table_size, :<=, size)
+    end
+  end
+
   def test_data_that_is_refused_takes_no_room_of_the_connection
     serve { |env| text(200, env["rack.input"].read.bytesize.to_s) }
     session = http2

@@ -363,6 +363,25 @@ contract "ServerHTTP2" do
     stopper.join
   end
 
+  def test_what_a_client_sends_while_the_connection_ends
+    started = Thread::Queue.new
+    serve { started.push(true) && sleep(0.2) && text(200, "a" * 10) }
+    session = http2
+    id = session.request
+    started.pop
+    stopper = Thread.new { stop_server }
+    session.wait_for(:goaway)
+    session.send_frame(:ping, TestSupport::HTTP2Client::ACK, 0, session.wait_for(:ping, 0))
+
+    assert_equal(200, session.reply(id).status)
+    assert_equal(0, session.finish)
+    3.times { session.send_frame(:window, 0, 0, [1].pack("N")) && sleep(0.02) }
+    session.io.close_write
+
+    assert_equal("", session.io.read)
+    stopper.join
+  end
+
   def test_the_access_log
     reader, writer = pipe
     serve(access_log: writer) { text }

@@ -71,6 +71,27 @@ contract "ServerLateFailures" do
     assert_equal(["behind it"] * 4, Array.new(4) { @errors.pop.message })
   end
 
+  # (Over HTTP/1 the connection ends then.)
+  def test_a_body_that_fails_when_all_of_it_was_sent
+    serve do |env|
+      [200, { "content-length" => "3" }, Enumerator.new do |out|
+        out << "abc"
+        env["PATH_INFO"] == "/more" ? out << "d" : raise("behind it")
+      end]
+    end
+    session = http2
+    %w[/ /more].each do |path|
+      id = session.request(path, open: true)
+      reply = session.reply(id)
+      session.wait_for(:reset)
+
+      assert_equal([200, "abc", Protocol::HTTP2::NO_ERROR], reply.to_a.values_at(0, 2, 4))
+      assert_equal([200, "abc", nil], session.get(path).to_a.values_at(0, 2, 4))
+      assert_match(/behind it|content-length was 3/, @errors.pop.message)
+      assert_match(/behind it|content-length was 3/, @errors.pop(timeout: 20)&.message.to_s)
+    end
+  end
+
   def test_a_task_of_a_request_that_was_hijacked
     go_on = Thread::Queue.new
     serve(lint: false) do |env|

@@ -21,6 +21,8 @@ module TestSupport
       # @return [Array<Array(Integer, Integer, Integer, String)>] type, flags, stream and payload of all frames
       attr_reader :frames
       attr_reader :io
+      # @return [Protocol::HPACK::Context] of the header fields that come
+      attr_reader :decoder
 
       # @param io [IO]
       # @param settings [Hash{Integer => Integer}]

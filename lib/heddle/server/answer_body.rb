@@ -15,19 +15,68 @@ module Heddle
         # @return [Protocol::HTTP::Body::Readable] without what only waits for its close
         def made(body) = body.is_a?(::Protocol::HTTP::Body::Completable) ? body.body : body
 
+        # (The application's body is closed behind the answer, so not by the each of protocol-rack.)
+        #
         # @param body [Protocol::HTTP::Body::Readable]
         # @yieldparam chunk [String]
         # @return [void]
         def each(body, &)
           body = made(body)
-          return body.each(&) if body.is_a?(::Protocol::Rack::Body::Enumerable)
+          return body.body.each(&) if body.is_a?(::Protocol::Rack::Body::Enumerable)
 
           while (chunk = body.read)
             yield chunk
           end
         end
+
+        # @param body [Protocol::HTTP::Body::Readable]
+        # @param length [Integer] of which the client is told
+        # @yieldparam chunk [String] not empty
+        # @yieldparam last [Boolean] whether that is all
+        # @return [void]
+        # @raise [ArgumentError] if there is more or less
+        def each_of(body, length)
+          left = length
+          each(body) do |chunk|
+            next if chunk.empty?
+
+            left -= chunk.bytesize
+            wrong_length(length, left) if left.negative?
+            yield(chunk, left.zero?)
+          end
+          wrong_length(length, left) unless left.zero?
+        end
+
+        private
+
+        def wrong_length(length, left)
+          raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
+        end
       end
     end
     private_constant :AnswerBody
+
+    # The body of an answer whose end is told to somebody, once, when it is closed. (That of protocol-http tells it
+    # before, and closes nothing if that fails.)
+    #
+    # @private
+    class CompletedBody < ::Protocol::HTTP::Body::Completable
+      # @param body [Protocol::HTTP::Body::Readable]
+      # @yield [error] why it was not sent to its end, or nil
+      def initialize(body, &told)
+        super(body, told)
+      end
+
+      def close(error = nil)
+        told = @callback
+        @callback = nil
+        body.close(error)
+      rescue *APPLICATION_ERRORS => e
+        raise(error = e)
+      ensure
+        told&.call(error)
+      end
+    end
+    private_constant :CompletedBody
   end
 end

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
+require "protocol/http/body/buffered"
+require "protocol/http/body/file"
 require "protocol/rack"
 require "stringio"
+require_relative "answer_body"
 require_relative "headers"
 require_relative "refusal"
 
@@ -17,10 +20,13 @@ module Heddle
     # @private
     class Application < ::Protocol::Rack::Adapter::IMPLEMENTATION
       NOTHING = "".b.freeze
+      NO_PARTS = [].freeze
+      # What protocol-rack is told in place of the environment: those who wait for the end are told here.
+      NO_CALLBACKS = {}.freeze
       # An IPv6 address, a port without a name, no port behind the colon.
       ODD_AUTHORITY = /\A[\[:]|:\z/
       AUTHORITY_PARTS = /\A(\[.*\]|[^:]*):?(\d*)\z/
-      private_constant :NOTHING, :ODD_AUTHORITY, :AUTHORITY_PARTS
+      private_constant :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
       # @yield [error] that the application has raised
@@ -37,9 +43,11 @@ module Heddle
         raise ArgumentError, "the headers must not be nil" unless fields
 
         headers, meta = wrap_headers(fields)
-        env["rack.response_finished"] << ->(*) { body.close } if meta["rack.hijack"] && body.respond_to?(:close)
-        body = read_by_each(body, headers) if body.respond_to?(:to_path) && !File.exist?(body.to_path)
-        ::Protocol::Rack::Response.wrap(env, status, headers, meta, body, request)
+        sent = to_be_sent(status, meta, body)
+        # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
+        response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
+                                                   request.head? ? nil : request)
+        with_end(response, env, fields, (body unless sent.equal?(body)))
       rescue *APPLICATION_ERRORS => e
         handle_error(env, status, fields, body, e)
       end
@@ -63,8 +71,7 @@ module Heddle
 
       # It names no error to the client.
       def handle_error(env, status, headers, body, error)
-        body.close if body.respond_to?(:close)
-        env&.[]("rack.response_finished")&.reverse_each { |callback| tell(callback, env, status, headers, error) }
+        finish(env, status, headers, body, error)
         status = error.is_a?(Refusal) ? error.status : 500
         @report.call(error) if status == 500
         text = ::Protocol::HTTP::Status.description(status)
@@ -73,10 +80,38 @@ module Heddle
 
       private
 
-      # Its file has gone.
-      def read_by_each(body, headers)
-        length = headers.delete("content-length")
-        ::Protocol::Rack::Body::Enumerable.wrap(body, length && Integer(length))
+      # The application's body, or what takes its place.
+      def to_be_sent(status, meta, body)
+        if ::Protocol::Rack::Body.no_content?(status)
+          meta.clear
+          NO_PARTS
+        elsif meta["rack.hijack"]
+          meta.delete("rack.hijack")
+        else
+          status == 200 && body.respond_to?(:to_path) ? file_of(body) : body
+        end
+      end
+
+      def file_of(body)
+        ::Protocol::HTTP::Body::File.open(body.to_path)
+      rescue SystemCallError
+        body.to_enum(:each) # it has gone
+      end
+
+      # @param unsent [#close, nil] the application's body, if another one takes its place
+      def with_end(response, env, fields, unsent)
+        return response unless unsent || env["rack.response_finished"]&.any?
+
+        response.body = CompletedBody.new(response.body || ::Protocol::HTTP::Body::Buffered.new(NO_PARTS)) do |error|
+          finish(env, response.status, fields, unsent, error)
+        end
+        response
+      end
+
+      # Behind the answer. No error keeps the others from being told.
+      def finish(env, status, headers, body, error)
+        tell(body.method(:close)) if body.respond_to?(:close)
+        env&.[]("rack.response_finished")&.reverse_each { |callback| tell(callback, env, status, headers, error) }
       end
 
       # (protocol-rack takes the first colon for that of the port.)
@@ -86,7 +121,6 @@ module Heddle
         port.empty? ? environment.delete("SERVER_PORT") : environment["SERVER_PORT"] = port
       end
 
-      # An error of one callback keeps no other from being called.
       def tell(callback, *arguments)
         callback.call(*arguments)
       rescue *APPLICATION_ERRORS => e

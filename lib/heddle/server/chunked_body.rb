@@ -4,13 +4,14 @@ require "protocol/http1/body/chunked"
 
 module Heddle
   class Server
-    # A body in chunks, whose trailers have the bounds of headers.
+    # A body in chunks, whose trailers have the bounds of headers, and are none.
     #
     # @private
     class ChunkedBody < ::Protocol::HTTP1::Body::Chunked
       private
 
       def read_trailer
+        @headers.trailer!
         @connection.read_with_bounds { super }
       end
     end

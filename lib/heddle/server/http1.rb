@@ -40,7 +40,7 @@ module Heddle
         @server = connection.server
         @limits = @server.limits
         @fresh = @server.http2? && connection.scheme == "http"
-        @unread = @refused = @plain = false
+        @refused = @plain = false
       end
 
       # Serves requests as long as they come.
@@ -56,7 +56,7 @@ module Heddle
           return :hijacked if hijacked?
           next if persistent
 
-          linger if @unread || @stream.more?
+          linger
           return :closed
         end
         :idle
@@ -262,11 +262,7 @@ module Heddle
 
       # What the application has not read of a short body is read; else the connection ends.
       def finish(request)
-        body = request.body
-        return if body.nil? || body.finish
-
-        @persistent = false
-        @unread = true
+        @persistent = false unless request.body.nil? || request.body.finish
       end
 
       # Its body may tell somebody of its end.

@@ -97,19 +97,11 @@ module Heddle
       def bodyless?(status) = status == 204 || status == 304 || status < 200
 
       def write_sized(body, length)
-        left = length
         flush_stream unless body.ready? # it may take its time
-        AnswerBody.each(body) do |chunk|
-          left -= chunk.bytesize
-          wrong_length(length, left) if left.negative?
+        AnswerBody.each_of(body, length) do |chunk|
           write_stream(chunk)
           flush_stream unless body.ready?
         end
-        wrong_length(length, left) unless left.zero?
-      end
-
-      def wrong_length(length, left)
-        raise ::Protocol::HTTP1::ContentLengthError, "content-length was #{length}, the body has #{length - left} bytes"
       end
 
       def write_streamed(body, request, output)

@@ -29,7 +29,10 @@ module Heddle
       # Bytes that a client may send on a stream, and on the connection, before the application has read them.
       STREAM_WINDOW = 256 * 1024
       CONNECTION_WINDOW = 1024 * 1024
-      private_constant :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW
+      # Bytes of the header fields that are remembered for the next answers, whatever a client allows.
+      HEADER_TABLE = 4096
+      private_constant :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW,
+                       :HEADER_TABLE
 
       # @return [Connection]
       attr_reader :connection
@@ -57,7 +60,7 @@ module Heddle
       # @return [Symbol] :idle when none has come for a while, :closed
       def run
         outcome = Scope.open { serve_streams }
-        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed && @failed
+        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed
         outcome
       rescue IOError, SystemCallError
         :closed
@@ -125,6 +128,13 @@ module Heddle
 
       # @return [Boolean] whether frames can be added to those that are to be sent
       def room? = @wire.room?
+
+      # @param fields [Array<Array(String, String)>]
+      # @return [String] compressed
+      def encode_headers(fields)
+        limit = [@remote_settings.header_table_size, HEADER_TABLE].min
+        ::Protocol::HPACK::Compressor.new(String.new, @encoder, table_size_limit: limit).encode(fields)
+      end
 
       # The client may send as many bytes more.
       def credit(size)

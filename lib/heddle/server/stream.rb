@@ -68,9 +68,6 @@ module Heddle
         @position < @input.bytesize || (@io.respond_to?(:pending) && @io.pending.positive?)
       end
 
-      # @return [Boolean] whether there is something to be read now, or the end
-      def more? = buffered? || !@socket.wait_readable(0).nil?
-
       # @return [String] all of them
       def take_buffered
         rest = @input.byteslice(@position..)

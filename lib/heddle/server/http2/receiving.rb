@@ -114,7 +114,7 @@ module Heddle
         def begin_receiving
           @allowance = Allowance.new(BURST, PER_SECOND)
           @resets = {} # ids of streams
-          @begun = @ended = @failed = @awaiting = @parking = @draining = @refusing = false
+          @begun = @ended = @awaiting = @parking = @draining = @refusing = false
         end
 
         # Reads frames until the end of the connection.
@@ -126,10 +126,8 @@ module Heddle
             @bytes.within(@limits.stall)
             @begun ? read_frame : begin_connection
           end
-        rescue ::Protocol::HTTP2::Error, ::Protocol::HPACK::Error
-          @failed = true # (the client was told)
-        rescue IOError, SystemCallError
-          nil
+        rescue ::Protocol::HTTP2::Error, ::Protocol::HPACK::Error, IOError, SystemCallError
+          nil # (the client was told, or has gone)
         ensure
           unless @parking
             @ended = true

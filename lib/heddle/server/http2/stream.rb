@@ -239,7 +239,7 @@ module Heddle
             send_headers(fields)
             length ? write_sized(body, length) : write_streamed(body)
           end
-          @whole = true # what fails later takes nothing from it
+          @whole = true
         rescue *APPLICATION_ERRORS => e
           raise(error = e)
         ensure
@@ -267,20 +267,11 @@ module Heddle
         def bodyless?(status) = [204, 304].include?(status)
 
         def write_sized(body, length)
-          left = length
-          AnswerBody.each(body) do |chunk|
-            next if chunk.empty?
-
-            left -= chunk.bytesize
-            wrong_length(length, left) if left.negative?
-            send_chunk(chunk, last: left.zero?)
+          AnswerBody.each_of(body, length) do |chunk, last|
+            send_chunk(chunk, last:)
+            @whole = last # what fails later takes nothing from it
           end
-          wrong_length(length, left) unless left.zero?
           send_end if length.zero?
-        end
-
-        def wrong_length(length, left)
-          raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
         end
 
         def write_streamed(body)
