@@ -27,11 +27,14 @@ module Heddle
       def find
         return if @local_host || @local_port
 
-        @scheduler.find_address(@host, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
+        @scheduler.find_address(name, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
       end
 
       # Are the addresses to be tried at the same time?
       def racing? = @racing
+
+      # @return [String, nil] what is looked up: the host, or the address for which Ruby takes it
+      def name = Connect.address_of(@host) || @host
 
       # @return [String, nil]
       def service = @port&.to_s
@@ -47,7 +50,7 @@ module Heddle
         return unless @local_host || @local_port
 
         options = { resolv_timeout: @resolv_timeout, open_timeout: @open_timeout, fast_fallback: false }
-        self.class.new(@scheduler, [Connect.address_of(@local_host) || @local_host, @local_port], options)
+        self.class.new(@scheduler, [@local_host, @local_port], options)
       end
 
       # What getaddrinfo is called in a message.
