@@ -95,6 +95,15 @@ static VALUE connect_address_of(VALUE self, VALUE host)
     return numeric_p(host) ? host : Qnil;
 }
 
+/* @private Raises what Ruby does of a number of seconds that is too large for it.
+ * @return [nil] */
+static VALUE connect_check_seconds(VALUE self, VALUE seconds)
+{
+    (void)self;
+    if (!NIL_P(seconds)) rb_time_timespec_interval(seconds);
+    return Qnil;
+}
+
 /* -- the calls ------------------------------------------------------------------------------------------------ */
 
 /* Ruby's own TCPSocket#initialize, but for the names of services. */
@@ -186,5 +195,6 @@ void hd_init_tcp_connect(void)
     VALUE connect = rb_define_module_under(hd_mHeddle, "Connect");
     rb_define_const(connect, "RESOLUTION_DELAY", DBL2NUM(RESOLUTION_DELAY_MS / 1000.0));
     rb_define_singleton_method(connect, "by_name?", connect_by_name_p, 1);
+    rb_define_singleton_method(connect, "check_seconds", connect_check_seconds, 1);
     rb_define_singleton_method(connect, "address_of", connect_address_of, 1);
 }

@@ -19,6 +19,7 @@ module Heddle
         @open_timeout = options[:open_timeout]
         @racing = fast_fallback(options[:fast_fallback])
         @began_at = began_at
+        timeouts_of_ruby.each { |seconds| Connect.check_seconds(seconds) }
       end
 
       # What most hosts need: the only address.
@@ -82,6 +83,9 @@ module Heddle
       def one_family? = false
 
       private
+
+      # The timeouts for which Ruby has an upper limit.
+      def timeouts_of_ruby = [@connect_timeout, @open_timeout]
 
       # (Ruby 3.3 tries one after the other; here the hosts that have several addresses are raced there too.)
       def fast_fallback(wanted)
