@@ -18,11 +18,17 @@ module Heddle
       private
 
       # Only some ask Redis at the same time, the others wait in line: 500 idle ones would keep 500 connections. When
-      # the processors are to stop, those in line do not ask any more.
+      # the processors are to stop, those in line do not ask any more. If one is interrupted while it asks, Redis would
+      # still give a job to its connection, and nobody would read it: the connection is closed.
       def get_one # rubocop:disable Naming/AccessorMethodName -- it is Sidekiq's
         return super unless Sidekiq.tasks?(capsule)
 
-        ProcessorTask.fetchers(capsule).acquire { super unless stopping? }
+        begin
+          answered = false
+          ProcessorTask.fetchers(capsule).acquire { super unless stopping? }.tap { answered = true }
+        ensure
+          capsule.redis_pool.reload(&:close) unless answered
+        end
       end
 
       # What a job spawns belongs to it: the job has ended when they all have, and it fails with them.
