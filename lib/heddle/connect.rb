@@ -6,8 +6,8 @@ module Heddle
   # Connecting to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): the system's resolver on
   # a worker thread, and the addresses raced as RFC 8305 says, while the other fibers run.
   #
-  # What the arguments are is asked in C (tcp_connect.c): by_name?, address_of; and there is RESOLUTION_DELAY, the
-  # seconds that one family of addresses has to wait for the other one.
+  # What the arguments are is asked in C (tcp_connect.c): by_name?, address_of, check_seconds; and there is
+  # RESOLUTION_DELAY, the seconds that one family of addresses has to wait for the other one.
   module Connect
     # Seconds until the next address is tried beside one that has not answered.
     ATTEMPT_DELAY = 0.25

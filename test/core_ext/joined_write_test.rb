@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pathname"
+require "tmpdir"
 require_relative "../test_helper"
 
 # A line that is written to a socket is one packet, not the text and then the newline.
@@ -35,6 +36,20 @@ contract "JoinedWrite" do
     got = packets { |socket| assert_equal(4, socket.write("é", "\xE9".b, "!")) }.join.b
 
     assert_equal("\xC3\xA9\xE9!".b, got)
+  end
+
+  def test_what_precedes_a_string_that_cannot_be_converted_is_written
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "text")
+      reactor do
+        File.open(path, "w:iso-8859-1:utf-8") do |file|
+          assert_raises(Encoding::UndefinedConversionError) { file.write("é\n", "\u65e5", "z") }
+          file.write("after")
+        end
+      end
+
+      assert_equal("\xE9\nafter".b, File.binread(path))
+    end
   end
 
   def test_much

@@ -96,6 +96,30 @@ contract "ServiceNames" do
     end
   end
 
+  # With the address of a host, and with what Ruby takes for one.
+  def test_the_error_of_a_connection_names_the_port_as_it_was_given
+    reactor do
+      port = free_port
+      ["127.0.0.1", "localhost", ""].product([port + 65_536, "+#{port}"]).each do |host, given|
+        [given, given.to_s].each do |one|
+          error = assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(host, one) }
+
+          assert_match(/connect\(2\) for #{host.inspect} port #{Regexp.escape(given.to_s)}\z/, error.message)
+        end
+      end
+    end
+  end
+
+  # They are longer than Ruby's own type of a port.
+  def test_the_largest_numbers
+    reactor do
+      port = free_port + (1 << 40)
+
+      assert_equal(Socket.sockaddr_in(port % 65_536, "127.0.0.1"), Socket.sockaddr_in(port, "127.0.0.1"))
+      assert_match(/ port #{port}\z/, assert_raises(SystemCallError) { TCPSocket.new("", port) }.message)
+    end
+  end
+
   # The error says that it is the service which nobody knows, not the host.
   def test_the_error_of_an_unknown_service
     name = "no-such-service"
@@ -125,6 +149,8 @@ contract "ServiceNames" do
   end
 
   private
+
+  def free_port = TCPServer.new("127.0.0.1", 0).then { |server| server.addr[1].tap { server.close } }
 
   def service(name, protocol = "tcp")
     [name, Socket.getservbyname(name, protocol)]

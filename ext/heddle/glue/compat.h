@@ -33,6 +33,9 @@
 /* 3.3 and 3.4: IO#close waits for the threads that use the IO by a mutex, and each hands it over by unblock. */
 #define HD_CLOSE_HANDS_OVER_A_MUTEX (RUBY_API_VERSION_CODE < 40000)
 
+/* 4.0: for IO.select, infinity is no timeout. Elsewhere, and in older Rubies, it is a RangeError. */
+#define HD_SELECT_TAKES_INFINITY (RUBY_API_VERSION_CODE >= 40000)
+
 /* 4.0: Thread#raise takes the option cause:. */
 #define HD_THREAD_RAISE_TAKES_CAUSE (RUBY_API_VERSION_CODE >= 40000)
 

@@ -4,8 +4,8 @@
 #include "../core/clock.h"
 #include "compat.h"
 
-/* nil = none; else seconds as Kernel#sleep takes them (a negative one is an ArgumentError, a non-number a
- * TypeError). */
+/* nil = none; else seconds as Kernel#sleep takes them (a negative one is an ArgumentError, a non-number a TypeError,
+ * infinity a RangeError). */
 int64_t hd_deadline_from(VALUE timeout);
 
 /* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is

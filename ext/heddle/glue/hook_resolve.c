@@ -297,7 +297,7 @@ static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
 static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups, VALUE sockets, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    int64_t deadline_ns = hd_deadline_from(timeout);
+    int64_t deadline_ns = hd_deadline_of_limit(timeout);
     Check_Type(lookups, T_ARRAY);
     Check_Type(sockets, T_ARRAY);
     size_t jobs_count = RARRAY_LEN(lookups), count = RARRAY_LEN(sockets);

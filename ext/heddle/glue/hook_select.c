@@ -1,5 +1,6 @@
 /* The hook io_select: one fiber that waits for many descriptors; no thread. */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 
 #include "init.h"
@@ -136,6 +137,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     select_call selection = {0};
     VALUE timeout = argc > 3 ? argv[3] : Qnil;
+    if (HD_SELECT_TAKES_INFINITY && RB_FLOAT_TYPE_P(timeout) && RFLOAT_VALUE(timeout) == HUGE_VAL) timeout = Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
     unsigned parks = scheduler->running.parks;
     size_t total = count_all(&selection, argc, argv);

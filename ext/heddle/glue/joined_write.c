@@ -67,10 +67,34 @@ static VALUE write_one(VALUE io, VALUE string)
     return written == Qundef ? write_by_ruby(io, 1, &string) : written;
 }
 
+typedef struct {
+    VALUE io, joined;
+    int count;
+    const VALUE *strings;
+} joined_call;
+
+static VALUE write_the_joined(VALUE pointer)
+{
+    joined_call *writing = (void *)pointer;
+    return write_one(writing->io, writing->joined);
+}
+
+/* One of the strings cannot be converted, so nothing is written yet. Ruby writes those before it, and raises. */
+static VALUE write_what_converts(VALUE pointer, VALUE error)
+{
+    (void)error;
+    joined_call *writing = (void *)pointer;
+    return write_by_ruby(writing->io, writing->count, writing->strings);
+}
+
 static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, long size)
 {
     VALUE joined = needs_no_join(write_io, size) ? Qnil : join(write_io, count, strings);
-    return NIL_P(joined) ? write_by_ruby(io, count, strings) : write_one(io, joined);
+    if (NIL_P(joined)) return write_by_ruby(io, count, strings);
+    if (hd_io_writes_bytes(write_io)) return write_one(io, joined);
+    joined_call writing = {.io = io, .joined = joined, .count = count, .strings = strings};
+    return rb_rescue2(write_the_joined, (VALUE)&writing, write_what_converts, (VALUE)&writing, rb_eEncodingError,
+                      (VALUE)0);
 }
 
 /* In place of IO#write. */

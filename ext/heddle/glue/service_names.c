@@ -1,19 +1,19 @@
 /* Names of services ("http") in place of ports. With the hook address_resolve Ruby (up to 4.0) makes the addresses by
  * itself and knows only numbers there: every name of a service is an unknown host. In a fiber of Heddle the methods
  * that take one get the number. */
-#include "core_ext.h"
-#include "init.h"
-#include "scheduler.h"
-
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "service_names.h"
+#include "core_ext.h"
+#include "init.h"
+#include "scheduler.h"
+
 /* NO: a method does not have that argument. */
 enum { ARGUMENTS_MAX = 8, HINTS = 4, NO = ARGUMENTS_MAX };
 
-/* Is it a port as Ruby takes it from a hook, or none that the resolver could take? */
-static bool plain_p(VALUE port)
+bool hd_plain_port_p(VALUE port)
 {
     if (FIXNUM_P(port)) return FIX2LONG(port) >= 0 && FIX2LONG(port) <= UINT16_MAX;
     if (!RB_TYPE_P(port, T_STRING)) return true;
@@ -26,6 +26,7 @@ static bool plain_p(VALUE port)
 static VALUE known_as(VALUE service, const VALUE hints[HINTS])
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
+    if (FIXNUM_P(service)) service = rb_fix2str(service, 10); /* (an Addrinfo has no room for the largest ones) */
     VALUE flags = FIXNUM_P(hints[3]) ? LONG2FIX(FIX2LONG(hints[3]) & ~AI_CANONNAME) : hints[3]; /* (it needs a host) */
     return rb_funcall(addrinfo, HD_KEPT("getaddrinfo"), 6, Qnil, service, hints[0], hints[1], hints[2], flags);
 }
@@ -38,7 +39,7 @@ static VALUE port_of(VALUE known)
 /* Puts the number of the port in place of this argument, if there is a host. */
 static void number(int argc, VALUE *argv, int service, int host, const VALUE hints[HINTS])
 {
-    if (service < argc && host < argc && !NIL_P(argv[host]) && !plain_p(argv[service]))
+    if (service < argc && host < argc && !NIL_P(argv[host]) && !hd_plain_port_p(argv[service]))
         argv[service] = port_of(known_as(argv[service], hints));
 }
 
@@ -95,7 +96,7 @@ static VALUE addrinfo_getaddrinfo(int argc, VALUE *argv, VALUE self)
 {
     ID kept = HD_KEPT("getaddrinfo");
     int given = argc - (rb_keyword_given_p() ? 1 : 0);
-    if (given < 2 || argc > ARGUMENTS_MAX || NIL_P(argv[0]) || !hd_scheduler_of_thread() || plain_p(argv[1]))
+    if (given < 2 || argc > ARGUMENTS_MAX || NIL_P(argv[0]) || !hd_scheduler_of_thread() || hd_plain_port_p(argv[1]))
         return rb_funcallv_kw(self, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE hints[HINTS];
     for (int i = 0; i < HINTS; i++) hints[i] = 2 + i < given ? argv[2 + i] : Qnil;

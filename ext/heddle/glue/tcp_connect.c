@@ -10,6 +10,7 @@
 #include "init.h"
 #include "hook_resolve.h"
 #include "scheduler.h"
+#include "service_names.h"
 
 enum { ARGUMENTS_MAX = 4, HOST_MAX = 1024, SERVICE_MAX = 31, RESOLUTION_DELAY_MS = 50 };
 
@@ -60,32 +61,21 @@ static bool service_p(VALUE port)
     return NIL_P(port) || FIXNUM_P(port) || text_p(port, SERVICE_MAX);
 }
 
-/* Ruby takes only numbers of ports when a scheduler resolves. */
-static bool service_name_p(VALUE port)
+/* Are they a host and the number of a port, and nothing else? */
+static bool simple_p(int argc, const VALUE *argv)
 {
-    if (FIXNUM_P(port)) return FIX2LONG(port) < 0 || FIX2LONG(port) > UINT16_MAX;
-    if (!RB_TYPE_P(port, T_STRING)) return false;
-    for (long i = 0; i < RSTRING_LEN(port); i++)
-        if (RSTRING_PTR(port)[i] < '0' || RSTRING_PTR(port)[i] > '9') return true;
-    return false;
+    bool simple = !NIL_P(argv[0]) && !NIL_P(argv[1]) && (FIXNUM_P(argv[1]) || hd_plain_port_p(argv[1]));
+    for (int i = 2; i < argc; i++) simple &= NIL_P(argv[i]);
+    return simple;
 }
 
 /* Can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is Ruby's to refuse. */
 static bool by_name(int argc, const VALUE *argv)
 {
     if (argc < 2 || argc > ARGUMENTS_MAX || !service_p(argv[1])) return false;
-    bool named_service = service_name_p(argv[1]) || (argc > 3 && service_name_p(argv[3]));
-    named_service &= text_p(argv[0], HOST_MAX) && !special_address(argv[0]);
-    if (!named_service && !name_p(argv[0])) return false;
-    return (argc < 3 || host_p(argv[2])) && (argc < 4 || service_p(argv[3]));
-}
-
-/* Are they a host and the number of a port, and nothing else? */
-static bool simple_p(int argc, const VALUE *argv)
-{
-    bool simple = !NIL_P(argv[0]) && !NIL_P(argv[1]) && (FIXNUM_P(argv[1]) || !service_name_p(argv[1]));
-    for (int i = 2; i < argc; i++) simple &= NIL_P(argv[i]);
-    return simple;
+    if ((argc > 2 && !host_p(argv[2])) || (argc > 3 && !service_p(argv[3]))) return false;
+    bool named_service = !hd_plain_port_p(argv[1]) || (argc > 3 && !hd_plain_port_p(argv[3]));
+    return name_p(argv[0]) || (named_service && text_p(argv[0], HOST_MAX));
 }
 
 /* @private @return [Boolean] see by_name */
@@ -103,6 +93,15 @@ static VALUE connect_address_of(VALUE self, VALUE host)
     const char *special = special_address(host);
     if (special) return rb_str_new_cstr(special);
     return numeric_p(host) ? host : Qnil;
+}
+
+/* @private Raises what Ruby does of a number of seconds that is too large for it.
+ * @return [nil] */
+static VALUE connect_check_seconds(VALUE self, VALUE seconds)
+{
+    (void)self;
+    if (!NIL_P(seconds)) rb_time_timespec_interval(seconds);
+    return Qnil;
 }
 
 /* -- the calls ------------------------------------------------------------------------------------------------ */
@@ -165,7 +164,9 @@ static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *
         snprintf(service, sizeof(service), "%.*s", (int)RSTRING_LEN(argv[1]), RSTRING_PTR(argv[1]));
     int64_t now_ns = hd_clock_now();
     int64_t deadline_ns = hd_clock_deadline(now_ns, RESOLUTION_DELAY_MS * HD_NS_PER_MS);
-    connecting.found = hd_find_address(scheduler, argv[0], service, deadline_ns);
+    const char *special = special_address(argv[0]);
+    connecting.found =
+        hd_find_address(scheduler, special ? rb_str_new_cstr(special) : argv[0], service, deadline_ns);
     if (RB_TYPE_P(connecting.found, T_ARRAY)) {
         rb_rescue2(connect_to_found, (VALUE)&connecting, fail_to_connect, (VALUE)&connecting, rb_eSystemCallError,
                    rb_eIOTimeoutError, (VALUE)0);
@@ -194,5 +195,6 @@ void hd_init_tcp_connect(void)
     VALUE connect = rb_define_module_under(hd_mHeddle, "Connect");
     rb_define_const(connect, "RESOLUTION_DELAY", DBL2NUM(RESOLUTION_DELAY_MS / 1000.0));
     rb_define_singleton_method(connect, "by_name?", connect_by_name_p, 1);
+    rb_define_singleton_method(connect, "check_seconds", connect_check_seconds, 1);
     rb_define_singleton_method(connect, "address_of", connect_address_of, 1);
 }

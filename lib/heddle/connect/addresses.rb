@@ -64,7 +64,7 @@ module Heddle
       private
 
       def start(family)
-        @target.scheduler.lookup(@target.host, @target.service, family)
+        @target.scheduler.lookup(@target.name, @target.service, family)
       end
 
       # A lookup has ended.

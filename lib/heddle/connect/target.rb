@@ -19,6 +19,7 @@ module Heddle
         @open_timeout = options[:open_timeout]
         @racing = fast_fallback(options[:fast_fallback])
         @began_at = began_at
+        timeouts_of_ruby.each { |seconds| Connect.check_seconds(seconds) }
       end
 
       # What most hosts need: the only address.
@@ -27,11 +28,14 @@ module Heddle
       def find
         return if @local_host || @local_port
 
-        @scheduler.find_address(@host, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
+        @scheduler.find_address(name, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
       end
 
       # Are the addresses to be tried at the same time?
       def racing? = @racing
+
+      # @return [String, nil] what is looked up: the host, or the address for which Ruby takes it
+      def name = Connect.address_of(@host) || @host
 
       # @return [String, nil]
       def service = @port&.to_s
@@ -47,7 +51,7 @@ module Heddle
         return unless @local_host || @local_port
 
         options = { resolv_timeout: @resolv_timeout, open_timeout: @open_timeout, fast_fallback: false }
-        self.class.new(@scheduler, [Connect.address_of(@local_host) || @local_host, @local_port], options)
+        self.class.new(@scheduler, [@local_host, @local_port], options)
       end
 
       # What getaddrinfo is called in a message.
@@ -79,6 +83,9 @@ module Heddle
       def one_family? = false
 
       private
+
+      # The timeouts for which Ruby has an upper limit.
+      def timeouts_of_ruby = [@connect_timeout, @open_timeout]
 
       # (Ruby 3.3 tries one after the other; here the hosts that have several addresses are raced there too.)
       def fast_fallback(wanted)

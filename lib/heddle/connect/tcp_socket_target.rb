@@ -83,6 +83,8 @@ module Heddle
 
       private
 
+      def timeouts_of_ruby = RubyFeatures::ADDRESSES_ARE_RACED ? [*super, @resolv_timeout] : super
+
       def too_late = raise(timed_out)
 
       def open_socket(address, local, timeout)

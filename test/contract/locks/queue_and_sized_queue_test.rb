@@ -152,6 +152,17 @@ contract "Queue" do
     end
   end
 
+  # As ActiveSupport's durations may be.
+  def test_a_timeout_that_has_a_to_f
+    reactor do
+      timeout = Object.new
+      def timeout.to_f = 0.01
+
+      assert_nil(Thread::Queue.new.pop(timeout:))
+      assert_raises(TypeError) { Thread::Queue.new.pop(timeout: Object.new) }
+    end
+  end
+
   def test_a_timeout_beyond_all_times
     reactor do
       queue = Thread::Queue.new

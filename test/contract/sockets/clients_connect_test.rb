@@ -154,6 +154,21 @@ contract "Connect" do
     end
   end
 
+  def test_a_timeout_that_is_too_large
+    heddle_only("Ruby 3.4 and newer leave the sockets open")
+    reactor do
+      port = tcp_server.addr[1]
+      options = RUBY_VERSION < "4.0" ? %i[connect_timeout] : %i[connect_timeout open_timeout]
+      options.product(["127.0.0.1", "localhost"], [Float::INFINITY, 1e30]).each do |option, host, seconds|
+        assert_raises(RangeError) { TCPSocket.new(host, port, option => seconds) }
+        assert_raises(RangeError) { Socket.tcp(host, port, option => seconds) }
+      end
+      next keep(TCPSocket.new("localhost", port, resolv_timeout: Float::INFINITY)) if RUBY_VERSION < "3.4"
+
+      assert_raises(RangeError) { TCPSocket.new("localhost", port, resolv_timeout: Float::INFINITY) }
+    end
+  end
+
   def test_others_run_while_one_connects
     reactor do
       server = silent_server

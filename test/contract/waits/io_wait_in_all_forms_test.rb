@@ -174,6 +174,14 @@ contract "Wait" do
     assert_same(reader, long.value)
   end
 
+  on_streams "a timeout without an end", ["pipe"] do |reader, writer|
+    [Float::INFINITY, 1e30].each do |seconds|
+      assert_raises(RangeError) { reader.wait_readable(seconds) }
+      assert_raises(RangeError) { writer.wait_writable(seconds) }
+      assert_raises(RangeError) { reader.wait(IO::READABLE, seconds) }
+    end
+  end
+
   on_streams "a negative timeout", ["pipe"] do |reader, writer|
     heddle_only("Ruby's own answer differs per version") if reference?
     writer.write("x")

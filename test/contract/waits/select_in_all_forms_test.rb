@@ -193,6 +193,13 @@ contract "Select" do
     end
   end
 
+  on_streams "infinity is no timeout from Ruby 4.0 on", ["pipe"] do |reader, writer|
+    writer.write("x")
+    writer.flush
+    select = -> { IO.select([reader], nil, nil, Float::INFINITY) }
+    RUBY_VERSION < "4.0" ? assert_raises(RangeError, &select) : assert_equal([[reader], [], []], select.call)
+  end
+
   # Without a timeout, nil is no answer.
   def test_a_reader_takes_what_a_select_has_seen
     reactor do
@@ -256,6 +263,7 @@ contract "Select" do
       assert_raises(TypeError) { IO.select(reader, nil, nil, 0) }
       assert_raises(TypeError) { IO.select([reader], nil, nil, "x") }
       assert_raises(ArgumentError) { IO.select([reader], nil, nil, -1) }
+      assert_raises(RangeError) { IO.select([reader], nil, nil, 1e30) }
       assert_raises(ArgumentError) { IO.select }
       reader.close
 

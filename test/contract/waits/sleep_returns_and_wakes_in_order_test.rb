@@ -63,6 +63,7 @@ contract "Sleep" do
     reactor do
       assert_raises(FloatDomainError, RangeError) { sleep(Float::NAN) }
       assert_raises(ArgumentError) { sleep(-Float::INFINITY) }
+      [Float::INFINITY, 1e30].each { |seconds| assert_raises(RangeError) { sleep(seconds) } }
     end
   end
 
