@@ -111,7 +111,8 @@ module Heddle
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
     # may wait. (Fiber#kill would strike again at each of those waits.) Tasks are cancelled as such, for their scopes
     # are about to do the same, and a second strike would hit an ensure block. No Thread.handle_interrupt holds it back:
-    # a fiber that waits there for ever would keep the thread from ending.
+    # a fiber that waits there for ever would keep the thread from ending. For the same reason those that rescue even
+    # what strikes them when their grace period is over are killed.
     #
     # @return [void]
     def cancel_all
@@ -123,16 +124,19 @@ module Heddle
       tasks.each(&:cancel)
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
       outlast_masks
-      without_masks { run }
+      without_masks do
+        kill_late if size.positive?
+        run
+      end
     end
 
     # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
     STRIKES_MAX = 1000
     private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
 
-    # Seconds between two looks at whether the masks have ended.
-    MASKS_LOOKED_AT = 0.005
-    private_constant :MASKS_LOOKED_AT
+    # Seconds between two looks at whether the masks, or the fibers, have ended.
+    LOOKED_AT = 0.005
+    private_constant :LOOKED_AT
 
     # What the gem async takes for one of its own schedulers' methods.
     #
@@ -232,10 +236,38 @@ module Heddle
 
       ends = Clock.now + @grace
       fiber do
-        kernel_sleep(MASKS_LOOKED_AT) while masked? && size.positive? && Clock.now < ends
+        kernel_sleep(LOOKED_AT) while masked? && size.positive? && Clock.now < ends
         stop if masked?
       end
       run
+    end
+
+    # Starts a fiber that waits until the others have ended, and kills those that have not when they have had the grace
+    # period twice: once for their ensure blocks, once more after the strike that came then.
+    def kill_late
+      began = Clock.now
+      left = -> { began + (2 * [@grace, *scopes.keys.map(&:grace)].max) - Clock.now }
+      return unless left.call.finite?
+
+      fiber do
+        @main&.wait(left.call)
+        kernel_sleep(LOOKED_AT) while size.positive? && left.call.positive?
+        kill_fibers if size.positive?
+      end
+    end
+
+    # Each once (it strikes at every wait that follows), the main block last: its scope waits for the others.
+    def kill_fibers
+      killed = {}.compare_by_identity
+      until size.zero?
+        main, others = waits.partition { |wait| wait[:root].equal?(main_fiber) }
+        fibers = (others.empty? ? main : others).map { |wait| wait[:fiber] }
+        (fibers.uniq - killed.keys).each do |fiber|
+          killed[fiber] = true
+          fiber.kill if fiber.alive?
+        end
+        kernel_sleep(LOOKED_AT)
+      end
     end
 
     # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until

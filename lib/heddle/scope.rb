@@ -58,6 +58,7 @@ module Heddle
       @grace = grace || @outer&.grace || GRACE
       @owner = owner ? Fiber.current : nil
       @root = owner ? @scheduler.root : nil
+      @amid = owner ? $! : nil # what its owner is rescuing: a task that is started amid that cleans up nothing of its
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks that have failed, the first one first
@@ -183,13 +184,18 @@ module Heddle
     def take_in(task, block)
       raise Error, "the scope has ended: its block has returned, and its tasks have ended" unless open?
 
-      block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty? || task.equal?(@reporter)
+      unless task.equal?(@reporter)
+        block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty?
+        error = own_error and task.started_amid(error, @grace_ends)
+      end
       report_failures if task.isolated? && !@reporter
-      error = $! and task.started_amid(error, @grace_ends)
       @tasks[task] = true
       @background += 1 if task.background?
       block
     end
+
+    # The exception that is on its way here, if it came after the scope was opened.
+    def own_error = ($! unless $!.equal?(@amid))
 
     def remove(task)
       @background -= 1 if @tasks.delete(task) && task.background?
@@ -213,7 +219,7 @@ module Heddle
       first ||= failure if e.is_a?(Cancelled)
       raise_first(raised = first || e, caller, e)
     ensure
-      end_tasks($!) unless @tasks.empty? || !runs_here? # the owner is being killed
+      end_tasks(own_error) unless @tasks.empty? || !runs_here? # the owner is being killed, or a throw leaves it
       begin
         close_resources(raised) if @resources && runs_here?
       ensure
@@ -224,7 +230,10 @@ module Heddle
     # Those in the background end with the others.
     def outlast_tasks
       wait_for_tasks until @state == :ending || all_ended? || !runs_here?
-      end_tasks(nil) if @failures.empty? && @background.positive? && runs_here?
+      return unless @failures.empty? && @background.positive? && runs_here?
+
+      @tasks.keys.each(&:cancel) # also those that were started to clean up after the cancel of another one
+      end_tasks(nil)
     end
 
     def close

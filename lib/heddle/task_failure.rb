@@ -52,13 +52,17 @@ module Heddle
       # @param others [Array<Exception>] what else has failed
       # @return [Array<Exception>] those that cannot be attached
       def attach(error, others)
-        others = others.uniq.reject { |other| other.equal?(error) || other.equal?(cause_of(error)) }
+        others = apart(others).reject { |other| other.equal?(error) || other.equal?(cause_of(error)) }
         return others if others.empty? || error.frozen?
 
         error.extend(self)
         error.suppress(others)
         []
       end
+
+      # Each once, by its identity: a class may have methods of its own that compare.
+      # @private
+      def apart(errors) = errors.uniq(&:__id__)
 
       # Raises it with its own cause, not with what its caller is rescuing.
       # @private
@@ -164,7 +168,7 @@ module Heddle
 
     # @private
     def suppress(others)
-      @heddle_suppressed = suppressed | others
+      @heddle_suppressed = TaskFailure.apart(suppressed + others)
     end
   end
 end

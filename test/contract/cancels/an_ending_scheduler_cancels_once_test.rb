@@ -39,7 +39,44 @@ contract "CancelOnce" do
     thread.kill unless thread.nil? || !thread.alive?
   end
 
+  # As a thread cannot rescue its kill. (In a loop: what rescues a cancel waits anew.)
+  def test_who_rescues_every_cancel_is_killed_when_the_thread_has_to_end
+    heddle_only("a task")
+    [
+      ->(work) { Heddle.spawn(&work) && sleep },
+      ->(work) { Fiber.schedule(&work) && sleep },
+      ->(work) { Heddle.spawn { Heddle.scope { Heddle.spawn(&work) && sleep } } && sleep },
+      ->(work) { Heddle.spawn { Enumerator.new(&work).next } && sleep },
+      lambda(&:call)
+    ].each { |start| end_what_rescues_everything(start) }
+  end
+
   private
+
+  def end_what_rescues_everything(start)
+    log = Thread::Queue.new
+    work = proc { rescue_everything(log) }
+    thread = Thread.new { Heddle.run(backend: backend, grace: 0.01) { start.call(work) } }
+    thread.report_on_exception = false
+    log.pop
+    thread.raise(IOError)
+
+    assert_raises(IOError) { thread.join(10) || flunk("the thread goes on") }
+    assert_equal(:ended, log.pop(timeout: 0))
+  ensure
+    thread.kill.join if thread.alive?
+  end
+
+  def rescue_everything(log)
+    log << :begun
+    loop do
+      sleep
+    rescue Exception # as workers do that must not end
+      nil
+    end
+  ensure
+    log << :ended
+  end
 
   def start_one_that_is_killed(started)
     Fiber.schedule do

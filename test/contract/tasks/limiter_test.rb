@@ -195,4 +195,16 @@ contract "Limiter" do
       assert_match(/limit/, assert_raises(ArgumentError) { Heddle::Limiter.new(limit) }.message)
     end
   end
+
+  def test_fibers_that_are_about_to_go_on_when_the_run_fails_leave
+    limiter = Heddle::Limiter.new(2)
+    assert_raises(IOError) do
+      Heddle.run(backend: backend) do
+        5.times { Fiber.schedule { limiter.acquire { sleep(0) } } }
+        raise IOError
+      end
+    end
+
+    assert_equal([0, 0], [limiter.count, limiter.waiting])
+  end
 end

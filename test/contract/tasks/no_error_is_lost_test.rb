@@ -403,6 +403,36 @@ contract "TaskErrors" do
     assert_same(failure, raised)
   end
 
+  def test_errors_that_are_equal_are_several
+    failure = Class.new(IOError) do
+      def ==(_other) = true
+      alias_method :eql?, :==
+      def hash = 1
+    end
+    first, *others = Array.new(4) { failure.new }
+    error = assert_raises(failure) do
+      run do
+        others.each { |other| Heddle.spawn { ensure_raised(other) } }
+        raise first
+      end
+    end
+
+    assert_same(first, error)
+    assert_equal(others.map(&:object_id).sort, error.suppressed.map(&:object_id).sort)
+  end
+
+  def test_errors_that_cannot_be_compared
+    failure = Class.new(IOError) { %i[== eql? hash].each { |name| define_method(name) { |*| raise(NoMethodError) } } }
+    error = assert_raises(failure) do
+      run do
+        2.times { Heddle.spawn { ensure_raised(failure.new) } }
+        raise failure
+      end
+    end
+
+    assert_equal(2, error.suppressed.size)
+  end
+
   def test_messages_whose_encodings_differ
     messages = ["caf\u00e9", "caf\u00e9".encode("ISO-8859-1"), "caf\u00e9".b]
     error = assert_raises(IOError) do
@@ -502,6 +532,12 @@ contract "TaskErrors" do
   end
 
   private
+
+  def ensure_raised(error)
+    sleep
+  ensure
+    raise error
+  end
 
   def with_handler_that_waits
     heard = []
