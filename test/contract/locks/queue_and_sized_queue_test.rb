@@ -169,6 +169,9 @@ contract "Queue" do
       go { queue << 1 }
 
       assert_equal(1, queue.pop(timeout: 10**10))
+      go { queue << 3 }
+
+      assert_equal(3, queue.pop(timeout: Rational(10**400)))
       go { queue << 2 }
 
       assert_equal(2, queue.pop(timeout: 1e12))
