@@ -6,8 +6,9 @@ module Heddle
     # and takes the sizes from the environment when it starts. Under `heddle run` the main program is a fiber: Ruby is
     # started once more, in the same process, with room for as many calls as without Heddle.
     module DeepStacks
-      # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C.
-      SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 3 << 20 }.freeze
+      # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C, also
+      # without YJIT.
+      SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 7 << 19 }.freeze
       # Says in the environment that Ruby has been started once more.
       MARK = "HEDDLE_RUN_STACKS"
       private_constant :MARK
@@ -20,7 +21,7 @@ module Heddle
       def self.make_room(args)
         return if ENV.keys.intersect?(SIZES.keys) && !ENV.key?(MARK)
         return [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
-        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4 MB of address space)
+        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4.5 MB of address space)
 
         command = own_command(args) or return
         exec(SIZES.transform_values(&:to_s).merge(MARK => "1"), *command, close_others: false)
