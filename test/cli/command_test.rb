@@ -9,7 +9,7 @@ class CommandTest < HeddleTest
   EXE = File.expand_path("../../exe/heddle", __dir__)
 
   def heddle(*args, **options)
-    run_command(*ruby_command, "--disable=gems", EXE, *args, **options)
+    run_command(*ruby_command, "--disable=gems", "-rrbconfig", EXE, *args, **options) # (net/http needs it)
   end
 
   def test_prints_its_version
