@@ -27,8 +27,16 @@ def start(output, *arguments)
     ARGV.replace(arguments)
     load File.join(__dir__, "test_process.rb")
   end
+  lead_group(pid)
   ANSWERS.puts(JSON.generate([pid]))
   pid
+end
+
+# Who gets the id may end the group at once, perhaps before the process has made it.
+def lead_group(pid)
+  Process.setpgid(pid, pid)
+rescue Errno::ESRCH
+  nil # it has ended
 end
 
 trap(:TERM) { exit! } # not as minitest ends: it would run tests
