@@ -19,9 +19,12 @@ class FuzzTest < HeddleTest
 
     define_method("test_#{backend}") { fuzz(backend, reason, SECONDS) }
     define_method("test_#{backend}_with_gc_stress") { fuzz(backend, reason, SECONDS / 2, "--stress") }
-    define_method("test_a_backend_that_a_thread_keeps_is_not_tidied_away_#{backend}") do
-      reason ? skip("backend #{backend}: #{reason}") : tidies(backend)
-    end
+    { backend_that_a_thread_keeps_is_not_tidied_away: :tidies, thread_that_nobody_keeps_is_ended: :ends_threads }
+      .each do |name, check|
+        define_method("test_a_#{name}_#{backend}") do
+          reason ? skip("backend #{backend}: #{reason}") : __send__(check, backend)
+        end
+      end
   end
 
   def test_a_seed_makes_the_same_plan
@@ -45,30 +48,48 @@ class FuzzTest < HeddleTest
 
   # What nobody owns is closed; what is the thread's is not, for it would be closed once more when the thread ends.
   def tidies(backend)
-    before = TestSupport::Leaks.snapshot
     gate = Thread::Queue.new
-    thread = run_and_keep(backend, gate)
-    kept = TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a
+    thread = thread_that_keeps(backend, gate)
+    before = TestSupport::Leaks.snapshot
+    2.times { gate << :go_on }
+    sleep(0.001) until gate.num_waiting == 1 && gate.empty?
+    kept = left_since(before)
     IO.sysopen(__FILE__)
-    Fuzz::Rounds.new(backend: backend).__send__(:tidy, before, ObjectSpace.each_object(IO).to_a)
+    tidy(before)
 
-    assert_equal(kept, TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a)
+    assert_equal(kept, left_since(before))
     refute_empty(kept)
   ensure
     gate&.close
     thread&.join
   end
 
-  # A thread that has run something, and does not end before the gate is closed.
-  def run_and_keep(backend, gate)
-    ran = Thread::Queue.new
-    thread = Thread.new do
-      Heddle.run(backend: backend) { sleep(0) }
-      ran << true
+  # A thread that an actor has begun, and not kept: it goes, and so does what it has opened.
+  def ends_threads(backend)
+    gate = Thread::Queue.new
+    before = TestSupport::Leaks.snapshot
+    thread = thread_that_keeps(backend, gate)
+    2.times { gate << :go_on }
+    sleep(0.001) until gate.num_waiting == 1 && gate.empty?
+    tidy(before)
+
+    refute_predicate(thread, :alive?)
+    assert_empty(left_since(before))
+  end
+
+  def tidy(before)
+    Fuzz::Rounds.new(backend: "epoll").__send__(:tidy, before, ObjectSpace.each_object(IO).to_a)
+  end
+
+  def left_since(before) = TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a
+
+  # A thread that runs something when it is told to, and does not end before the gate is closed.
+  def thread_that_keeps(backend, gate)
+    Thread.new do
+      gate.pop
+      Heddle.run(backend: backend) { gate.pop }
       gate.pop
     end
-    ran.pop
-    thread
   end
 
   def plan(*options) = run_command(*ruby_command, RUN, *options).out.lines.drop(1)

@@ -69,17 +69,12 @@ module Fuzz
 
     def title = "#{@entry}#{", aborted after #{@aborted.round(4)} s" if @aborted}"
 
-    # A round that was ended may have struck an actor between making an IO, or a child, and keeping it. And Thread#kill
-    # strikes Ruby itself between accept(2) and the socket object, with plain threads too.
+    # A round that was ended may have struck an actor between making a thread, an IO or a child, and keeping it. And
+    # Thread#kill strikes Ruby itself between accept(2) and the socket object, with plain threads too.
     def tidy(before, ios)
+      TestSupport::Leaks.clean(before)
       (open_ios - ios).each { |io| close(io) }
       nobodys_descriptors(before).each { |fd| IO.for_fd(fd).close }
-      (TestSupport::Leaks.children - before.children).each do |pid|
-        Process.kill(:KILL, pid)
-        Process.wait(pid)
-      rescue Errno::ECHILD, Errno::ESRCH
-        nil
-      end
     end
 
     # What a thread of Heddle's may still own is left alone: it would close the number once more, which may be that of

@@ -33,7 +33,7 @@ module TestSupport
       # Ends left children and threads, so that the next test starts clean.
       def clean(before)
         left = difference(before)
-        left.threads.each(&:kill)
+        left.threads.each { |thread| thread.kill.join(GRACE) }
         left.children.each do |pid|
           Process.kill(:KILL, pid)
           Process.wait(pid)
