@@ -30,7 +30,7 @@ module Tools
     def install
       return if current?
 
-      Lock.hold("#{@folder}.lock", console: @console) { install_all unless current? }
+      alone { install_all unless current? }
     end
 
     # @return [Array<String>] one line for each rival: what happened
@@ -40,7 +40,9 @@ module Tools
     # @return [Array<String>] one line for each that was missing: what happened
     def install_for_tests
       names = File.readlines(TEST_GEMS, chomp: true).grep_v(/\A(#|\s*\z)/)
-      names.reject { |name| here?(*name.split(":")) }.map { |name| try(name) }
+      return [] if missing(names).empty?
+
+      alone { missing(names).map { |name| try(name) } }
     end
 
     def remedies
@@ -51,6 +53,11 @@ module Tools
     end
 
     private
+
+    # Two that install the same gem at once remove each other's files.
+    def alone(&) = Lock.hold("#{@folder}.lock", console: @console, &)
+
+    def missing(names) = names.reject { |name| here?(*name.split(":")) }
 
     def here?(name, requirement = nil)
       require "rubygems" # the tools are started without it
