@@ -19,7 +19,7 @@ class BenchGroupsTest < BenchCase
   end
 
   def test_replaced_methods
-    cells = bench("--rows", "replaced_methods", "--scale", "0.01").fetch("cells")
+    cells = bench("--rows", "replaced_methods", "--scale", "0.001").fetch("cells")
 
     assert_cells("replaced_methods", %w[plain loaded used], cells)
     cells.each { |cell| assert_operator(cell["best"], :>, 0) }
@@ -50,7 +50,7 @@ class BenchGroupsTest < BenchCase
 
   # The children count the right answers.
   def test_fiber_pools
-    assert_cells("fiber_pools", %w[heddle threads], bench("--rows", "fiber_pools").fetch("cells"))
+    assert_cells("fiber_pools", %w[heddle threads], bench("--rows", "fiber_pools", "--scale", "0.1").fetch("cells"))
   end
 
   # As above.
