@@ -12,7 +12,8 @@ class JobsBenchmarkTest < HeddleTest
   COMMAND = File.expand_path("../../bench/jobs.rb", __dir__)
   FIGURES = /\A\| (threads 5|tasks 50) \| (1|2) \| [1-9]\d* \| \d+\.\d+ \| [1-9]\d* \| [1-9]\d* \| (-|[1-9]\d*) \|\z/
 
-  { "sidekiq" => 100, "solid_queue" => 40 }.each do |engine, count|
+  { "sidekiq" => [100, "2", "threads 5", "tasks 50"], "solid_queue" => [40, "1", "tasks 50"] }
+    .each do |engine, (count, processes, *modes)|
     define_method("test_#{engine}") do
       gems = [engine, "pg", "redis-client", "activerecord"]
       missing = gems.find { |name| Gem::Specification.find_all_by_name(name).empty? }
@@ -20,12 +21,12 @@ class JobsBenchmarkTest < HeddleTest
       skip("missing: #{missing}") if missing
 
       outcome = run_command(*ruby_command, "-W0", COMMAND, "--engine", engine, "--jobs", count.to_s, "--wait", "0.01",
-                            "--modes", "threads:5,tasks:50", "--processes", engine == "sidekiq" ? "2" : "1")
+                            "--modes", modes.join(",").tr(" ", ":"), "--processes", processes)
 
       assert_predicate(outcome, :success?, outcome.err)
       rows = outcome.out.lines(chomp: true).drop(4)
 
-      assert_equal(["threads 5", "tasks 50"], rows.map { |row| row[FIGURES, 1] }, outcome.out)
+      assert_equal(modes, rows.map { |row| row[FIGURES, 1] }, outcome.out)
     end
   end
 
