@@ -17,6 +17,7 @@ void hd_timers_init(hd_timers *timers)
 void hd_timers_free(hd_timers *timers)
 {
     free(timers->heap);
+    free(timers->places);
     hd_timers_init(timers);
 }
 
@@ -29,7 +30,7 @@ static inline bool earlier(const hd_timer_entry *a, const hd_timer_entry *b)
 static inline void place(hd_timers *timers, size_t index, hd_timer_entry entry)
 {
     timers->heap[index] = entry;
-    entry.timer->position = index + 1;
+    timers->places[entry.slot - 1] = (uint32_t)index;
 }
 
 static void sift_up(hd_timers *timers, size_t index, hd_timer_entry entry)
@@ -57,33 +58,68 @@ static void sift_down(hd_timers *timers, size_t index, hd_timer_entry entry)
     place(timers, index, entry);
 }
 
-static int resize(hd_timers *timers, size_t capacity)
+static int reserve(hd_timers *timers)
 {
+    size_t capacity = timers->capacity ? timers->capacity * 2 : INITIAL_CAPACITY;
+    if (capacity > UINT32_MAX) return -ENOMEM;
     hd_timer_entry *heap = realloc(timers->heap, capacity * sizeof(*heap));
-    if (!heap) return -ENOMEM;
-    timers->heap = heap;
+    if (heap) timers->heap = heap;
+    uint32_t *places = heap ? realloc(timers->places, capacity * sizeof(*places)) : NULL;
+    if (!places) return -ENOMEM;
+    timers->places = places;
     timers->capacity = capacity;
     return 0;
+}
+
+/* Memory follows use: a burst of a million timers does not stay with the process. The slots are given anew, to have
+ * them at the beginning of the array. */
+static void shrink(hd_timers *timers)
+{
+    size_t capacity = timers->capacity / 2;
+    for (size_t i = 0; i < timers->count; i++) {
+        hd_timer_entry *entry = &timers->heap[i];
+        entry->slot = entry->timer->slot = (uint32_t)i + 1;
+        timers->places[i] = (uint32_t)i;
+    }
+    timers->free = 0;
+    timers->used = timers->count;
+    hd_timer_entry *heap = realloc(timers->heap, capacity * sizeof(*heap));
+    if (heap) timers->heap = heap;
+    uint32_t *places = realloc(timers->places, capacity * sizeof(*places));
+    if (places) timers->places = places;
+    timers->capacity = capacity;
+}
+
+static uint32_t take_slot(hd_timers *timers)
+{
+    uint32_t slot = timers->free;
+    if (!slot) return (uint32_t)++timers->used;
+    timers->free = timers->places[slot - 1];
+    return slot;
 }
 
 int hd_timers_add(hd_timers *timers, hd_timer *timer, int64_t deadline_ns)
 {
     HD_ASSERT(!hd_timer_set(timer));
     if (timers->count == timers->capacity) {
-        int error = resize(timers, timers->capacity ? timers->capacity * 2 : INITIAL_CAPACITY);
+        int error = reserve(timers);
         if (error) return error;
     }
     timer->deadline_ns = deadline_ns;
     timer->sequence = timers->next_sequence++;
-    sift_up(timers, timers->count++, (hd_timer_entry){deadline_ns, timer});
+    timer->slot = take_slot(timers);
+    sift_up(timers, timers->count++, (hd_timer_entry){deadline_ns, timer, timer->slot});
     return 0;
 }
 
 void hd_timers_remove(hd_timers *timers, hd_timer *timer)
 {
-    size_t index = timer->position - 1;
-    HD_ASSERT(hd_timer_set(timer) && index < timers->count && timers->heap[index].timer == timer);
-    timer->position = 0;
+    HD_ASSERT(hd_timer_set(timer) && timer->slot <= timers->used);
+    size_t index = timers->places[timer->slot - 1];
+    HD_ASSERT(index < timers->count && timers->heap[index].timer == timer);
+    timers->places[timer->slot - 1] = timers->free;
+    timers->free = timer->slot;
+    timer->slot = 0;
     hd_timer_entry last = timers->heap[--timers->count];
     if (last.timer != timer) {
         if (index > 0 && earlier(&last, &timers->heap[(index - 1) / ARITY]))
@@ -91,9 +127,7 @@ void hd_timers_remove(hd_timers *timers, hd_timer *timer)
         else
             sift_down(timers, index, last);
     }
-    /* Memory follows use: a burst of a million timers does not stay with the process. */
-    if (timers->capacity > INITIAL_CAPACITY && timers->count < timers->capacity / 8)
-        (void)resize(timers, timers->capacity / 2);
+    if (timers->capacity > INITIAL_CAPACITY && timers->count < timers->capacity / 8) shrink(timers);
 }
 
 int64_t hd_timers_next(const hd_timers *timers)

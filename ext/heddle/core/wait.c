@@ -16,7 +16,7 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->interests_count = 0;
     wait->since_ns = wait->ready_ns = reactor->now_ns;
     wait->generation = reactor->generation;
-    wait->timer.position = 0;
+    wait->timer.slot = 0;
     wait->in_front = false;
     wait->order = reactor->sequence++;
     wait->timer.fire = wait_timed_out;

@@ -58,7 +58,7 @@ static void scheduler_free(void *pointer)
 static size_t scheduler_memsize(const void *pointer)
 {
     const hd_scheduler *scheduler = pointer;
-    return sizeof(*scheduler) + scheduler->reactor.timers.capacity * sizeof(hd_timer_entry) +
+    return sizeof(*scheduler) + hd_timers_memsize(&scheduler->reactor.timers) +
            (scheduler->reactor.waits.mask + scheduler->strikes.by_fiber.mask + 2) * sizeof(hd_list);
 }
 
