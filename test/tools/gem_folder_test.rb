@@ -12,7 +12,7 @@ class GemFolderTest < HeddleTest
     for name; do :; done # the last argument
     echo "$name" >> "$INSTALLED"
     sleep 0.01
-    case $name in *:\<*) version=0.1 ;; *:*) version=${name##*>} ;; *) version=1 ;; esac
+    case $name in *:"<"*) version=0.1 ;; *:*) version=${name##*>} ;; *) version=1 ;; esac
     mkdir -p "$SPECIFICATIONS" && touch "$SPECIFICATIONS/${name%%:*}-$version.gemspec"
   SH
   SCRIPT = <<~RUBY
