@@ -28,7 +28,9 @@ module Heddle
   class Server
     # Of responses, by the first digit of the status.
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
-    private_constant :KINDS
+    # Beyond its connections it takes so many that only have to see their 503.
+    TURNED_AWAY = 64
+    private_constant :KINDS, :TURNED_AWAY
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -54,7 +56,7 @@ module Heddle
       end
       @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
       @serving = {} # connection => its task
-      @requests = 0
+      @requests = @turned_away = 0
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -153,7 +155,19 @@ module Heddle
     def accept_from(listener)
       until @stopping
         connection = accept(listener) or next
-        room? ? start(connection) : connection.turn_away
+        room? ? start(connection) : turn_away(connection)
+      end
+    end
+
+    # (A crowd gets an answer that a reset may destroy.)
+    def turn_away(connection)
+      return connection.turn_away(linger: false) if @turned_away >= TURNED_AWAY
+
+      @turned_away += 1
+      @scope.spawn(isolated: true, background: true, name: "turned away") do
+        connection.turn_away(linger: true)
+      ensure
+        @turned_away -= 1
       end
     end
 
