@@ -165,6 +165,23 @@ contract "ServerHTTP1" do
     assert_equal([["x-a"], [["server-timing", "a;dur=1"], %w[x-checksum 7]]].inspect, answer.body)
   end
 
+  # What frames a request or says for whom it is was read before; another length means no other end.
+  def test_trailers_that_mean_nothing_behind_the_body
+    serve do |env|
+      body = env["rack.input"].read
+      headers = env["protocol.http.request"].headers
+      text(200, [body, env["HTTP_HOST"], headers["content-length"], headers.trailer.to_a].inspect)
+    end
+    socket = connect
+    trailers = ["content-length: 40", "Transfer-Encoding: chunked", "host: other", "Content-Type: a", "x_a: 1", "x: 2 \t"]
+    2.times do
+      answer = ask(socket, "POST / HTTP/1.1\nhost: a\ntransfer-encoding: chunked",
+                   "3\r\nabc\r\n0\r\n#{trailers.join("\r\n")}\r\n\r\n")
+
+      assert_equal([200, ["abc", "a", nil, [%w[x 2]]].inspect], [answer.status, answer.body])
+    end
+  end
+
   def test_a_body_that_comes_slowly_is_read_as_it_comes
     heard = Thread::Queue.new
     serve do |env|

@@ -59,7 +59,7 @@ module Heddle
           fields.each do |name, value|
             raise Malformed unless name.match?(NAME) && !OF_CONNECTIONS.include?(name)
 
-            yield(name, value_of(value)) unless name.include?("_")
+            yield(name, value_of(value))
           end
         end
 

@@ -184,15 +184,8 @@ module Heddle
           raise Head::Malformed unless frame.end_stream? && !wrong_length?(true)
 
           @request.headers.trailer!
-          Head.each_trailer(fields) { |name, value| add_trailer(name, value) }
+          Head.each_trailer(fields) { |name, value| @request.headers.add(name, value, trailer: true) }
           @input.finish
-        end
-
-        # (Many headers mean nothing after the body.)
-        def add_trailer(name, value)
-          @request.headers.add(name, value, trailer: true)
-        rescue ::Protocol::HTTP::InvalidTrailerError
-          nil
         end
 
         def wrong_length?(ended)
