@@ -72,6 +72,15 @@ static VALUE renamed(VALUE error, VALUE port, VALUE service)
     return rb_funcall(error, rb_intern("exception"), 1, other);
 }
 
+/* Ruby's Addrinfo has no room for a larger number (an entry of Socket.getaddrinfo has). */
+static VALUE with_room(VALUE self, VALUE found, VALUE service)
+{
+    VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
+    if (FIXNUM_P(service) && RB_TYPE_P(self, T_CLASS) && RTEST(rb_class_inherited_p(self, addrinfo)))
+        (void)NUM2INT(service);
+    return found;
+}
+
 /* Calls Ruby's own method with the numbers of the services. */
 static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, const int places[4], VALUE socktype)
 {
@@ -86,7 +95,7 @@ static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, const int pl
     if (!other) return call_kept((VALUE)&own);
     VALUE done = rb_rescue2(call_kept, (VALUE)&own, note_error, (VALUE)&own, rb_eSystemCallError, (VALUE)0);
     if (own.error) rb_exc_raise(renamed(own.error, arguments[places[0]], argv[places[0]]));
-    return done;
+    return with_room(self, done, argv[places[0]]);
 }
 
 /* A method whose arguments `service` (with the host at `host`) and `own` (likewise) may be services. */
@@ -140,7 +149,7 @@ static VALUE addrinfo_getaddrinfo(int argc, VALUE *argv, VALUE self)
     VALUE all = rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS), found = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(all); i++)
         if (offered(rb_ary_entry(all, i), known)) rb_ary_push(found, rb_ary_entry(all, i));
-    return found;
+    return with_room(self, found, argv[1]);
 }
 
 void hd_init_service_names(void)
