@@ -61,8 +61,8 @@ contract "JoinedWrite" do
         reactor do
           File.open(path, "w") do |file|
             file.sync = sync
-            assert_equal("bad", assert_raises(RuntimeError) { file.write("a", :b, "é", bad, "z") }.message)
-            assert_equal(:thrown, catch(:out) { file.write(bad.class.new.tap { def _1.to_s = throw(:out, :thrown) }, "z") })
+
+            assert_raises(RuntimeError) { file.write("a", :b, "é", bad, "z") }
             file.write("after")
           end
         end
@@ -70,10 +70,9 @@ contract "JoinedWrite" do
         assert_equal(text, File.read(path))
       end
     end
-    assert_equal(["after"], packets do |socket|
-      assert_raises(RuntimeError) { socket.write("a", bad) }
-      socket.write("after")
-    end)
+    sent = packets { |socket| assert_raises(RuntimeError) { socket.write("a", bad) } && socket.write("after") }
+
+    assert_equal(["after"], sent)
   end
 
   def test_an_object_that_closes_the_io
