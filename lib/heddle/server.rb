@@ -169,6 +169,9 @@ module Heddle
       ensure
         @turned_away -= 1
       end
+    rescue FiberError # there is no stack for it
+      @turned_away -= 1
+      connection.turn_away(linger: false)
     end
 
     # Clients that have connected by now are served: to close the socket would reset their connections.
@@ -191,11 +194,15 @@ module Heddle
 
     # No connection can be accepted now.
     def pause(error)
-      return if @stopping || error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
+      rest(error) unless error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
+      nil
+    end
+
+    def rest(error)
+      return if @stopping
 
       warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
       sleep(0.1)
-      nil
     end
 
     def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
@@ -209,6 +216,9 @@ module Heddle
         @left&.push(true) if @serving.empty?
         keep(connection) if outcome == :idle
       end
+    rescue FiberError => e # there is no stack for it
+      connection.turn_away(linger: false)
+      rest(e)
     end
 
     def keep(connection)

@@ -251,6 +251,28 @@ contract "Server" do
     assert(cleaned)
   end
 
+  # (Ruby has none when the process has as many memory mappings as it may have.)
+  def test_no_stack_for_a_task
+    serve { |env| sleep(env["QUERY_STRING"].to_f) && text }
+    waiting = connect
+    waiting.write("GET /?1 HTTP/1.1\r\nhost: a\r\n\r\n")
+    idle = connect.tap { |socket| get("/", socket) }
+    sleep(1) # until it is idle
+    scope = @server.instance_variable_get(:@scope)
+    scope.define_singleton_method(:spawn) { |*| raise(FiberError, "no stack") }
+    _, said = capture_io do
+      idle.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+      assert_closed(idle)
+      assert_equal(503, answer(connect).status)
+      assert_equal(200, answer(waiting).status)
+    end
+    assert_match(/Heddle::Server: no stack: it accepts no connections for a while/, said)
+    scope.singleton_class.remove_method(:spawn)
+
+    assert_equal(200, get.status)
+  end
+
   def test_the_access_log
     reader, writer = pipe
     serve(access_log: writer) { |env| text(env["PATH_INFO"] == "/none" ? 404 : 200) }
