@@ -176,25 +176,26 @@ module Heddle
 
     # Clients that have connected by now are served: to close the socket would reset their connections.
     def take_last(listener)
-      while (connection = accept(listener, :accept_nonblock))
-        start(connection)
+      until (connection = accept(listener, :accept_nonblock)).nil?
+        start(connection) if connection
       end
       listener.close
     end
 
-    # @return [Connection, nil] nil if it is to be tried again
+    # @return [Connection, false, nil] false: that client has gone; nil: nobody has connected, or it does not work now
     def accept(listener, how = :accept)
       socket = listener.public_send(how) or return
       Connection.new(self, socket, listener.tls)
     rescue IOError
       raise unless @stopping
     rescue SystemCallError => e
-      socket ? socket.close : pause(e) # (that client has gone)
+      socket&.close
+      socket || e.is_a?(Errno::ECONNABORTED) ? false : pause(e)
     end
 
     # No connection can be accepted now.
     def pause(error)
-      rest(error) unless error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
+      rest(error) unless @idle.close_oldest
       nil
     end
 

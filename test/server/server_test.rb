@@ -231,6 +231,29 @@ contract "Server" do
     assert_equal([200] * 4, [first, *others].map { |socket| answer(socket).status })
   end
 
+  # (The server holds up its thread meanwhile, so that it has accepted none of them.)
+  def test_stop_serves_those_who_have_connected_behind_one_who_has_gone
+    inside = Thread::Queue.new
+    others = Thread::Queue.new
+    serve do |env|
+      next text unless env["PATH_INFO"] == "/stop"
+
+      inside << true
+      Heddle.blocking { others.pop }
+      @stop << 5
+      text
+    end
+    first = connect
+    first.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
+    inside.pop
+    connect.tap { |socket| socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) }.close
+    second = connect
+    second.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    others << true
+
+    assert_equal([200, 200], [first, second].map { |socket| answer(socket).status })
+  end
+
   def test_stop_cancels_what_takes_too_long
     started = Thread::Queue.new
     cleaned = false
