@@ -111,8 +111,10 @@ module Heddle
     def stop_now
       return stop(grace: 0.001) unless @stopping
 
-      @serving.each_value(&:cancel)
       @left << true
+      own = Heddle.current_task # of a request that stops its server: to be struck ends what it does here
+      @serving.each_value { |task| task.cancel unless task.equal?(own) }
+      own.cancel if @serving.value?(own)
     end
 
     # Calls the application and hands its response to the block, in a scope of their own: what the application spawns is

@@ -254,6 +254,24 @@ contract "Server" do
     assert_equal([200, 200], [first, second].map { |socket| answer(socket).status })
   end
 
+  def test_a_request_that_stops_its_server
+    slow = Thread::Queue.new
+    serve do |env|
+      @server.stop(grace: 0.2) if env["PATH_INFO"] == "/stop"
+      slow << true
+      sleep
+    end
+    stopping = connect
+    other = connect
+    stopping.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
+    other.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    slow.pop
+
+    [stopping, other].each { |socket| assert_closed(socket) }
+    assert(@server_thread.join(30), "it has not ended")
+    @server_thread = nil
+  end
+
   def test_stop_cancels_what_takes_too_long
     started = Thread::Queue.new
     cleaned = false
