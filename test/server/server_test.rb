@@ -14,9 +14,9 @@ contract "Server" do
 
   def serve_tls(**, &) = serve(bind: tls_address, **, &)
 
-  def connect_tls
+  def connect_tls(protocols = %w[http/1.1])
     context = TestSupport::Certificate.client_context
-    context.alpn_protocols = %w[http/1.1]
+    context.alpn_protocols = protocols
     OpenSSL::SSL::SSLSocket.new(connect, context).tap do |ssl|
       ssl.hostname = "localhost"
       ssl.connect
@@ -157,6 +157,18 @@ contract "Server" do
     [socket, silent].each { |one| assert_cut(one) }
 
     assert_equal(200, get("/", connect_tls.tap { |ssl| @sockets.unshift(ssl) }).status)
+    assert_empty(@errors)
+  end
+
+  # Such a client is told so (RFC 7301), and the application has nothing to do with it.
+  def test_a_client_that_speaks_none_of_the_protocols
+    serve_tls { text }
+    error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls(%w[acme-tls/1]) }
+
+    assert_match(/no application protocol/, error.message)
+    assert_equal("http/1.1", connect_tls(%w[acme-tls/1 http/1.1]).alpn_protocol)
+    stop_server
+
     assert_empty(@errors)
   end
 
@@ -308,6 +320,7 @@ contract "Server" do
       assert_equal(503, answer(connect).status)
       assert_equal(200, answer(waiting).status)
     end
+
     assert_match(/Heddle::Server: no stack: it accepts no connections for a while/, said)
     scope.singleton_class.remove_method(:spawn)
 
