@@ -438,6 +438,23 @@ contract "ServerHTTP1" do
     assert_equal("in a task", @errors.pop.message)
   end
 
+  def test_an_interim_response
+    serve do |env|
+      env["protocol.http.request"].send_interim_response(103, { "link" => "</a>; rel=preload" })
+      text
+    end
+    socket = connect
+
+    assert_equal([103, "</a>; rel=preload"], early_hints_of(socket))
+    assert_equal([200, "hello"], answer(socket).to_a.values_at(0, 2))
+    assert_equal(200, ask(connect, "GET / HTTP/1.0").status) # (which knows none)
+  end
+
+  def early_hints_of(socket)
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    answer(socket, head: true).then { |interim| [interim.status, interim.headers["link"]] }
+  end
+
   def test_hijack
     serve do |env|
       io = env["rack.hijack"].call
