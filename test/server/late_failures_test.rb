@@ -46,6 +46,40 @@ contract "ServerLateFailures" do
     cut_off_answer(ssl)
   end
 
+  # A write that a timeout ends was sent in part: nothing of what the application says then may follow, and no other
+  # answer. Whether it rescues that, and goes on, or not.
+  def test_a_write_that_is_interrupted
+    big = "a" * 8_000_000
+    send_late = ->(out) { Heddle.timeout(0.2) { out.call(big) } }
+    rescuing = lambda do |out|
+      send_late.call(out)
+    rescue Heddle::TimeoutError
+      out.call("more")
+    end
+    swallowing = ->(out) { send_late.call(out) rescue nil } # rubocop:disable Style/RescueModifier
+    [send_late, rescuing, swallowing].each do |body|
+      { "chunks" => {}, "a length" => { "content-length" => big.bytesize.to_s } }.each do |how, headers|
+        serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
+        socket = connect
+        socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 2)
+        sleep(0.5) # until it is over
+        sent = read_all(socket)
+
+        assert_match(/\AHTTP.1.1 200 .*\r\n\r\n(7a1200\r\n)?a+\z/m, sent.squeeze("a"), how)
+        assert_operator(sent.bytesize, :<, big.bytesize)
+        stop_server
+      end
+    end
+  end
+
+  def read_all(socket)
+    all = +""
+    socket.timeout = 10
+    loop { all << socket.readpartial(100_000) }
+  rescue EOFError, Errno::ECONNRESET
+    all
+  end
+
   def test_a_refusal_in_place_of_an_answer_of_which_nothing_was_sent
     body = Class.new(Protocol::HTTP::Body::Readable) do
       def ready? = true

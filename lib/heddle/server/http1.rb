@@ -297,7 +297,7 @@ module Heddle
         raise Aborted if @stream.nil? || @stream.broken?
 
         tell(error)
-        raise Aborted if begun? # it has to look broken
+        raise Aborted if begun? || @stream.torn? # it has to look broken
 
         @stream.drop_output
         raise error.is_a?(Refusal) ? error : Refusal.new(500)
