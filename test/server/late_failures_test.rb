@@ -49,15 +49,7 @@ contract "ServerLateFailures" do
   # A write that a timeout ends was sent in part: nothing of what the application says then may follow, and no other
   # answer. Whether it rescues that, and goes on, or not.
   def test_a_write_that_is_interrupted
-    big = "a" * 8_000_000
-    send_late = ->(out) { Heddle.timeout(0.2) { out.call(big) } }
-    rescuing = lambda do |out|
-      send_late.call(out)
-    rescue Heddle::TimeoutError
-      out.call("more")
-    end
-    swallowing = ->(out) { send_late.call(out) rescue nil } # rubocop:disable Style/RescueModifier
-    [send_late, rescuing, swallowing].each do |body|
+    interrupted_writes("a" * 8_000_000) do |big, body|
       { "chunks" => {}, "a length" => { "content-length" => big.bytesize.to_s } }.each do |how, headers|
         serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
         socket = connect
@@ -70,6 +62,34 @@ contract "ServerLateFailures" do
         stop_server
       end
     end
+  end
+
+  def test_a_write_to_a_stream_that_is_interrupted
+    interrupted_writes("a" * 2000) do |big, body|
+      [{}, { "content-length" => big.bytesize.to_s }].each do |headers|
+        serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
+        session = http2(settings: { 4 => 1000 }) # (bytes that a stream may send)
+        reply = session.get
+
+        assert_equal(["a" * 1000, Protocol::HTTP2::INTERNAL_ERROR], [reply.body, reply.reset])
+        stop_server
+      end
+    end
+  end
+
+  # @yieldparam big [String] what the client does not take in time
+  # @yieldparam body [Proc] writes it by the Proc that it gets: fails, rescues that and goes on, rescues that and ends
+  def interrupted_writes(big)
+    late = ->(out) { Heddle.timeout(0.2) { out.call(big) } }
+    yield big, late
+    yield big, ->(out) { rescued(late, out) && out.call("more") }
+    yield big, ->(out) { rescued(late, out) }
+  end
+
+  def rescued(late, out)
+    late.call(out)
+  rescue Heddle::TimeoutError
+    true
   end
 
   def read_all(socket)
