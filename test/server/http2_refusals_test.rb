@@ -64,6 +64,8 @@ contract "ServerHTTP2Refusals" do
       "a pseudo-header after others" => [[%w[x 1], %w[:path /]], [], [":path"]],
       "a pseudo-header twice" => [[], [%w[:path /]]],
       "no method" => [[], [], [":method"]],
+      "an empty method" => [[], [[":method", ""]], [":method"]],
+      "a method with a space" => [[], [[":method", "GET / HTTP/1.1\" 200"]], [":method"]],
       "no scheme" => [[], [], [":scheme"]],
       "no path" => [[], [], [":path"]],
       "an empty path" => [[], [[":path", ""]], [":path"]],
