@@ -98,7 +98,10 @@ module Heddle
 
       @stopping = true
       @left = Thread::Queue.new
-      @listeners.each { |listener| take_last(listener) } if @scope
+      if @scope
+        @listeners.each { |listener| take_last(listener) }
+        @idle.wake_all # to close them with a request on its way would reset them
+      end
       @idle.close
       @serving.each_key(&:drain)
       @left.pop(timeout: grace) unless @serving.empty?

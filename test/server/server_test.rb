@@ -243,8 +243,10 @@ contract "Server" do
     assert_equal([200] * 4, [first, *others].map { |socket| answer(socket).status })
   end
 
-  # (The server holds up its thread meanwhile, so that it has accepted none of them.)
-  def test_stop_serves_those_who_have_connected_behind_one_who_has_gone
+  # Stops the server while it holds up its thread, so that it knows nothing of what the block does.
+  #
+  # @yieldparam idle [Array<TCPSocket>] connections between two requests
+  def stop_amid
     inside = Thread::Queue.new
     others = Thread::Queue.new
     serve do |env|
@@ -255,15 +257,38 @@ contract "Server" do
       @stop << 5
       text
     end
-    first = connect
-    first.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
+    idle = Array.new(3) { connect.tap { |socket| get("/", socket) } }
+    sleep(1) # until they are idle
+    stopping = connect
+    stopping.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
     inside.pop
-    connect.tap { |socket| socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) }.close
-    second = connect
-    second.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    yield idle
     others << true
 
-    assert_equal([200, 200], [first, second].map { |socket| answer(socket).status })
+    assert_equal(200, answer(stopping).status)
+  end
+
+  def test_stop_serves_those_who_have_connected_behind_one_who_has_gone
+    late = nil
+    stop_amid do
+      connect.tap { |socket| socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) }.close
+      late = connect
+      late.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    end
+
+    assert_equal(200, answer(late).status)
+  end
+
+  def test_stop_serves_those_who_were_idle_and_have_sent_a_request
+    sockets = []
+    stop_amid do |idle|
+      sockets = idle
+      idle.first.close
+      idle.drop(1).each { |socket| socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    end
+    answers = sockets.drop(1).map { |socket| answer(socket) }
+
+    assert_equal([[200, "close"]] * 2, answers.map { |one| [one.status, one.headers["connection"]] })
   end
 
   def test_a_request_that_stops_its_server
