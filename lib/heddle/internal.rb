@@ -22,8 +22,8 @@ module Heddle
       # of Heddle.offload and Heddle.shield
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods
-      public :busy_writers, :inside?, :cached?, :cached_kind, :directory_changed_by, :directory_changed_by=, :inline,
-             :offload, :open_descriptor, :outlast, :send_file
+      public :busy_writers, :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast,
+             :send_file
     end
   end
   private_constant :Internal

@@ -129,7 +129,7 @@ module Heddle
     patch(:chdir, "all",
           "Ruby refuses to change the directory while a block of another thread has changed it, but not while one of " \
           "another task has: both go on in the wrong directory.",
-          %w[chdir.rb],
+          %w[chdir.c],
           { "Dir." => ["Chdir::Path", "Chdir::Descriptor"], "Dir#" => "Chdir::Path" })
     patch(:copy_stream, "all",
           "On Ruby 3.4 and newer a worker copies everything, and neither a close nor a cancel ends its waits " \

@@ -28,7 +28,9 @@ module Heddle
   class Server
     # Of responses, by the first digit of the status.
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
-    private_constant :KINDS
+    # Beyond its connections it takes so many that only have to see their 503.
+    TURNED_AWAY = 64
+    private_constant :KINDS, :TURNED_AWAY
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -54,7 +56,7 @@ module Heddle
       end
       @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
       @serving = {} # connection => its task
-      @requests = 0
+      @requests = @turned_away = 0
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -96,7 +98,10 @@ module Heddle
 
       @stopping = true
       @left = Thread::Queue.new
-      @listeners.each { |listener| take_last(listener) } if @scope
+      if @scope
+        @listeners.each { |listener| take_last(listener) }
+        @idle.wake_all # to close them with a request on its way would reset them
+      end
       @idle.close
       @serving.each_key(&:drain)
       @left.pop(timeout: grace) unless @serving.empty?
@@ -109,8 +114,10 @@ module Heddle
     def stop_now
       return stop(grace: 0.001) unless @stopping
 
-      @serving.each_value(&:cancel)
       @left << true
+      own = Heddle.current_task # of a request that stops its server: to be struck ends what it does here
+      @serving.each_value { |task| task.cancel unless task.equal?(own) }
+      own.cancel if @serving.value?(own)
     end
 
     # Calls the application and hands its response to the block, in a scope of their own: what the application spawns is
@@ -153,35 +160,55 @@ module Heddle
     def accept_from(listener)
       until @stopping
         connection = accept(listener) or next
-        room? ? start(connection) : connection.turn_away
+        room? ? start(connection) : turn_away(connection)
       end
+    end
+
+    # (A crowd gets an answer that a reset may destroy.)
+    def turn_away(connection)
+      return connection.turn_away(linger: false) if @turned_away >= TURNED_AWAY
+
+      @turned_away += 1
+      @scope.spawn(isolated: true, background: true, name: "turned away") do
+        connection.turn_away(linger: true)
+      ensure
+        @turned_away -= 1
+      end
+    rescue FiberError # there is no stack for it
+      @turned_away -= 1
+      connection.turn_away(linger: false)
     end
 
     # Clients that have connected by now are served: to close the socket would reset their connections.
     def take_last(listener)
-      while (connection = accept(listener, :accept_nonblock))
-        start(connection)
+      until (connection = accept(listener, :accept_nonblock)).nil?
+        start(connection) if connection
       end
       listener.close
     end
 
-    # @return [Connection, nil] nil if it is to be tried again
+    # @return [Connection, false, nil] false: that client has gone; nil: nobody has connected, or it does not work now
     def accept(listener, how = :accept)
       socket = listener.public_send(how) or return
       Connection.new(self, socket, listener.tls)
     rescue IOError
       raise unless @stopping
     rescue SystemCallError => e
-      socket ? socket.close : pause(e) # (that client has gone)
+      socket&.close
+      socket || e.is_a?(Errno::ECONNABORTED) ? false : pause(e)
     end
 
     # No connection can be accepted now.
     def pause(error)
-      return if @stopping || error.is_a?(Errno::ECONNABORTED) || @idle.close_oldest
+      rest(error) unless @idle.close_oldest
+      nil
+    end
+
+    def rest(error)
+      return if @stopping
 
       warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
       sleep(0.1)
-      nil
     end
 
     def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
@@ -195,6 +222,9 @@ module Heddle
         @left&.push(true) if @serving.empty?
         keep(connection) if outcome == :idle
       end
+    rescue FiberError => e # there is no stack for it
+      connection.turn_away(linger: false)
+      rest(e)
     end
 
     def keep(connection)

@@ -58,6 +58,33 @@ contract "Chdir" do
     assert_equal("\"/usr\"\n\"/tmp\"\n\"/\"\n", out)
   end
 
+  def test_the_warning_of_a_block_within_a_block_names_its_line
+    result = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      Heddle.run do
+        Dir.chdir("/tmp") do
+          Dir.chdir("/usr")
+        end
+      end
+    RUBY
+
+    warning = "-e:3: warning: conflicting chdir during another chdir block\n"
+
+    assert_includes([warning, "#{warning}-e:2: note: previous chdir was here\n"], result.err)
+  end
+
+  def test_the_value_and_the_arguments_of_the_block
+    out = run_program(<<~RUBY)
+      def left = Dir.chdir("/tmp") { return :returned }
+      Heddle.run do
+        p(Dir.chdir("/tmp") { |path| path }, Dir.chdir("/tmp") { next 1 }, Dir.chdir("/tmp") { break 2 }, left)
+        p(Dir.open("/tmp") { |dir| dir.chdir { |*given| given } }, Dir.chdir("/"), Dir.chdir("/tmp", &:upcase))
+        p(begin Dir.chdir(1, 2) rescue $!.class end)
+      end
+    RUBY
+
+    assert_equal("\"/tmp\"\n1\n2\n:returned\n[]\n0\n\"/TMP\"\nArgumentError\n", out)
+  end
+
   def test_a_block_that_is_left
     out = run_program(<<~RUBY)
       Dir.chdir("/")

@@ -52,6 +52,40 @@ contract "JoinedWrite" do
     end
   end
 
+  # What is buffered is written one after the other, the rest in one piece.
+  def test_what_precedes_an_object_that_is_no_string_is_written_if_the_io_is_buffered
+    bad = Class.new { def to_s = raise("bad") }.new
+    Dir.mktmpdir do |folder|
+      { true => "after", false => "abéafter" }.each do |sync, text|
+        path = File.join(folder, sync.to_s)
+        reactor do
+          File.open(path, "w") do |file|
+            file.sync = sync
+
+            assert_raises(RuntimeError) { file.write("a", :b, "é", bad, "z") }
+            file.write("after")
+          end
+        end
+
+        assert_equal(text, File.read(path))
+      end
+    end
+    sent = packets { |socket| assert_raises(RuntimeError) { socket.write("a", bad) } && socket.write("after") }
+
+    assert_equal(["after"], sent)
+  end
+
+  def test_an_object_that_closes_the_io
+    reactor do
+      _, file = pipe
+      file.sync = false
+      closes = Object.new.tap { |object| object.define_singleton_method(:to_s) { file.close || raise("bad") } }
+
+      assert_equal("bad", assert_raises(RuntimeError) { file.write("a", closes) }.message)
+      assert_raises(IOError) { file.write("a", closes) }
+    end
+  end
+
   def test_much
     big = "x" * 300_000
     reactor do

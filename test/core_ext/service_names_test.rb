@@ -120,6 +120,41 @@ contract "ServiceNames" do
     end
   end
 
+  # What listens, is bound or sends names it as it was given, too.
+  def test_every_error_names_the_port_as_it_was_given
+    port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
+    bound = keep(UDPSocket.new).tap { |socket| socket.bind("127.0.0.1", 0) }.addr[1]
+    reactor do
+      { 65_536 => ->(given) { keep(UDPSocket.new).send("a", 0, "127.0.0.1", given) },
+        port + 65_536 => ->(given) { TCPServer.new("127.0.0.1", given) },
+        bound + 65_536 => ->(given) { keep(UDPSocket.new).bind("127.0.0.1", given) } }.each do |number, call|
+        [number, number.to_s, "+#{number}"].each do |given|
+          error = assert_raises(Errno::EINVAL, Errno::EADDRINUSE) { call.call(given) }
+
+          assert_match(/ - \w+\(2\) for "127.0.0.1" port #{Regexp.escape(given.to_s)}\z/, error.message)
+          assert_nil(error.cause)
+          assert_includes(error.backtrace.join("\n"), __method__.name)
+        end
+      end
+    end
+  end
+
+  # An Addrinfo has no room for them. (Ruby's Socket.tcp may find that the name of the host is at fault.)
+  def test_integers_that_are_too_large_for_an_addrinfo
+    port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
+    reactor do
+      [1 << 32, port + (1 << 40)].each do |large|
+        [-> { Addrinfo.tcp("127.0.0.1", large) }, -> { Addrinfo.udp("localhost", large) },
+         -> { Addrinfo.getaddrinfo("127.0.0.1", large) }, -> { keep(Socket.tcp("127.0.0.1", large)) },
+         -> { keep(Socket.tcp("127.0.0.1", port, "127.0.0.1", large)) }].each do |call|
+          assert_raises(RangeError, &call)
+        end
+        assert_raises(RangeError, SocketError) { keep(Socket.tcp("localhost", large)) }
+        assert_equal(large % 65_536, Socket.getaddrinfo("127.0.0.1", large)[0][1])
+      end
+    end
+  end
+
   # The error says that it is the service which nobody knows, not the host.
   def test_the_error_of_an_unknown_service
     name = "no-such-service"

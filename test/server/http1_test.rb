@@ -165,6 +165,23 @@ contract "ServerHTTP1" do
     assert_equal([["x-a"], [["server-timing", "a;dur=1"], %w[x-checksum 7]]].inspect, answer.body)
   end
 
+  # What frames a request or says for whom it is was read before; another length means no other end.
+  def test_trailers_that_mean_nothing_behind_the_body
+    serve do |env|
+      body = env["rack.input"].read
+      headers = env["protocol.http.request"].headers
+      text(200, [body, env["HTTP_HOST"], headers["content-length"], headers.trailer.to_a].inspect)
+    end
+    socket = connect
+    trailers = ["content-length: 40", "Transfer-Encoding: chunked", "host: other", "Content-Type: a", "x_a: 1", "x: 2 "]
+    2.times do
+      answer = ask(socket, "POST / HTTP/1.1\nhost: a\ntransfer-encoding: chunked",
+                   "3\r\nabc\r\n0\r\n#{trailers.join("\r\n")}\r\n\r\n")
+
+      assert_equal([200, ["abc", "a", nil, [%w[x 2]]].inspect], [answer.status, answer.body])
+    end
+  end
+
   def test_a_body_that_comes_slowly_is_read_as_it_comes
     heard = Thread::Queue.new
     serve do |env|
@@ -419,6 +436,23 @@ contract "ServerHTTP1" do
     assert_equal(500, get("/bad").status)
     assert_equal([200, "/good"], [get("/good").status, done.pop])
     assert_equal("in a task", @errors.pop.message)
+  end
+
+  def test_an_interim_response
+    serve do |env|
+      env["protocol.http.request"].send_interim_response(103, { "link" => "</a>; rel=preload" })
+      text
+    end
+    socket = connect
+
+    assert_equal([103, "</a>; rel=preload"], early_hints_of(socket))
+    assert_equal([200, "hello"], answer(socket).to_a.values_at(0, 2))
+    assert_equal(200, ask(connect, "GET / HTTP/1.0").status) # (which knows none)
+  end
+
+  def early_hints_of(socket)
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    answer(socket, head: true).then { |interim| [interim.status, interim.headers["link"]] }
   end
 
   def test_hijack

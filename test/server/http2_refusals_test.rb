@@ -64,6 +64,8 @@ contract "ServerHTTP2Refusals" do
       "a pseudo-header after others" => [[%w[x 1], %w[:path /]], [], [":path"]],
       "a pseudo-header twice" => [[], [%w[:path /]]],
       "no method" => [[], [], [":method"]],
+      "an empty method" => [[], [[":method", ""]], [":method"]],
+      "a method with a space" => [[], [[":method", "GET / HTTP/1.1\" 200"]], [":method"]],
       "no scheme" => [[], [], [":scheme"]],
       "no path" => [[], [], [":path"]],
       "an empty path" => [[], [[":path", ""]], [":path"]],
@@ -412,6 +414,20 @@ contract "ServerHTTP2Refusals" do
 
     assert_equal(Protocol::HTTP2::STREAM_CLOSED, session.reply(id).reset)
     assert_equal("first second", session.get("/", x_a: "first", x_b: "second").body)
+  end
+
+  # A client that allows less for a moment has emptied its own.
+  def test_a_table_of_headers_that_was_small_between_two_answers
+    serve { text(200, "hello", "x-kept": "a" * 100) }
+    [[[0, 4096]], [[0], [4096]], [[200], [0], [500]], [[0], [1000]], [[20], [0]]].each do |frames|
+      session = http2
+      2.times { session.get }
+      frames.each { |sizes| session.send_frame(:settings, 0, 0, sizes.map { |size| [1, size].pack("nN") }.join) }
+      session.decoder.table_size = frames.flatten.min
+
+      2.times { assert_equal("a" * 100, session.get.headers["x-kept"]) }
+      assert_equal(frames.last.last, session.decoder.table_size)
+    end
   end
 
   # The server has such a table, too.

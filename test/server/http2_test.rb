@@ -274,7 +274,7 @@ contract "ServerHTTP2" do
     session = http2
     id = session.request(open: true, te: "trailers", trailer: "server-timing")
     session.data(id, "abc")
-    session.send_frame(:headers, 5, id, session.block([%w[server-timing a;dur=1], %w[content-length 7]]))
+    session.send_frame(:headers, 5, id, session.block([%w[server-timing a;dur=1], %w[content-length 7], %w[x_a 1]]))
 
     assert_equal("abc", session.reply(id).body)
     assert_equal([["server-timing", "a;dur=1"]], seen)

@@ -46,6 +46,60 @@ contract "ServerLateFailures" do
     cut_off_answer(ssl)
   end
 
+  # A write that a timeout ends was sent in part: nothing of what the application says then may follow, and no other
+  # answer. Whether it rescues that, and goes on, or not.
+  def test_a_write_that_is_interrupted
+    interrupted_writes("a" * 8_000_000) do |big, body|
+      { "chunks" => {}, "a length" => { "content-length" => big.bytesize.to_s } }.each do |how, headers|
+        serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
+        socket = connect
+        socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 2)
+        sleep(0.5) # until it is over
+        sent = read_all(socket)
+
+        assert_match(/\AHTTP.1.1 200 .*\r\n\r\n(7a1200\r\n)?a+\z/m, sent.squeeze("a"), how)
+        assert_operator(sent.bytesize, :<, big.bytesize)
+        stop_server
+      end
+    end
+  end
+
+  def test_a_write_to_a_stream_that_is_interrupted
+    interrupted_writes("a" * 2000) do |big, body|
+      [{}, { "content-length" => big.bytesize.to_s }].each do |headers|
+        serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
+        session = http2(settings: { 4 => 1000 }) # (bytes that a stream may send)
+        reply = session.get
+
+        assert_equal(["a" * 1000, Protocol::HTTP2::INTERNAL_ERROR], [reply.body, reply.reset])
+        stop_server
+      end
+    end
+  end
+
+  # @yieldparam big [String] what the client does not take in time
+  # @yieldparam body [Proc] writes it by the Proc that it gets: fails, rescues that and goes on, rescues that and ends
+  def interrupted_writes(big)
+    late = ->(out) { Heddle.timeout(0.2) { out.call(big) } }
+    yield big, late
+    yield big, ->(out) { rescued(late, out) && out.call("more") }
+    yield big, ->(out) { rescued(late, out) }
+  end
+
+  def rescued(late, out)
+    late.call(out)
+  rescue Heddle::TimeoutError
+    true
+  end
+
+  def read_all(socket)
+    all = +""
+    socket.timeout = 10
+    loop { all << socket.readpartial(100_000) }
+  rescue EOFError, Errno::ECONNRESET
+    all
+  end
+
   def test_a_refusal_in_place_of_an_answer_of_which_nothing_was_sent
     body = Class.new(Protocol::HTTP::Body::Readable) do
       def ready? = true

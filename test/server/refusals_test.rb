@@ -218,6 +218,31 @@ contract "ServerRefusals" do
     sockets.each { |socket| assert_equal(200, answer(socket).status) }
   end
 
+  # To close the connection while the request is on its way would reset it.
+  def test_a_client_that_is_turned_away_amid_its_request
+    serve(limits: { connections: 1 }) { sleep(2) && text }
+    connect.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    late = connect
+    late.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\n")
+    late.wait_readable
+    "abcdef".each_char { |char| late.write(char) && sleep(0.05) }
+
+    assert_equal(503, answer(late).status)
+    assert_equal("", late.read)
+  end
+
+  def test_a_crowd_that_is_turned_away
+    serve(limits: { connections: 1 }) { |env| env["PATH_INFO"] == "/" ? sleep(2) && text : text }
+    first = connect
+    first.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    crowd = Array.new(100) { connect }
+
+    crowd.each { |socket| assert_equal(503, answer(socket).status) }
+    crowd.last(30).each { |socket| assert_closed(socket) } # the server lingers for none of them
+    assert_equal(200, answer(first).status)
+    assert_equal(200, get("/more", first).status)
+  end
+
   # An idle one makes room for a new one.
   def test_too_many_connections_of_which_one_is_idle
     serve(limits: { connections: 2 }) { text }

@@ -14,9 +14,9 @@ contract "Server" do
 
   def serve_tls(**, &) = serve(bind: tls_address, **, &)
 
-  def connect_tls
+  def connect_tls(protocols = %w[http/1.1])
     context = TestSupport::Certificate.client_context
-    context.alpn_protocols = %w[http/1.1]
+    context.alpn_protocols = protocols
     OpenSSL::SSL::SSLSocket.new(connect, context).tap do |ssl|
       ssl.hostname = "localhost"
       ssl.connect
@@ -160,6 +160,18 @@ contract "Server" do
     assert_empty(@errors)
   end
 
+  # Such a client is told so (RFC 7301), and the application has nothing to do with it.
+  def test_a_client_that_speaks_none_of_the_protocols
+    serve_tls { text }
+    error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls(%w[acme-tls/1]) }
+
+    assert_match(/no application protocol/, error.message)
+    assert_equal("http/1.1", connect_tls(%w[acme-tls/1 http/1.1]).alpn_protocol)
+    stop_server
+
+    assert_empty(@errors)
+  end
+
   def test_idle_connections_have_no_task
     serve { text }
     sockets = Array.new(50) { connect.tap { |socket| get("/", socket) } }
@@ -231,6 +243,72 @@ contract "Server" do
     assert_equal([200] * 4, [first, *others].map { |socket| answer(socket).status })
   end
 
+  # Stops the server while it holds up its thread, so that it knows nothing of what the block does.
+  #
+  # @yieldparam idle [Array<TCPSocket>] connections between two requests
+  def stop_amid
+    inside = Thread::Queue.new
+    others = Thread::Queue.new
+    serve do |env|
+      next text unless env["PATH_INFO"] == "/stop"
+
+      inside << true
+      Heddle.blocking { others.pop }
+      @stop << 5
+      text
+    end
+    idle = Array.new(3) { connect.tap { |socket| get("/", socket) } }
+    sleep(1) # until they are idle
+    stopping = connect
+    stopping.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
+    inside.pop
+    yield idle
+    others << true
+
+    assert_equal(200, answer(stopping).status)
+  end
+
+  def test_stop_serves_those_who_have_connected_behind_one_who_has_gone
+    late = nil
+    stop_amid do
+      connect.tap { |socket| socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) }.close
+      late = connect
+      late.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    end
+
+    assert_equal(200, answer(late).status)
+  end
+
+  def test_stop_serves_those_who_were_idle_and_have_sent_a_request
+    sockets = []
+    stop_amid do |idle|
+      sockets = idle
+      idle.first.close
+      idle.drop(1).each { |socket| socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    end
+    answers = sockets.drop(1).map { |socket| answer(socket) }
+
+    assert_equal([[200, "close"]] * 2, answers.map { |one| [one.status, one.headers["connection"]] })
+  end
+
+  def test_a_request_that_stops_its_server
+    slow = Thread::Queue.new
+    serve do |env|
+      @server.stop(grace: 0.2) if env["PATH_INFO"] == "/stop"
+      slow << true
+      sleep
+    end
+    stopping = connect
+    other = connect
+    stopping.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
+    other.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    slow.pop
+
+    [stopping, other].each { |socket| assert_closed(socket) }
+    assert(@server_thread.join(30), "it has not ended")
+    @server_thread = nil
+  end
+
   def test_stop_cancels_what_takes_too_long
     started = Thread::Queue.new
     cleaned = false
@@ -249,6 +327,29 @@ contract "Server" do
     assert_nil(answer(socket))
   rescue Errno::ECONNRESET
     assert(cleaned)
+  end
+
+  # (Ruby has none when the process has as many memory mappings as it may have.)
+  def test_no_stack_for_a_task
+    serve { |env| sleep(env["QUERY_STRING"].to_f) && text }
+    waiting = connect
+    waiting.write("GET /?1 HTTP/1.1\r\nhost: a\r\n\r\n")
+    idle = connect.tap { |socket| get("/", socket) }
+    sleep(1) # until it is idle
+    scope = @server.instance_variable_get(:@scope)
+    scope.define_singleton_method(:spawn) { |*| raise(FiberError, "no stack") }
+    _, said = capture_io do
+      idle.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+      assert_closed(idle)
+      assert_equal(503, answer(connect).status)
+      assert_equal(200, answer(waiting).status)
+    end
+
+    assert_match(/Heddle::Server: no stack: it accepts no connections for a while/, said)
+    scope.singleton_class.remove_method(:spawn)
+
+    assert_equal(200, get.status)
   end
 
   def test_the_access_log

@@ -97,6 +97,37 @@ static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, l
                       (VALUE)0);
 }
 
+static VALUE write_strings(VALUE io, VALUE write_io, int count, VALUE *strings)
+{
+    long size = total_size(count, strings);
+    bool in_pieces = size > COPIED_MAX && hd_io_writes_bytes(write_io);
+    VALUE written = in_pieces ? hd_write_directly(write_io, count, strings, size) : Qundef;
+    return written == Qundef ? write_joined(io, write_io, count, strings, size) : written;
+}
+
+typedef struct {
+    VALUE io, write_io;
+    int count, made;
+    bool buffered;
+    const VALUE *given;
+    VALUE *strings;
+} conversion;
+
+static VALUE make_strings(VALUE pointer)
+{
+    conversion *all = (void *)pointer;
+    for (; all->made < all->count; all->made++) all->strings[all->made] = rb_obj_as_string(all->given[all->made]);
+    return Qnil;
+}
+
+/* If one cannot be made, Ruby has written those before it to an IO that is buffered. */
+static VALUE write_those_made(VALUE pointer)
+{
+    conversion *all = (void *)pointer;
+    bool left = all->buffered && all->made > 0 && all->made < all->count && !RTEST(rb_io_closed_p(all->write_io));
+    return !left ? Qnil : write_strings(all->io, all->write_io, all->made, all->strings);
+}
+
 /* In place of IO#write. */
 static VALUE io_write(int argc, VALUE *argv, VALUE io)
 {
@@ -106,11 +137,16 @@ static VALUE io_write(int argc, VALUE *argv, VALUE io)
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
     if (!RB_TYPE_P(write_io, T_FILE) || !RFILE(write_io)->fptr) return write_by_ruby(io, argc, argv);
     VALUE buffer, *strings = ALLOCV_N(VALUE, buffer, argc);
-    for (int i = 0; i < argc; i++) strings[i] = rb_obj_as_string(argv[i]);
-    long size = total_size(argc, strings);
-    bool in_pieces = size > COPIED_MAX && hd_io_writes_bytes(write_io);
-    VALUE written = in_pieces ? hd_write_directly(write_io, argc, strings, size) : Qundef;
-    if (written == Qundef) written = write_joined(io, write_io, argc, strings, size);
+    conversion all = {.io = io, .write_io = write_io, .count = argc, .given = argv, .strings = strings};
+    while (all.made < argc && RB_TYPE_P(argv[all.made], T_STRING)) {
+        strings[all.made] = argv[all.made];
+        all.made++;
+    }
+    if (all.made < argc) {
+        all.buffered = !writes_at_once(write_io);
+        rb_ensure(make_strings, (VALUE)&all, write_those_made, (VALUE)&all);
+    }
+    VALUE written = write_strings(io, write_io, argc, strings);
     ALLOCV_END(buffer);
     return written;
 }

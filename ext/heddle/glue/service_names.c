@@ -36,11 +36,49 @@ static VALUE port_of(VALUE known)
     return rb_funcall(rb_ary_entry(known, 0), rb_intern("ip_port"), 0);
 }
 
-/* Puts the number of the port in place of this argument, if there is a host. */
-static void number(int argc, VALUE *argv, int service, int host, const VALUE hints[HINTS])
+/* Puts the number of the port in place of this argument, if there is a host. Is it another one? */
+static bool number(int argc, VALUE *argv, int service, int host, const VALUE hints[HINTS])
 {
-    if (service < argc && host < argc && !NIL_P(argv[host]) && !hd_plain_port_p(argv[service]))
-        argv[service] = port_of(known_as(argv[service], hints));
+    if (service >= argc || host >= argc || NIL_P(argv[host]) || hd_plain_port_p(argv[service])) return false;
+    argv[service] = port_of(known_as(argv[service], hints));
+    return true;
+}
+
+typedef struct {
+    VALUE self;
+    ID kept;
+    int argc;
+    const VALUE *argv;
+    VALUE error; /* that it has raised, or Qfalse */
+} call;
+
+static VALUE call_kept(VALUE argument)
+{
+    const call *own = (const call *)argument;
+    return rb_funcallv_kw(own->self, own->kept, own->argc, own->argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+static VALUE note_error(VALUE argument, VALUE error)
+{
+    return ((call *)argument)->error = error;
+}
+
+/* The same error, which names the service as it was given. */
+static VALUE renamed(VALUE error, VALUE port, VALUE service)
+{
+    VALUE message = rb_funcall(error, rb_intern("message"), 0), end = rb_sprintf(" port %" PRIsVALUE, port);
+    if (!RTEST(rb_funcall(message, rb_intern("delete_suffix!"), 1, end))) return error;
+    VALUE other = rb_sprintf("%" PRIsVALUE " port %" PRIsVALUE, message, service);
+    return rb_funcall(error, rb_intern("exception"), 1, other);
+}
+
+/* Ruby's Addrinfo has no room for a larger number (an entry of Socket.getaddrinfo has). */
+static VALUE with_room(VALUE self, VALUE found, VALUE service)
+{
+    VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
+    if (FIXNUM_P(service) && RB_TYPE_P(self, T_CLASS) && RTEST(rb_class_inherited_p(self, addrinfo)))
+        (void)NUM2INT(service);
+    return found;
 }
 
 /* Calls Ruby's own method with the numbers of the services. */
@@ -51,9 +89,13 @@ static VALUE with_ports(VALUE self, ID kept, int argc, VALUE *argv, const int pl
     VALUE arguments[ARGUMENTS_MAX];
     memcpy(arguments, argv, sizeof(VALUE) * (size_t)argc);
     const VALUE hints[HINTS] = {Qnil, socktype, Qnil, Qnil};
-    number(argc, arguments, places[0], places[1], hints);
+    bool other = number(argc, arguments, places[0], places[1], hints);
     number(argc, arguments, places[2], places[3], hints);
-    return rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS);
+    call own = {self, kept, argc, arguments, Qfalse};
+    if (!other) return call_kept((VALUE)&own);
+    VALUE done = rb_rescue2(call_kept, (VALUE)&own, note_error, (VALUE)&own, rb_eSystemCallError, (VALUE)0);
+    if (own.error) rb_exc_raise(renamed(own.error, arguments[places[0]], argv[places[0]]));
+    return with_room(self, done, argv[places[0]]);
 }
 
 /* A method whose arguments `service` (with the host at `host`) and `own` (likewise) may be services. */
@@ -107,7 +149,7 @@ static VALUE addrinfo_getaddrinfo(int argc, VALUE *argv, VALUE self)
     VALUE all = rb_funcallv_kw(self, kept, argc, arguments, RB_PASS_CALLED_KEYWORDS), found = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(all); i++)
         if (offered(rb_ary_entry(all, i), known)) rb_ary_push(found, rb_ary_entry(all, i));
-    return found;
+    return with_room(self, found, argv[1]);
 }
 
 void hd_init_service_names(void)

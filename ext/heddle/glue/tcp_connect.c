@@ -2,6 +2,7 @@
  * lib/heddle/connect. Here because libraries ask Ruby for the parameters of this method (net-http, dalli), because an
  * address is to cost nothing more, and a name that has one address as little as can be. */
 
+#include <limits.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 #include <stdio.h>
@@ -78,11 +79,18 @@ static bool by_name(int argc, const VALUE *argv)
     return name_p(argv[0]) || (named_service && text_p(argv[0], HOST_MAX));
 }
 
-/* @private @return [Boolean] see by_name */
+/* An Integer for which Ruby's Addrinfo has no room, so that Socket.tcp refuses it. */
+static bool too_large(VALUE port)
+{
+    return FIXNUM_P(port) && FIX2LONG(port) > INT_MAX;
+}
+
+/* @private @return [Boolean] see by_name; for Socket.tcp */
 static VALUE connect_by_name_p(VALUE self, VALUE arguments)
 {
     (void)self;
-    return HD_BOOL(by_name(RARRAY_LENINT(arguments), RARRAY_CONST_PTR(arguments)));
+    const VALUE *argv = RARRAY_CONST_PTR(arguments);
+    return HD_BOOL(by_name(RARRAY_LENINT(arguments), argv) && !too_large(argv[1]) && !too_large(argv[3]));
 }
 
 /* @private @return [String, nil] the address that Ruby takes this host for; nil: it is a name */

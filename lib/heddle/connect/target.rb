@@ -10,10 +10,14 @@ module Heddle
       # @return [Scheduler] that waits meanwhile
       attr_reader :scheduler
 
+      # @return [String, nil] what is looked up: the host, or the address for which Ruby takes it
+      attr_reader :name
+
       # As the method was called.
       def initialize(scheduler, arguments, options, began_at = Clock.now)
         @scheduler = scheduler
         @host, @port, @local_host, @local_port = arguments
+        @name = Connect.address_of(@host) || @host
         @resolv_timeout = options[:resolv_timeout]
         @connect_timeout = options[:connect_timeout]
         @open_timeout = options[:open_timeout]
@@ -33,9 +37,6 @@ module Heddle
 
       # Are the addresses to be tried at the same time?
       def racing? = @racing
-
-      # @return [String, nil] what is looked up: the host, or the address for which Ruby takes it
-      def name = Connect.address_of(@host) || @host
 
       # @return [String, nil]
       def service = @port&.to_s

@@ -49,8 +49,13 @@ module Heddle
       end
 
       # There are too many.
-      def turn_away
-        @socket.write_nonblock(Refusal.new(503).answer) unless @tls
+      #
+      # @param linger [Boolean] whether what the client still sends is waited for, so that it sees the answer
+      def turn_away(linger:)
+        return if @tls || @session # (that one has been idle)
+
+        @socket.write_nonblock(Refusal.new(503).answer)
+        Stream.new(@socket, @socket).linger(@server.limits.linger_size, @server.limits.stall) if linger
       rescue SystemCallError, IOError
         nil
       ensure

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "protocol/http/error"
 require "protocol/http/headers"
 
 module Heddle
@@ -16,6 +17,16 @@ module Heddle
 
         @fields.reject! { |name,| name.casecmp(key).zero? }
         @indexed.delete(key)
+      end
+
+      # A trailer that means something only before the body is ignored (RFC 9110, 6.5.1): the request was understood
+      # without it. For underscores and spaces see {HTTP1#read_headers}.
+      #
+      # @param value [String, nil]
+      def add(name, value, trailer: trailer?)
+        super(name, value&.rstrip, trailer:) unless name.include?("_")
+      rescue ::Protocol::HTTP::InvalidTrailerError
+        nil
       end
 
       # @return [Enumerable] those before the trailers

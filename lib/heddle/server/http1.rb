@@ -69,9 +69,9 @@ module Heddle
 
       # @param status [Integer]
       # @param headers [Hash{String => String}]
-      # @return [void] Nothing is sent behind the head of the answer (RFC 9110, 15.2).
+      # @return [void] Nothing is sent behind the head of the answer, and to a client of HTTP/1.0 (RFC 9110, 15.2).
       def write_interim_response(status, headers = {})
-        super(@version, status, headers) unless @answer_from
+        super(@version, status, headers) unless @answer_from || @version == "HTTP/1.0"
       end
 
       # -- for the body of a request ---------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ module Heddle
         raise Aborted if @stream.nil? || @stream.broken?
 
         tell(error)
-        raise Aborted if begun? # it has to look broken
+        raise Aborted if begun? || @stream.torn? # it has to look broken
 
         @stream.drop_output
         raise error.is_a?(Refusal) ? error : Refusal.new(500)

@@ -133,7 +133,12 @@ module Heddle
       # @return [String] compressed
       def encode_headers(fields)
         limit = [@remote_settings.header_table_size, HEADER_TABLE].min
-        ::Protocol::HPACK::Compressor.new(String.new, @encoder, table_size_limit: limit).encode(fields)
+        compressor = ::Protocol::HPACK::Compressor.new(String.new, @encoder, table_size_limit: limit)
+        if @least_table_size # the client has dropped what was beyond it (RFC 7541, 4.2)
+          compressor.encode([], @least_table_size) if @least_table_size < @encoder.table_size
+          @least_table_size = nil
+        end
+        compressor.encode(fields)
       end
 
       # The client may send as many bytes more.

@@ -33,11 +33,18 @@ module Heddle
             @alarm.pop
             next
           end
-          wake_ready if @set.wait_readable([first_limit - now, 0].max)
+          wake(Epoll.take(@set)) if @set.wait_readable([first_limit - now, 0].max)
           close_overdue
         end
       rescue IOError
         raise unless @set.closed?
+      end
+
+      # Hands on all that have something to be read by now.
+      def wake_all
+        until @set.closed? || (fds = Epoll.take(@set)).empty?
+          wake(fds)
+        end
       end
 
       # Makes room for another one.
@@ -63,8 +70,8 @@ module Heddle
       def now = Clock.now
       def first_limit = @waiting.first.last.last
 
-      def wake_ready
-        Epoll.take(@set).each do |fd|
+      def wake(fds)
+        fds.each do |fd|
           connection, = @waiting.delete(fd)
           @ready.call(connection) if connection
         end

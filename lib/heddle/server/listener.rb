@@ -99,7 +99,9 @@ module Heddle
           OpenSSL::SSL::SSLContext.new.tap do |context|
             context.add_certificate(certificates.first, key, certificates.drop(1))
             context.min_version = OpenSSL::SSL::TLS1_2_VERSION
-            context.alpn_select_cb = ->(offered) { (protocols & offered).first }
+            context.alpn_select_cb = lambda do |offered|
+              (protocols & offered).first || raise(OpenSSL::SSL::SSLError, "the client speaks none of our protocols")
+            end
             context.freeze
           end
         rescue KeyError => e

@@ -44,7 +44,7 @@ module Heddle
         @position = 0
         @output = String.new
         @written = 0
-        @broken = false
+        @broken = @torn = false
       end
 
       # Each read and write may wait for so long, until the next call of this. A read or write that waits for longer
@@ -175,8 +175,9 @@ module Heddle
         self
       end
 
+      # @raise [IOError] if an earlier write was interrupted
       def flush
-        send_out unless @output.empty?
+        send_out unless @output.empty? && !@torn
         self
       end
 
@@ -185,6 +186,9 @@ module Heddle
 
       # @return [Boolean] whether the client could not be written to
       def broken? = @broken
+
+      # @return [Boolean] whether a write was interrupted: nobody knows how much of it the client has got
+      def torn? = @torn
 
       def close_read
         @socket.close_read if plain?
@@ -218,7 +222,7 @@ module Heddle
       end
 
       def close
-        flush unless @broken || closed?
+        flush unless @broken || @torn || closed?
       ensure
         @io.close
       end
@@ -282,13 +286,23 @@ module Heddle
         take_buffered
       end
 
+      # What comes behind an interrupted write would be taken for a part of it.
       def send_out(more = nil)
+        raise IOError, "an earlier write to the client was interrupted" if @torn
+
+        transmit(more)
+      end
+
+      def transmit(more)
         bytes = @output
         @output = String.new
         @written += more ? @io.write(bytes, more) : @io.write(bytes)
+        done = true
       rescue *GONE
         @broken = true
         raise
+      ensure
+        @torn = true unless done
       end
     end
   end

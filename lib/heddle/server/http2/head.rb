@@ -14,12 +14,13 @@ module Heddle
         # They are not those of a request.
         class Malformed < StandardError; end
 
+        METHOD = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
         NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
         VALUE_ERROR = /[\0\r\n]|\A[ \t]|[ \t]\z/
         PSEUDO = %w[:method :scheme :authority :path].freeze
         # They belong to HTTP/1.
         OF_CONNECTIONS = %w[connection keep-alive proxy-connection transfer-encoding upgrade].freeze
-        private_constant :NAME, :VALUE_ERROR, :PSEUDO, :OF_CONNECTIONS
+        private_constant :METHOD, :NAME, :VALUE_ERROR, :PSEUDO, :OF_CONNECTIONS
 
         # @return [String]
         attr_reader :method, :path, :authority
@@ -42,7 +43,7 @@ module Heddle
 
           @fields << ["cookie", @cookie] if @cookie
           @method, scheme, @authority, @path = @pseudo.values_at(*PSEUDO)
-          raise Malformed unless @method
+          raise Malformed unless @method&.match?(METHOD)
           raise Refusal, 501 if @method == "CONNECT"
           raise Malformed unless scheme && @path
 
@@ -59,7 +60,7 @@ module Heddle
           fields.each do |name, value|
             raise Malformed unless name.match?(NAME) && !OF_CONNECTIONS.include?(name)
 
-            yield(name, value_of(value)) unless name.include?("_")
+            yield(name, value_of(value))
           end
         end
 

@@ -69,6 +69,7 @@ module Heddle
         def receive_settings(frame)
           raise ::Protocol::HTTP2::FlowControlError, "the window is too large" if window_too_large?(frame)
 
+          note_table_sizes(frame)
           super
           changed
         end
@@ -114,6 +115,7 @@ module Heddle
         def begin_receiving
           @allowance = Allowance.new(BURST, PER_SECOND)
           @resets = {} # ids of streams
+          @least_table_size = nil # that the client has allowed since the last answer
           @begun = @ended = @awaiting = @parking = @draining = @refusing = false
         end
 
@@ -211,6 +213,13 @@ module Heddle
         def note_reset(id)
           @resets[id] = true
           @resets.shift if @resets.size > RESETS_REMEMBERED
+        end
+
+        def note_table_sizes(frame)
+          return if frame.acknowledgement?
+
+          sizes = frame.unpack.filter_map { |key, size| size if key == ::Protocol::HTTP2::Settings::HEADER_TABLE_SIZE }
+          @least_table_size = [*sizes, *@least_table_size].min
         end
 
         def window_too_large?(frame)

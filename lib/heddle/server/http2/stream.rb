@@ -37,7 +37,7 @@ module Heddle
           @request = @input = nil
           @received = @sent = @uncredited = 0
           @answered = nil # with which status
-          @gone = @whole = false
+          @gone = @whole = @torn = false
         end
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
@@ -126,6 +126,7 @@ module Heddle
         # @param chunk [String]
         # @param last [Boolean]
         def send_chunk(chunk, last: false)
+          check_torn
           from = 0
           while from < chunk.bytesize
             size = [window, chunk.bytesize - from].min
@@ -134,12 +135,15 @@ module Heddle
             @sent += size
             send_data(part, last && from == chunk.bytesize ? END_STREAM : 0)
           end
+        ensure
+          @torn = true if from && from < chunk.bytesize
         end
 
         # The body has ended.
         def send_end
           raise Gone if closed?
 
+          check_torn
           send_data(nil, END_STREAM)
         end
 
@@ -184,15 +188,8 @@ module Heddle
           raise Head::Malformed unless frame.end_stream? && !wrong_length?(true)
 
           @request.headers.trailer!
-          Head.each_trailer(fields) { |name, value| add_trailer(name, value) }
+          Head.each_trailer(fields) { |name, value| @request.headers.add(name, value, trailer: true) }
           @input.finish
-        end
-
-        # (Many headers mean nothing after the body.)
-        def add_trailer(name, value)
-          @request.headers.add(name, value, trailer: true)
-        rescue ::Protocol::HTTP::InvalidTrailerError
-          nil
         end
 
         def wrong_length?(ended)
@@ -271,7 +268,13 @@ module Heddle
             send_chunk(chunk, last:)
             @whole = last # what fails later takes nothing from it
           end
+          check_torn
           send_end if length.zero?
+        end
+
+        # An answer without what an interrupted write has left out is none.
+        def check_torn
+          raise IOError, "an earlier write to the client was interrupted" if @torn
         end
 
         def write_streamed(body)
