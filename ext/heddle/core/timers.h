@@ -1,7 +1,7 @@
 /* Timers in user space: an intrusive 4-ary heap ordered by (deadline, sequence). Its minimum feeds the single
  * wait of the loop, so a timeout costs no system call and no object. 4-ary: half the height of a binary heap
  * and four children in two cache lines. The timers lie on the stacks of their fibers, and to look at one costs a miss
- * of the cache. So the heap has the deadlines itself, and the places of the timers in it stand in an array beside it. */
+ * of the cache. So the heap has the deadlines itself, and an array beside it has the places of the timers. */
 #pragma once
 
 #include <stdbool.h>
