@@ -176,6 +176,31 @@ class ServeProgramTest < HeddleTest
     end
   end
 
+  # An application may take a minute to load.
+  def test_a_signal_while_the_workers_load_the_application
+    write("config.ru", "warn('loads'); sleep(60)")
+    %i[TERM INT].each do |signal|
+      program = workers(2, until_said: /loads/, times: 1)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      program.signal(signal)
+
+      assert_predicate(program.wait, :success?)
+      assert_operator(Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 20)
+      assert_equal(1, program.said.grep(/loads/).size, "another one was started")
+    end
+  end
+
+  def test_a_signal_while_a_worker_is_replaced
+    program = workers(1)
+    write("config.ru", "warn('loads'); sleep(60)")
+    program.signal(:HUP)
+    program.wait_for(/loads/)
+    program.signal(:TERM)
+
+    assert_predicate(program.wait, :success?)
+    assert_empty(program.said.grep(/worker 0 stays/))
+  end
+
   def test_workers_end_with_their_supervisor
     program = workers(2)
     left = pids(program, 60)
