@@ -455,6 +455,20 @@ contract "ServerHTTP1" do
     answer(socket, head: true).then { |interim| [interim.status, interim.headers["link"]] }
   end
 
+  def test_an_interim_response_with_a_header_that_is_none
+    serve do |env|
+      refused = [{ "link" => "a\r\nb: c" }, { "link" => "a", "b c" => "d" }].count do |headers|
+        env["protocol.http.request"].send_interim_response(103, headers)
+      rescue StandardError
+        true
+      end
+      text(200, refused.to_s)
+    end
+    socket = connect
+
+    2.times { assert_equal([200, "2"], get("/", socket).to_a.values_at(0, 2)) }
+  end
+
   def test_hijack
     serve do |env|
       io = env["rack.hijack"].call
