@@ -282,7 +282,8 @@ module Heddle
         body = response.body
         request.body&.invite_for(response)
         @answer_from = @stream.written
-        @persistent = false if @server.stopping? || ends_with_connection?(request, response)
+        @persistent = false if @server.stopping? || ends_with_connection?(request, response) ||
+                               request.body&.left_unread?(response)
         write_head(response)
         return upgrade(response) if response.protocol && body
 
