@@ -67,7 +67,7 @@ module Heddle
         case event
         when :child then reap
         when :restart then restart
-        when :exec then return :exec
+        when :exec then return stopped? ? nil : :exec
         when *STOPS then return stop(event)
         end
         start(@missing.shift.last) while !stopped? && @missing.any? && @missing.first.first <= now
