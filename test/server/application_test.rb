@@ -42,7 +42,8 @@ contract "ServerApplication" do
   end
 
   def test_an_error_that_is_no_standard_error
-    errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError }
+    errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError,
+               "/memory" => NoMemoryError }
     serve do |env|
       path = env["PATH_INFO"]
       path.start_with?("/body") ? [200, {}, Enumerator.new { raise NotImplementedError }] : raise(errors.fetch(path))

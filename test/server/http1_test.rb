@@ -231,8 +231,21 @@ contract "ServerHTTP1" do
     socket = connect
     answer = ask(socket, "POST / HTTP/1.1\nhost: a\nexpect: 100-continue\ncontent-length: 3")
 
-    assert_equal(403, answer.status)
+    assert_equal([403, "close"], [answer.status, answer.headers["connection"]])
     assert_closed(socket)
+  end
+
+  # Else the client would send its next request there, and get no answer.
+  def test_an_answer_says_that_the_connection_ends_with_it
+    serve(limits: { linger_size: 1000 }) { |env| text(200, env["rack.input"].read(Integer(env["QUERY_STRING"])).to_s) }
+    said = [[0, 2000], [2000, 2000], [0, 900]].map do |read, size|
+      ask(connect, "POST /?#{read} HTTP/1.1\nhost: a\ncontent-length: #{size}", "a" * size).headers["connection"]
+    end
+
+    assert_equal(["close", nil, nil], said)
+    empty = ask(connect, "POST /?3 HTTP/1.1\nhost: a\nexpect: 100-continue\ncontent-length: 0")
+
+    assert_nil(empty.headers["connection"])
   end
 
   def test_a_body_of_unknown_length_goes_out_in_chunks_as_it_is_made
@@ -453,6 +466,20 @@ contract "ServerHTTP1" do
   def early_hints_of(socket)
     socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
     answer(socket, head: true).then { |interim| [interim.status, interim.headers["link"]] }
+  end
+
+  def test_an_interim_response_with_a_header_that_is_none
+    serve do |env|
+      refused = [{ "link" => "a\r\nb: c" }, { "link" => "a", "b c" => "d" }].count do |headers|
+        env["protocol.http.request"].send_interim_response(103, headers)
+      rescue StandardError
+        true
+      end
+      text(200, refused.to_s)
+    end
+    socket = connect
+
+    2.times { assert_equal([200, "2"], get("/", socket).to_a.values_at(0, 2)) }
   end
 
   def test_hijack

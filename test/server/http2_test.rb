@@ -247,6 +247,20 @@ contract "ServerHTTP2" do
     assert_equal([[100], 200, "abc"], [reply.interim, reply.status, reply.body])
   end
 
+  def test_an_interim_response
+    serve do |env|
+      refused = [{ "link" => "a\r\nb: c" }, { "b c" => "d" }, { "Link" => "a" }].count do |headers|
+        env["protocol.http.request"].send_interim_response(103, headers) && false
+      rescue ArgumentError
+        true
+      end
+      text(200, refused.to_s)
+    end
+    reply = http2.then { |session| session.reply(session.request) }
+
+    assert_equal([[103], 200, "2"], [reply.interim, reply.status, reply.body])
+  end
+
   def test_a_body_that_the_application_does_not_read
     serve { text }
     session = http2

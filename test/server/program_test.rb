@@ -176,6 +176,48 @@ class ServeProgramTest < HeddleTest
     end
   end
 
+  # An application may take a minute to load.
+  def test_a_signal_while_the_workers_load_the_application
+    write("config.ru", "warn('loads'); sleep(60)")
+    %i[TERM INT].each do |signal|
+      program = workers(2, until_said: /loads/, times: 1)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      program.signal(signal)
+
+      assert_predicate(program.wait, :success?)
+      assert_operator(Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 20)
+      assert_equal(1, program.said.grep(/loads/).size, "another one was started")
+    end
+  end
+
+  def test_a_signal_while_a_worker_is_replaced
+    program = workers(1)
+    write("config.ru", "warn('loads'); sleep(60)")
+    program.signal(:HUP)
+    program.wait_for(/loads/)
+    program.signal(:TERM)
+
+    assert_predicate(program.wait, :success?)
+    assert_empty(program.said.grep(/worker 0 stays/))
+  end
+
+  # TERM is not lost because a reload is under way.
+  def test_a_server_that_is_to_stop_is_not_replaced
+    [[0, :HUP], [0, :USR2], [2, :USR2]].each do |count, first|
+      program = count.zero? ? serve : workers(count)
+      answer = Thread.new { program.get("/?60") rescue $! } # rubocop:disable Style/RescueModifier
+      wait_until_begun
+      File.delete(File.join(@dir, "begun"))
+      Process.kill(:STOP, program.pid) if count.positive? # so that it gets both at once
+      [first, :TERM, *(:CONT if count.positive?)].each { |signal| program.signal(signal) && sleep(0.3) }
+      program.signal(:TERM) if count.positive?
+
+      assert_predicate(program.wait, :success?)
+      assert_equal(1, program.said.grep(/listening on/).size)
+      assert_kind_of(EOFError, answer.value)
+    end
+  end
+
   def test_workers_end_with_their_supervisor
     program = workers(2)
     left = pids(program, 60)

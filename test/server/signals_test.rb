@@ -24,6 +24,21 @@ class ServerSignalsTest < HeddleTest
     assert_nil(@signals.pop(timeout: 0.01))
   end
 
+  def test_what_comes_while_something_else_is_waited_for
+    reader, writer = IO.pipe
+    Process.kill(:USR2, Process.pid)
+
+    refute(@signals.wait_for(reader, 0.01, but: %i[one]))
+    refute(@signals.wait_for(reader, 60, but: %i[two]))
+    assert(@signals.come?(%i[two]))
+    writer.close
+
+    assert(@signals.wait_for(reader, 60, but: %i[one]))
+    assert_equal([:two, nil], [@signals.pop(timeout: 10), @signals.pop(timeout: 0.01)])
+  ensure
+    [reader, writer].each(&:close)
+  end
+
   # A new worker may get a signal before it has handlers of its own.
   def test_what_comes_for_a_child_is_not_for_its_parent
     pid = fork do

@@ -11,8 +11,8 @@ require_relative "refusal"
 module Heddle
   class Server
     # What an application may raise, and is answered with 500: also a method that is missing here, an autoloaded file
-    # with a mistake, too deep a recursion.
-    APPLICATION_ERRORS = [StandardError, ScriptError, SystemStackError].freeze
+    # with a mistake, too deep a recursion, a String of a size that a client has chosen.
+    APPLICATION_ERRORS = [StandardError, ScriptError, SystemStackError, NoMemoryError].freeze
     private_constant :APPLICATION_ERRORS
 
     # The Rack application, as protocol-rack calls it.

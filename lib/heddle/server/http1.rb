@@ -72,6 +72,9 @@ module Heddle
       # @return [void] Nothing is sent behind the head of the answer, and to a client of HTTP/1.0 (RFC 9110, 15.2).
       def write_interim_response(status, headers = {})
         super(@version, status, headers) unless @answer_from || @version == "HTTP/1.0"
+      rescue StandardError
+        @stream&.drop_output # what comes before a header that may be none
+        raise
       end
 
       # -- for the body of a request ---------------------------------------------------------------------------------
@@ -279,7 +282,8 @@ module Heddle
         body = response.body
         request.body&.invite_for(response)
         @answer_from = @stream.written
-        @persistent = false if @server.stopping? || ends_with_connection?(request, response)
+        @persistent = false if @server.stopping? || ends_with_connection?(request, response) ||
+                               request.body&.left_unread?(response)
         write_head(response)
         return upgrade(response) if response.protocol && body
 

@@ -74,6 +74,15 @@ module Heddle
         invite if response.status < 400 && response.body && response.body.length.nil?
       end
 
+      # @param response [Protocol::HTTP::Response]
+      # @return [Boolean] whether {#finish} will not reach its end when this answer is sent
+      def left_unread?(response)
+        return false if @finished || empty?
+        return true if @continue || @refused
+
+        length && length - @size > @limits.linger_size && (response.body.nil? || !response.body.length.nil?)
+      end
+
       # The application has closed it: what is left is for {#finish}.
       def close(_error = nil) = nil
 

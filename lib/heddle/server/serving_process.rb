@@ -42,11 +42,12 @@ module Heddle
                                                    access_log: @settings.access_log, http2: @settings.http2)
         Heddle.run(backend: @settings.backend) do
           start_control(server) if @control_listener
-          Heddle.spawn(background: true, name: "signals") { @meaning = wait_for_signal(server) }
+          Heddle.spawn(background: true, name: "signals") { wait_for_signal(server) }
           Heddle.spawn(background: true, name: "lifeline") { watch_lifeline } if @lifeline
           Heddle.spawn(background: true) { tell_ready(&listening) }
           server.run
         end
+        heed(@signals.pop) until @signals.empty?
         @meaning || :stop
       end
 
@@ -72,7 +73,7 @@ module Heddle
 
       # Another signal ends what the last one waits for.
       def wait_for_signal(server)
-        meaning = @signals.pop
+        @meaning = meaning = @signals.pop
         @stopping = true
         @control&.leave unless meaning == :replace
         @signals.pop(timeout: @settings.delay) if meaning == :stop
@@ -82,10 +83,17 @@ module Heddle
           server.stop(grace: @settings.drain)
         end
         Heddle.spawn(background: true, name: "signals") do
-          @signals.pop
+          heed(@signals.pop)
           server.stop_now
         end
-        meaning
+      end
+
+      # What is to stop is not replaced, also if it was told that before.
+      def heed(meaning)
+        return unless @meaning == :exec && %i[stop stop_at_once].include?(meaning)
+
+        @meaning = meaning
+        @kept&.abandon
       end
 
       def watch_lifeline

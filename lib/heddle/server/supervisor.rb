@@ -23,8 +23,9 @@ module Heddle
       PREDECESSORS = "HEDDLE_SERVE_WORKERS"
       LIFELINE = "HEDDLE_SERVE_LIFELINE"
       SIGNALS = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
+      STOPS = %i[stop stop_at_once].freeze
       OF_WORKERS = { "TERM" => :stop, "QUIT" => :replace }.freeze
-      private_constant :SIGNALS, :OF_WORKERS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS, :LIFELINE
+      private_constant :SIGNALS, :STOPS, :OF_WORKERS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS, :LIFELINE
 
       # @param settings [Settings]
       # @param sockets [Sockets]
@@ -43,7 +44,7 @@ module Heddle
       def run
         @events = Signals.new(SIGNALS)
         @settings.application if @settings.preload
-        @settings.workers.times { |number| start(number) }
+        @settings.workers.times { |number| start(number) unless stopped? }
         stop_predecessors
         @settings.notify("READY=1")
         outcome = nil
@@ -66,23 +67,29 @@ module Heddle
         case event
         when :child then reap
         when :restart then restart
-        when :exec then return :exec
-        when :stop, :stop_at_once then return stop(event)
+        when :exec then return stopped? ? nil : :exec
+        when *STOPS then return stop(event)
         end
-        start(@missing.shift.last) while @missing.any? && @missing.first.first <= now
+        start(@missing.shift.last) while !stopped? && @missing.any? && @missing.first.first <= now
         nil
       end
 
       def until_next_start = @missing.empty? ? nil : [@missing.first.first - now, 0].max
 
+      # (It is told of that where it pops the event: no more workers are started before.)
+      def stopped? = @events.come?(STOPS)
+
+      # Returns when it is ready, has ended, or is not waited for any more.
+      #
       # @return [Worker]
       def start(number)
         reader, writer = IO.pipe
         pid = fork { be_worker(number, writer) }
         writer.close
         worker = @workers[pid] = Worker.new(number, pid, now, false)
-        worker.ready = reader.wait_readable(BOOT_TIME) && reader.read(1)
+        worker.ready = @events.wait_for(reader, BOOT_TIME, but: STOPS) && reader.read(1)
         say("worker #{number} (process #{pid}) is ready") if worker.ready
+        leave(worker, :KILL) if !worker.ready && stopped? # (TERM may come before it knows what that means)
         worker
       ensure
         reader&.close
@@ -99,6 +106,8 @@ module Heddle
         @sockets.abandon # the supervisor keeps them
         process.run(OF_WORKERS, once: "TERM")
         exit!(0)
+      rescue SignalException # it is to stop before it serves
+        exit!(1)
       rescue Exception => e # rubocop:disable Lint/RescueException -- nothing of the parent's is to run at its end
         warn("heddle serve: worker #{number}: #{e.full_message(highlight: false)}")
         exit!(1)
@@ -119,7 +128,7 @@ module Heddle
 
       def restart
         @settings.notify("RELOADING=1")
-        @workers.values.reject(&:leaving).each { |worker| replace(worker) }
+        @workers.values.reject(&:leaving).each { |worker| replace(worker) unless stopped? }
         @settings.notify("READY=1")
       end
 
@@ -128,6 +137,8 @@ module Heddle
         return leave(worker) if successor.ready
 
         leave(successor, :KILL) # (it has ended, or is too slow; nobody is to take its place)
+        return if stopped?
+
         say("worker #{worker.number} stays: the new one does not start")
       end
 
@@ -161,7 +172,7 @@ module Heddle
       # @return [Boolean] false: they have had their time
       def wait_for_child(limit)
         event = @events.pop(timeout: [limit - now, 0].max)
-        @workers.each_value { |worker| leave(worker) } if %i[stop stop_at_once].include?(event) # once more
+        @workers.each_value { |worker| leave(worker) } if STOPS.include?(event) # once more
         !event.nil?
       end
 

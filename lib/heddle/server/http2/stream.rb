@@ -107,7 +107,9 @@ module Heddle
         # @param status [Integer]
         # @param headers [Hash{String => String}]
         def write_interim_response(status, headers = {})
-          send_headers([[STATUS, status.to_s], *headers]) unless @answered || closed?
+          return if @answered || closed?
+
+          send_headers([[STATUS, status.to_s], *headers.map { |name, value| field_of(name.to_s.downcase, value.to_s) }])
         end
 
         # As many bytes of the body were read.
@@ -250,15 +252,20 @@ module Heddle
           dated = false
           fields = [[STATUS, status.to_s]]
           response.headers.each do |name, value|
-            raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
-            raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
-
             dated ||= name == "date"
-            fields << [name, value]
+            fields << field_of(name, value)
           end
           fields << ["date", HTTPDate.value] unless dated
           fields << ["content-length", length.to_s] if length && !bodyless?(status)
           fields
+        end
+
+        # @return [Array(String, String)] the two, if they may be sent
+        def field_of(name, value)
+          raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
+          raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
+
+          [name, value]
         end
 
         def bodyless?(status) = [204, 304].include?(status)
