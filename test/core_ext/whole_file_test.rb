@@ -237,6 +237,30 @@ contract "WholeFile" do
     end
   end
 
+  # What the methods say to these options, and what is in the file then.
+  def written(method, *given, **options)
+    name = File.join(tempdir, "written")
+    File.binwrite(name, "0123456789")
+    said = begin
+      File.public_send(method, name, "a\n", *given, **options)
+    rescue StandardError => e
+      [e.class, e.message]
+    end
+    [method, given, options, said, File.binread(name)]
+  end
+
+  def test_the_options_of_writing_are_ruby_s_own
+    options = [{ mode: nil }, { mode: "ab" }, { mode: "wb" }, { mode: "rb+" }, { mode: "rb" }, { mode: "at" },
+               { textmode: true }, { binmode: true }, { crlf_newline: true }, { encoding: "UTF-16LE" },
+               { mode: "w:UTF-16LE" }, { open_args: ["r"] }, { open_args: ["ab"] }, { open_args: 5 },
+               { open_args: nil }, { perm: 0o600 }]
+    calls = %i[write binwrite].product(options, [[], [2]])
+    own = calls.map { |method, given, offset| written(method, *offset, **given) }
+    reactor do
+      calls.zip(own) { |(method, given, offset), said| assert_equal(said, written(method, *offset, **given)) }
+    end
+  end
+
   def test_timers_are_due_meanwhile
     reactor do
       seen = nil

@@ -32,13 +32,16 @@ module Heddle
         # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker
         # do it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
         #
+        # @param binary [Boolean] is it IO.binwrite? Ruby opens the file as for IO.write, and only then calls binmode
         # @yield [String] the path: Ruby's own way
-        def write(path, data, offset, options)
+        def write(path, data, offset, options, binary:)
           path = Opening.path_of(path)
-          return yield(path) unless by_hand?(path)
+          return yield(path) if options[:open_args] || !by_hand?(path)
 
-          mode = File::WRONLY | File::CREAT | (offset.nil? ? File::TRUNC : 0)
-          File.open(path, mode: mode, **options) do |file|
+          mode = options[:mode]
+          mode = File::WRONLY | File::CREAT | (offset.nil? ? File::TRUNC : 0) if mode.nil?
+          File.open(path, **options, mode:) do |file|
+            file.binmode if binary
             file.seek(offset) unless offset.nil?
             file.write(data)
           end
@@ -91,13 +94,15 @@ module Heddle
         def write(path, data, offset = nil, **options)
           return __heddle_write(path, data, offset, **options) unless Scheduler.current
 
-          WholeFile.write(path, data, offset, options) { |name| __heddle_write(name, data, offset, **options) }
+          WholeFile.write(path, data, offset, options, binary: false) do |name|
+            __heddle_write(name, data, offset, **options)
+          end
         end
 
         def binwrite(path, data, offset = nil, **options)
           return __heddle_binwrite(path, data, offset, **options) unless Scheduler.current
 
-          WholeFile.write(path, data, offset, { binmode: true, **options }) do |name|
+          WholeFile.write(path, data, offset, options, binary: true) do |name|
             __heddle_binwrite(name, data, offset, **options)
           end
         end

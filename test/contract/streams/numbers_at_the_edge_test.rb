@@ -47,6 +47,22 @@ contract "TransferArguments" do
     end
   end
 
+  # (Ruby asks the kernel for 2**64 - 1 bytes, which refuses: it must not read them into the two bytes.)
+  def test_sysread_of_less_than_nothing
+    reactor do
+      reader, writer = IO.pipe.each { |io| keep(io) }
+      writer.write("x" * 60_000)
+      [reader, keep(File.open(__FILE__))].product([-1, -5, -(1 << 62)]) do |io, length|
+        space = +"zz"
+
+        assert_raises(Errno::EFAULT) { io.sysread(length, space) }
+        assert_equal("zz", space)
+        assert_raises(ArgumentError) { io.sysread(length) }
+      end
+      assert_equal(60_000, reader.readpartial(70_000).size)
+    end
+  end
+
   define_method(:test_pwrite) do
     object = Object.new.tap { |one| one.define_singleton_method(:to_s) { "object" } }
     strings = ["ab", "", :symbol, "x" * 100_000, object, "é".encode("UTF-16LE")]
