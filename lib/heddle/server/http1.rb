@@ -74,6 +74,9 @@ module Heddle
         super(@version, status, headers) unless @answer_from
       end
 
+      # @return [Integer] bytes of the answer's body that were sent
+      def body_sent = @stream && @body_from ? [@stream.written - @body_from - @framing, 0].max : 0
+
       # -- for the body of a request ---------------------------------------------------------------------------------
 
       # What the block reads is a part of the headers.
@@ -230,7 +233,8 @@ module Heddle
 
       def respond(request)
         started = Clock.now
-        @answer_from = @status = @whole = nil
+        @answer_from = @body_from = @status = @whole = nil
+        @framing = 0
         answer(request)
       rescue Refusal => e
         send_refusal(e)
@@ -325,6 +329,8 @@ module Heddle
         @status = refusal.status
         @stream.patience = @limits.stall
         @stream.write(refusal.answer(head: @head))
+        @body_from = @stream.put - (@head ? 0 : refusal.reason.bytesize)
+        @framing = 0
         @stream.flush
         @whole = true
       end

@@ -16,7 +16,6 @@ module Heddle
       # @param parts [Array] of it, as the class above takes them
       def initialize(connection, session, *parts)
         @session = session
-        @written = session.stream.written
         @peer = connection.peer
         super(connection.scheme, *parts)
       end
@@ -45,8 +44,8 @@ module Heddle
       # @return [IO, OpenSSL::SSL::SSLSocket]
       attr_reader :io
 
-      # @return [Integer] bytes that were sent for it
-      def sent = @session.stream ? @session.stream.written - @written : 0
+      # @return [Integer] bytes of its answer's body that were sent
+      def sent = @session.body_sent
 
       # @return [Refusal, nil] why its body could not be read
       def refused = body&.refused

@@ -32,6 +32,9 @@ module Heddle
       attr_reader :io
       # @return [Integer] bytes that were written
       attr_reader :written
+      # @return [Integer] these, and those that wait to be sent
+      def put = @written + @output.bytesize
+
       # @return [Boolean] whether each {#write} sends its bytes at once
       attr_accessor :sync
 
