@@ -42,6 +42,16 @@ contract "ServerHTTP1" do
     assert_closed(socket)
   end
 
+  # As under Puma: the header is for this server as well as for the client.
+  def test_an_application_that_ends_the_connection
+    serve { text(200, "bye", connection: "close") }
+    socket = connect
+    answer = get("/", socket)
+
+    assert_equal(%w[close bye], [answer.headers["connection"], answer.body])
+    assert_closed(socket)
+  end
+
   # A close while something is to be read would cut the answer off. (The application answers when the client has sent
   # more: the kernel may take the whole answer at once.)
   def test_connection_close_and_more_requests

@@ -225,6 +225,17 @@ contract "ServerHTTP2" do
     assert_equal("part 0part 1part 2", http2.get.body)
   end
 
+  def test_an_application_that_would_end_the_connection
+    serve { text(200, "bye", connection: "close") }
+    session = http2
+
+    2.times do
+      answer = session.get
+
+      assert_equal([200, nil, "bye"], [answer.status, answer.headers["connection"], answer.body])
+    end
+  end
+
   def test_answers_without_a_body
     serve { |env| env["REQUEST_METHOD"] == "HEAD" ? text : [204, {}, []] }
     session = http2

@@ -43,6 +43,7 @@ module Heddle
         raise ArgumentError, "the headers must not be nil" unless fields
 
         headers, meta = wrap_headers(fields)
+        request.last! if take_close(headers.fields)
         sent = to_be_sent(status, meta, body)
         # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
@@ -126,6 +127,10 @@ module Heddle
       rescue *APPLICATION_ERRORS => e
         @report.call(e)
       end
+
+      # (The server says it: protocol-rack would drop it, and warn.)
+      # @return [Boolean] whether the connection is to end with the answer
+      def take_close(fields) = !fields.reject! { |name, value| name == "connection" && value.casecmp?("close") }.nil?
 
       # What an application that hijacks its answer says of the upgrade, the server says.
       def take_upgrade(fields)

@@ -283,7 +283,7 @@ module Heddle
         body = response.body
         request.body&.invite_for(response)
         @answer_from = @stream.written
-        @persistent = false if @server.stopping? || ends_with_connection?(request, response)
+        @persistent = false if @server.stopping? || request.last? || ends_with_connection?(request, response)
         write_head(response)
         return upgrade(response) if response.protocol && body
 

@@ -16,6 +16,7 @@ module Heddle
       # @param parts [Array] of it, as the class above takes them
       def initialize(connection, session, *parts)
         @session = session
+        @last = false
         @peer = connection.peer
         super(connection.scheme, *parts)
       end
@@ -23,6 +24,12 @@ module Heddle
       # @param status [Integer]
       # @param headers [Hash{String => String}]
       def send_interim_response(status, headers) = @session.write_interim_response(status, headers)
+
+      # The application wants the connection to end with the answer.
+      def last! = @last = true
+
+      # @return [Boolean] whether it is to be the last one of its connection
+      def last? = @last
 
       # @return [Boolean] whether the application may take over the connection
       def hijack? = true
