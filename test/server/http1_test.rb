@@ -131,6 +131,16 @@ contract "ServerHTTP1" do
     assert_equal("hello", get("/", socket).body)
   end
 
+  # Rack::Head drops the body, with Rails and Sinatra: its length is not known then (RFC 9110, 8.6).
+  def test_head_without_a_body_tells_no_length
+    serve { |env| text(200, "hello").tap { |answer| answer[2] = [] if env["REQUEST_METHOD"] == "HEAD" } }
+    socket = connect
+    socket.write("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_equal([200, nil], answer(socket, head: true).then { |one| [one.status, one.headers["content-length"]] })
+    assert_equal("hello", get("/", socket).body)
+  end
+
   def test_answers_without_a_body
     serve { |env| [Integer(env["PATH_INFO"].delete("/")), {}, []] }
     socket = connect

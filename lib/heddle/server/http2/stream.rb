@@ -260,7 +260,7 @@ module Heddle
             fields << [name, value]
           end
           fields << ["date", HTTPDate.value] unless dated
-          fields << ["content-length", length.to_s] if length && !bodyless?(status)
+          fields << ["content-length", length.to_s] if length && !bodyless?(status) && !(length.zero? && @request.head?)
           fields
         end
 
