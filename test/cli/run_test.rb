@@ -230,6 +230,6 @@ class RunTest < RunCase
     outcome = heddle("script.rb", env: { "HEDDLE_BACKEND" => "select" })
 
     assert_equal(["", 1, 1], [outcome.out, outcome.err.lines.size, outcome.status.exitstatus])
-    assert_includes(outcome.err, "select")
+    assert_includes(outcome.err, "HEDDLE_BACKEND: \"select\" is unknown")
   end
 end
