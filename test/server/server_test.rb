@@ -312,6 +312,17 @@ contract "Server" do
     assert_equal(3, @errors.size)
   end
 
+  define_method(:test_an_error_is_told_with_its_request) do
+    serve(&failures)
+    Heddle.on_error(nil)
+    @server_thread.report_on_exception = true
+    _, told = capture_io { %w[/raise?a=b%0Ac /header /task].each { |path| get(path) } }
+
+    assert_equal(%w[/raise?a=b%0Ac /header /task].map { |path| "heddle: the request GET #{path} has failed:" },
+                 told.lines(chomp: true).grep(/\Aheddle/))
+    assert_includes(told, "of the application (RuntimeError)")
+  end
+
   def test_net_http
     serve { |env| text(200, "#{env["REQUEST_METHOD"]} #{env["rack.input"].read}") }
     Net::HTTP.start("127.0.0.1", @server.port) do |http|

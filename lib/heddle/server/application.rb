@@ -29,7 +29,7 @@ module Heddle
       private_constant :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
-      # @yield [error] that the application has raised
+      # @yield [error, request] that the application has raised, and for which request
       def initialize(app, &report)
         super(app)
         @report = report
@@ -74,7 +74,7 @@ module Heddle
       def handle_error(env, status, headers, body, error)
         finish(env, status, headers, body, error)
         status = error.is_a?(Refusal) ? error.status : 500
-        @report.call(error) if status == 500
+        @report.call(error, env&.[]("protocol.http.request")) if status == 500
         text = ::Protocol::HTTP::Status.description(status)
         ::Protocol::HTTP::Response[status, { "content-type" => "text/plain" }, [text]]
       end
@@ -111,8 +111,11 @@ module Heddle
 
       # Behind the answer. No error keeps the others from being told.
       def finish(env, status, headers, body, error)
-        tell(body.method(:close)) if body.respond_to?(:close)
-        env&.[]("rack.response_finished")&.reverse_each { |callback| tell(callback, env, status, headers, error) }
+        request = env&.[]("protocol.http.request")
+        tell(request, body.method(:close)) if body.respond_to?(:close)
+        env&.[]("rack.response_finished")&.reverse_each do |callback|
+          tell(request, callback, env, status, headers, error)
+        end
       end
 
       # (protocol-rack takes the first colon for that of the port.)
@@ -122,10 +125,10 @@ module Heddle
         port.empty? ? environment.delete("SERVER_PORT") : environment["SERVER_PORT"] = port
       end
 
-      def tell(callback, *arguments)
+      def tell(request, callback, *arguments)
         callback.call(*arguments)
       rescue *APPLICATION_ERRORS => e
-        @report.call(e)
+        @report.call(e, request)
       end
 
       # (The server says it: protocol-rack would drop it, and warn.)

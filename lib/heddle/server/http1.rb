@@ -232,6 +232,7 @@ module Heddle
       def flush_stream = @stream.flush
 
       def respond(request)
+        @request = request
         started = Clock.now
         @answer_from = @body_from = @status = @whole = nil
         @framing = 0
@@ -241,6 +242,7 @@ module Heddle
         raise
       ensure
         @server.answered(request, @status, started)
+        @request = nil
       end
 
       def answer(request)
@@ -277,7 +279,7 @@ module Heddle
       end
 
       # What was refused is no error of the application.
-      def tell(error) = error.is_a?(Refusal) || @server.report(error)
+      def tell(error) = error.is_a?(Refusal) || @server.report(error, @request)
 
       def write(request, response)
         body = response.body
