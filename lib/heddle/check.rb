@@ -61,7 +61,6 @@ module Heddle
 
       raise ArgumentError, "#{name}: must be classes, modules or Procs, unlike #{wrong.first.inspect}"
     end
-
   end
   private_constant :Check
 end

@@ -43,7 +43,7 @@ class TimeoutGemTest < HeddleTest
     home = tempdir
     lib = File.join(home, "gems/timeout-99.0.0/lib")
     FileUtils.mkdir_p([lib, File.join(home, "specifications")])
-    File.write(File.join(lib, "timeout.rb"), <<~'RUBY')
+    File.write(File.join(lib, "timeout.rb"), <<~RUBY)
       load File.join(RbConfig::CONFIG["rubylibdir"], "timeout.rb")
       Timeout::FROM_THE_GEM = true
     RUBY
@@ -51,7 +51,8 @@ class TimeoutGemTest < HeddleTest
       Gem::Specification.new("timeout", "99.0.0") { |spec| spec.authors = spec.summary = "a test" }
     RUBY
 
-    assert_equal("true\n", assert_script("puts(defined?(Timeout::FROM_THE_GEM) ? true : false)", gems: true,
-                                         env: { "GEM_HOME" => home, "GEM_PATH" => home }))
+    env = { "GEM_HOME" => home, "GEM_PATH" => home }
+
+    assert_equal("true\n", assert_script("puts(defined?(Timeout::FROM_THE_GEM) ? true : false)", gems: true, env:))
   end
 end

@@ -278,7 +278,7 @@ contract "Server" do
     end
     socket = connect
     %w[/ /chunks /stream /large].each { |path| get(path, socket) }
-    %w[GET\ /none GET\ / HEAD\ /].each do |line|
+    ["GET /none", "GET /", "HEAD /"].each do |line|
       socket.write("#{line} HTTP/1.1\r\nhost: a\r\n\r\n")
       answer(socket, head: line != "GET /")
     end

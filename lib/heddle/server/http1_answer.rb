@@ -77,13 +77,12 @@ module Heddle
         body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) }
       end
 
-      # (Many applications leave the body of HEAD out: its length is not known, and must not be told, RFC 9110, 8.6.)
       def write_response_body(request, response, body)
         length = body&.length
         if bodyless?(response.status)
           end_head("\r\n")
         elsif body.nil? || length
-          end_head(request.head? && length.to_i.zero? ? "\r\n" : "content-length: #{length || 0}\r\n\r\n")
+          end_head(length_line(request, length || 0))
           write_sized(body, length) unless body.nil? || request.head?
         elsif request.version == "HTTP/1.1"
           end_head("transfer-encoding: chunked\r\n\r\n")
@@ -96,6 +95,11 @@ module Heddle
         flush_stream
         @whole = true
         send_end_stream!
+      end
+
+      # (Many applications leave the body of HEAD out: its length is not known, and must not be told, RFC 9110, 8.6.)
+      def length_line(request, length)
+        length.zero? && request.head? ? "\r\n" : "content-length: #{length}\r\n\r\n"
       end
 
       def end_head(line)

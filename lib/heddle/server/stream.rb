@@ -32,9 +32,6 @@ module Heddle
       attr_reader :io
       # @return [Integer] bytes that were written
       attr_reader :written
-      # @return [Integer] these, and those that wait to be sent
-      def put = @written + @output.bytesize
-
       # @return [Boolean] whether each {#write} sends its bytes at once
       attr_accessor :sync
 
@@ -49,6 +46,9 @@ module Heddle
         @written = 0
         @broken = false
       end
+
+      # @return [Integer] bytes that were written, or wait to be sent
+      def put = @written + @output.bytesize
 
       # Each read and write may wait for so long, until the next call of this. A read or write that waits for longer
       # raises an IO::TimeoutError.
