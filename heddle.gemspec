@@ -20,6 +20,7 @@ Gem::Specification.new do |spec|
 
   # By glob, not by git: the gem can be built from an unpacked archive as well.
   patterns = %w[lib/**/*.rb ext/**/*.{rb,c,h} sig/**/*.{rbs,yaml} exe/* examples/**/*.* guides/**/*.md *.md LICENSE]
+  patterns << "examples/deployment/{.dockerignore,Containerfile}"
   spec.files = patterns.flat_map { |pattern| Dir.glob(pattern, base: __dir__) }.sort
   spec.bindir = "exe"
   spec.executables = ["heddle"]

@@ -205,6 +205,7 @@ class StyleTest < Minitest::Test
     assert_equal("true", spec.metadata["rubygems_mfa_required"])
     assert_empty(spec.runtime_dependencies, "what ships uses Ruby's default gems alone")
     shipped = sources.grep(%r{\A(lib|ext|sig)/.*\.(rb|c|h|rbs|yaml)\z}) + Dir.glob("exe/*", base: ROOT) + ["LICENSE"]
+    shipped += Dir.glob("examples/**/*", File::FNM_DOTMATCH, base: ROOT).select { |name| File.file?(path(name)) }
 
     assert_empty(shipped - spec.files)
     assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools/))

@@ -52,6 +52,15 @@ module Heddle
 
       raise ArgumentError, "#{name}: must have the method call, unlike #{value.inspect}"
     end
+
+    # What an error is compared with. (Everything has a ===, but that of a name never holds for an error.)
+    # @raise [ArgumentError]
+    def self.patterns(name, values)
+      wrong = values.select { |value| [String, Symbol, Numeric, NilClass].any? { |kind| value.is_a?(kind) } }
+      return if wrong.empty?
+
+      raise ArgumentError, "#{name}: must be classes, modules or Procs, unlike #{wrong.first.inspect}"
+    end
   end
   private_constant :Check
 end

@@ -8,8 +8,8 @@ module Heddle
     def initialize(callables)
       raise ArgumentError, "callables: at least one is needed" if callables.empty?
 
-      wrong = callables.find { |callable| !callable.respond_to?(:call) }
-      raise ArgumentError, "callables: each must have the method call, unlike #{wrong.inspect}" if wrong
+      wrong = callables.reject { |callable| callable.respond_to?(:call) } # (one may be nil)
+      raise ArgumentError, "callables: each must have the method call, unlike #{wrong[0].inspect}" unless wrong.empty?
 
       @waiting = callables.dup
       @tasks = []

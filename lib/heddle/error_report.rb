@@ -9,15 +9,16 @@ module Heddle
 
     # @param error [Exception]
     # @param task [Heddle::Task, nil] nil: the running fiber is a plain one, and has ended with it
+    # @param what [String, nil] has failed, if it is not the task
     # @return [void]
-    def print(error, task = nil)
+    def print(error, task = nil, what = nil)
       handler = Ractor.current[:heddle_on_error]
-      return write(error, task) unless handler
+      return write(error, task, what) unless handler
 
       begin
         call(handler, error, task)
       rescue StandardError => e
-        write(error, task)
+        write(error, task, what)
         write(e, nil)
       end
     end
@@ -35,11 +36,12 @@ module Heddle
       Ractor.current[:heddle_on_error] = handler
     end
 
-    def write(error, task)
+    def write(error, task, what = nil)
       return unless Thread.report_on_exception && Thread.current.report_on_exception
 
-      heading = "#{(task || Fiber.current).inspect} terminated with exception (report_on_exception is true):\n"
-      $stderr.write(heading, text(error)) # not joined: their encodings may differ
+      what &&= "heddle: #{what} has failed"
+      what ||= "#{(task || Fiber.current).inspect} terminated with exception (report_on_exception is true)"
+      $stderr.write("#{what}:\n", text(error)) # not joined: their encodings may differ
     end
 
     # The methods of the exception's class may fail.

@@ -12,6 +12,7 @@ module Heddle
       raise ArgumentError, "items: must have the method each, unlike #{items.inspect}" unless items.respond_to?(:each)
 
       Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
+      Check.callable("progress", progress)
 
       @items = items
       @limit = limit || Float::INFINITY

@@ -20,7 +20,7 @@ module Heddle
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
     # @yieldparam item [Object]
     # @return [Array<Object>]
-    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def map(items, limit: nil, progress: nil, &block)
       raise ArgumentError, "Heddle.map needs a block" unless block
@@ -41,7 +41,7 @@ module Heddle
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
     # @yieldparam item [Object]
     # @return [#each] the items, as Array#each does
-    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def each(items, limit: nil, progress: nil, &block)
       raise ArgumentError, "Heddle.each needs a block" unless block

@@ -66,6 +66,7 @@ module Heddle
       @size = size
       @timeout = timeout
       @broken = [*BROKEN, *broken].freeze
+      Check.patterns("broken", @broken)
       @stock = Stock.new(size, self, make:, check:, close: close || CLOSE)
       @renewing = Thread::Mutex.new
       @scope = Scope.here

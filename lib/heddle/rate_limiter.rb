@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Lets at most so many tasks and threads in per period; the others wait in line. This holds for every period of that
-  # length, also after a pause: there are no bursts. Tasks of several schedulers and threads without Heddle can share
-  # it.
+  # Lets at most so many tasks and threads in per period; the others wait in line. Those of a period may all come in at
+  # once. This holds for every period of that length: turns that nobody took during a pause are not saved up. Tasks of
+  # several schedulers and threads without Heddle can share it.
   #
   # The one that has waited longest is always next. A task that is cancelled or timed out while it waits does not use up
   # a turn.

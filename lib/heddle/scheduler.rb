@@ -55,8 +55,7 @@ module Heddle
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine cannot offer it
     def initialize(backend: nil)
-      wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
-      choose_backend(wanted.empty? ? nil : wanted)
+      choose(backend)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = @main_scope = @late_scope = nil
@@ -153,6 +152,16 @@ module Heddle
     end
 
     private
+
+    # The error names what the user has written.
+    def choose(backend)
+      wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
+      choose_backend(wanted.empty? ? nil : wanted)
+    rescue ArgumentError => e
+      raise if backend
+
+      raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
+    end
 
     # The open scopes, and that of the main block: the tasks that a signal's handler starts belong to it.
     attr_reader :scopes, :main_scope

@@ -48,7 +48,7 @@ module Heddle
     def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
       Check.callable("app", app)
       @limits = limits.is_a?(Limits) ? limits : Limits.new(**limits)
-      @app = Application.new(app) { |error| report(error) }
+      @app = Application.new(app) { |error, request| report(error, request) }
       @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
       @listeners = (bind.is_a?(Array) ? bind : [bind]).map do |address|
@@ -151,8 +151,10 @@ module Heddle
     def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
 
     # @private Tells of an error of the application.
-    def report(error)
-      ErrorReport.print(error, Heddle.current_task)
+    # @param request [Request, nil]
+    def report(error, request)
+      what = "the request #{request.method} #{request.path.dump[1..-2]}" if request
+      ErrorReport.print(error, Heddle.current_task, what)
     end
 
     private

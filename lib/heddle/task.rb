@@ -41,6 +41,7 @@ module Heddle
     #
     # @return [Object] the value of its block
     # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
+    # @raise [Heddle::Error] in the task itself, which would wait for ever
     def value
       wait
       TaskFailure.raise_again(@error) if @error
@@ -59,10 +60,12 @@ module Heddle
     # @param timeout [Numeric, nil] seconds
     # @return [self, nil] nil if it is still running when the time is over
     # @raise [ArgumentError] if the timeout is not a number
+    # @raise [Heddle::Error] in the task itself, without a timeout: it would wait for ever
     def wait(timeout = nil)
       Check.time("timeout", timeout)
       @asked = true
       return self if @finished
+      raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
       waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
       waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends

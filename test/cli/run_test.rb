@@ -117,6 +117,19 @@ class RunTest < RunCase
     RUBY
   end
 
+  # The command of an installed gem is a file of RubyGems, which loads exe/heddle.
+  def test_the_report_of_an_error_of_the_installed_command
+    name = script("def deep = raise(ArgumentError, 'deep')\ndeep\n")
+    wrong = "#{@dir}/wrong.rb"
+    File.write(wrong, "puts 1\ndef (\n")
+    starter = "#{@dir}/heddle"
+    File.write("#{@dir}/loading.rb", "def start = load(#{EXE.inspect})\n")
+    File.write(starter, "require_relative 'loading'\nstart\n")
+
+    assert_equal(plain(name).err, plain(starter, "run", name).err)
+    refute_includes(plain(starter, "run", wrong).err, "loading.rb")
+  end
+
   def test_the_report_of_a_syntax_error
     outcome = heddle(script("puts 1\ndef (\n"))
 
@@ -217,6 +230,6 @@ class RunTest < RunCase
     outcome = heddle("script.rb", env: { "HEDDLE_BACKEND" => "select" })
 
     assert_equal(["", 1, 1], [outcome.out, outcome.err.lines.size, outcome.status.exitstatus])
-    assert_includes(outcome.err, "select")
+    assert_includes(outcome.err, "HEDDLE_BACKEND: \"select\" is unknown")
   end
 end

@@ -35,3 +35,24 @@ contract "TimeoutPatch" do
     end
   end
 end
+
+# Which copy of it is patched.
+class TimeoutGemTest < HeddleTest
+  # Ruby's `require` takes the newest one that is installed, in place of that which comes with Ruby.
+  def test_a_newer_gem_is_taken
+    home = tempdir
+    lib = File.join(home, "gems/timeout-99.0.0/lib")
+    FileUtils.mkdir_p([lib, File.join(home, "specifications")])
+    File.write(File.join(lib, "timeout.rb"), <<~RUBY)
+      load File.join(RbConfig::CONFIG["rubylibdir"], "timeout.rb")
+      Timeout::FROM_THE_GEM = true
+    RUBY
+    File.write(File.join(home, "specifications/timeout-99.0.0.gemspec"), <<~RUBY)
+      Gem::Specification.new("timeout", "99.0.0") { |spec| spec.authors = spec.summary = "a test" }
+    RUBY
+
+    env = { "GEM_HOME" => home, "GEM_PATH" => home }
+
+    assert_equal("true\n", assert_script("puts(defined?(Timeout::FROM_THE_GEM) ? true : false)", gems: true, env:))
+  end
+end

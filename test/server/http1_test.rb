@@ -42,6 +42,16 @@ contract "ServerHTTP1" do
     assert_closed(socket)
   end
 
+  # As under Puma: the header is for this server as well as for the client.
+  def test_an_application_that_ends_the_connection
+    serve { text(200, "bye", connection: "close") }
+    socket = connect
+    answer = get("/", socket)
+
+    assert_equal(%w[close bye], [answer.headers["connection"], answer.body])
+    assert_closed(socket)
+  end
+
   # A close while something is to be read would cut the answer off. (The application answers when the client has sent
   # more: the kernel may take the whole answer at once.)
   def test_connection_close_and_more_requests
@@ -118,6 +128,16 @@ contract "ServerHTTP1" do
     socket.write("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
 
     assert_equal("5", answer(socket, head: true).headers["content-length"])
+    assert_equal("hello", get("/", socket).body)
+  end
+
+  # Rack::Head drops the body, with Rails and Sinatra: its length is not known then (RFC 9110, 8.6).
+  def test_head_without_a_body_tells_no_length
+    serve { |env| text(200, "hello").tap { |answer| answer[2] = [] if env["REQUEST_METHOD"] == "HEAD" } }
+    socket = connect
+    socket.write("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
+
+    assert_equal([200, nil], answer(socket, head: true).then { |one| [one.status, one.headers["content-length"]] })
     assert_equal("hello", get("/", socket).body)
   end
 

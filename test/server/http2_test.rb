@@ -225,12 +225,32 @@ contract "ServerHTTP2" do
     assert_equal("part 0part 1part 2", http2.get.body)
   end
 
+  def test_an_application_that_would_end_the_connection
+    serve { text(200, "bye", connection: "close") }
+    session = http2
+
+    2.times do
+      answer = session.get
+
+      assert_equal([200, nil, "bye"], [answer.status, answer.headers["connection"], answer.body])
+    end
+  end
+
   def test_answers_without_a_body
-    serve { |env| env["REQUEST_METHOD"] == "HEAD" ? text : [204, {}, []] }
+    serve do |env|
+      case [env["REQUEST_METHOD"], env["PATH_INFO"]]
+      in ["HEAD", "/"] then text
+      in ["HEAD", _] then [200, {}, []]
+      else [204, {}, []]
+      end
+    end
     session = http2
     head = session.get(fields: session.fields("/", method: "HEAD"))
 
     assert_equal([200, "5", ""], [head.status, head.headers["content-length"], head.body])
+    head = session.get(fields: session.fields("/empty", method: "HEAD"))
+
+    assert_equal([200, nil], [head.status, head.headers["content-length"]], "its length is not known")
     none = session.get
 
     assert_equal([204, nil], [none.status, none.headers["content-length"]])

@@ -276,6 +276,8 @@ class ServeProgramTest < HeddleTest
       ["--drain-delay=-1"] => [2, /heddle serve: invalid argument: --drain-delay -1/],
       ["--port", "70000"] => [1, /heddle serve: bind: must be/],
       ["--port=-5"] => [1, /heddle serve: bind: must be/],
+      ["--host", "name.invalid"] => [1, %r{^heddle serve: bind: tcp://name.invalid:9292 has no address.*\n\z}],
+      ["--control", "9293"] => [1, /heddle serve: control: must be/],
       ["other.ru"] => [2, /heddle serve: there is no file other.ru/],
       %w[a b] => [2, /unexpected argument: b/],
       ["--max-body-size", "0"] => [1, /body_size: must be a positive Integer/]

@@ -365,6 +365,29 @@ contract "Server" do
     assert_match(%r{"GET /none HTTP/1\.1" 404 }, lines.last)
   end
 
+  # The Common Log Format has the size of the body, without the head of the answer and what is around its chunks.
+  def test_the_sizes_in_the_access_log
+    reader, writer = pipe
+    serve(access_log: writer) do |env|
+      case env["PATH_INFO"]
+      when "/chunks" then [200, {}, %w[one two three].each]
+      when "/stream" then [200, {}, ->(stream) { stream.write("a" * 10) && stream.close }]
+      when "/large" then text(200, "a" * 300_000)
+      when "/none" then [204, {}, []]
+      else text
+      end
+    end
+    socket = connect
+    %w[/ /chunks /stream /large].each { |path| get(path, socket) }
+    ["GET /none", "GET /", "HEAD /"].each do |line|
+      socket.write("#{line} HTTP/1.1\r\nhost: a\r\n\r\n")
+      answer(socket, head: line != "GET /")
+    end
+    ask(connect, "GET /chunks HTTP/1.0")
+
+    assert_equal([5, 11, 10, 300_000, 0, 5, 0, 11], Array.new(8) { reader.gets[/" \d+ (\d+) /, 1].to_i })
+  end
+
   failures = lambda do |env|
     case env["PATH_INFO"]
     when "/header" then [200, { "x-a" => "1\r\n2" }, ["x"]]
@@ -385,9 +408,20 @@ contract "Server" do
     assert_equal([500, 500, 500, 200], statuses)
     assert_equal(paths, lines.map { |line| line[/\S+/] })
     assert_equal(statuses, lines.map { |line| line[/" (\d+)/, 1].to_i })
-    refute(lines.any? { |line| line.end_with?(" 0") })
+    assert_equal([21, 21, 21, 4], lines.map { |line| line[/\d+\z/].to_i }, "of the body: Internal Server Error, fine")
     assert_equal([1, 3], @server.counts[:responses].values_at("2xx", "5xx"))
     assert_equal(3, @errors.size)
+  end
+
+  define_method(:test_an_error_is_told_with_its_request) do
+    serve(&failures)
+    Heddle.on_error(nil)
+    @server_thread.report_on_exception = true
+    _, told = capture_io { %w[/raise?a=b%0Ac /header /task].each { |path| get(path) } }
+
+    assert_equal(%w[/raise?a=b%0Ac /header /task].map { |path| "heddle: the request GET #{path} has failed:" },
+                 told.lines(chomp: true).grep(/\Aheddle/))
+    assert_includes(told, "of the application (RuntimeError)")
   end
 
   def test_net_http

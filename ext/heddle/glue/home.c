@@ -128,14 +128,18 @@ static void begin_loop_fiber(hd_scheduler *scheduler)
     rb_rescue2(switch_to_loop, (VALUE)scheduler, do_without_loop_fiber, (VALUE)scheduler, eFiberError, (VALUE)0);
 }
 
-/* A signal's handler waits for this fiber: see new_fiber.h. Home may come by once more before the handler takes it. */
-static void make_ordered_fiber(hd_scheduler *scheduler)
+/* Signals' handlers wait for these fibers: see new_fiber.h. */
+static void make_ordered_fibers(hd_scheduler *scheduler)
 {
-    if (RTEST(rb_obj_is_fiber(scheduler->home.order))) return;
-    VALUE options = rb_hash_new(), body = scheduler->home.order;
-    rb_hash_aset(options, ID2SYM(rb_intern("storage")), scheduler->home.order_storage);
-    scheduler->home.order = scheduler->home.order_storage = Qnil;
-    scheduler->home.order = rb_funcall_with_block_kw(cFiber, id_new, 1, &options, body, RB_PASS_KEYWORDS);
+    VALUE orders = scheduler->home.orders;
+    scheduler->home.orders = Qnil;
+    for (long i = 0; i < RARRAY_LEN(orders); i++) {
+        VALUE order = rb_ary_entry(orders, i), options = rb_hash_new();
+        rb_hash_aset(options, ID2SYM(rb_intern("storage")), rb_ary_entry(order, 1));
+        rb_ary_push(order, rb_funcall_with_block_kw(cFiber, id_new, 1, &options, rb_ary_entry(order, 0),
+                                                    RB_PASS_KEYWORDS));
+    }
+    RB_GC_GUARD(orders);
 }
 
 /* -- home ---------------------------------------------------------------------------------------------------- */
@@ -148,7 +152,7 @@ static VALUE home_loop(VALUE pointer)
     scheduler->home.stopped = false;
     while (reactor->waits.count > 0 && !scheduler->home.stopped) {
         if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
-        if (RB_UNLIKELY(!NIL_P(scheduler->home.order))) make_ordered_fiber(scheduler);
+        if (RB_UNLIKELY(!NIL_P(scheduler->home.orders))) make_ordered_fibers(scheduler);
         if (RB_UNLIKELY(NIL_P(scheduler->loop.fiber) && !NIL_P(scheduler->home.runner) && !hd_stacks_ran_out()))
             begin_loop_fiber(scheduler);
         else

@@ -47,25 +47,26 @@ static VALUE go_home(VALUE pointer)
     return Qnil;
 }
 
+/* (Before the first wait of a run, home is not in its loop yet: it enters that while this fiber lets the others go on,
+ * for the one that has called run is among those.) */
 static VALUE make_at_home(hd_scheduler *scheduler, VALUE body)
 {
-    VALUE nothing;
-    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = true, .switch_away = go_home,
-                          .argument = (VALUE)scheduler, .result = &nothing};
-    scheduler->home.order_storage = rb_funcall(rb_fiber_current(), rb_intern("storage"), 0);
-    scheduler->home.order = body;
+    VALUE nothing, storage = rb_funcall(rb_fiber_current(), rb_intern("storage"), 0);
+    VALUE order = rb_ary_new_from_args(2, body, storage);
+    bool there = scheduler->home.waits;
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = there,
+                          .switch_away = there ? go_home : NULL, .argument = (VALUE)scheduler, .result = &nothing};
+    if (NIL_P(scheduler->home.orders)) scheduler->home.orders = rb_ary_new();
+    rb_ary_push(scheduler->home.orders, order);
     hd_park(scheduler, &request);
-    VALUE made = scheduler->home.order;
-    scheduler->home.order = Qnil;
-    return made;
+    return rb_ary_entry(order, 2);
 }
 
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
 {
-    bool at_home = scheduler->home.waits && NIL_P(scheduler->home.order) && hd_in_handler() &&
-                   rb_fiber_current() != scheduler->home.fiber;
+    bool at_home = hd_scheduler_inside(scheduler) && hd_in_handler() && rb_fiber_current() != scheduler->home.fiber;
     VALUE made = at_home ? make_at_home(scheduler, body) : Qnil;
-    return RTEST(rb_obj_is_fiber(made)) ? made : rb_funcall_with_block(cFiber, id_new, 0, NULL, body);
+    return NIL_P(made) ? rb_funcall_with_block(cFiber, id_new, 0, NULL, body) : made;
 }
 
 void hd_init_new_fiber(void)

@@ -41,15 +41,14 @@ typedef struct hd_scheduler {
     } loop;
 
     struct { /* see home.h */
-        VALUE fiber;         /* the one that runs the loop, or nil */
-        VALUE last;          /* the same, or what it was last: where the child of a fork goes on */
-        VALUE runner;        /* main thread: the fiber that has called run, for backtraces; or nil */
-        VALUE fatal;         /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
-        VALUE raised;        /* what was fatal, while it is raised out of run; or nil */
-        VALUE order;         /* the body of a fiber that home is to make for a handler, then that fiber; or nil */
-        VALUE order_storage; /* what Fiber#storage is to be in it */
-        bool waits;          /* home is in its loop: switching to it is safe */
-        bool stopped;        /* the loop ends at its next step */
+        VALUE fiber;   /* the one that runs the loop, or nil */
+        VALUE last;    /* the same, or what it was last: where the child of a fork goes on */
+        VALUE runner;  /* main thread: the fiber that has called run, for backtraces; or nil */
+        VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
+        VALUE raised;  /* what was fatal, while it is raised out of run; or nil */
+        VALUE orders;  /* fibers that home is to make for handlers: [[body, storage], ...], or nil */
+        bool waits;    /* home is in its loop: switching to it is safe */
+        bool stopped;  /* the loop ends at its next step */
     } home;
 
     struct { /* see hook_fiber.c */

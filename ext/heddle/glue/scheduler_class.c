@@ -27,7 +27,7 @@ static void scheduler_mark(void *pointer)
     const VALUE objects[] = {
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
         scheduler->loop.fiber,  scheduler->home.fiber,  scheduler->home.last,  scheduler->home.runner,
-        scheduler->home.fatal,  scheduler->home.raised, scheduler->home.order, scheduler->home.order_storage,
+        scheduler->home.fatal,  scheduler->home.raised, scheduler->home.orders,
         scheduler->fibers.body, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
@@ -80,7 +80,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
     scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
     scheduler->frames.fiber = scheduler->running.root = scheduler->loop.fiber = Qnil;
-    scheduler->home.fiber = scheduler->home.fatal = scheduler->home.order = scheduler->home.order_storage = Qnil;
+    scheduler->home.fiber = scheduler->home.fatal = scheduler->home.orders = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
 }
@@ -93,7 +93,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->thread = scheduler->sent = scheduler->loop.fiber = Qnil;
     scheduler->running.root = scheduler->running.task = Qnil;
     scheduler->home.fiber = scheduler->home.last = scheduler->home.runner = Qnil;
-    scheduler->home.fatal = scheduler->home.raised = scheduler->home.order = scheduler->home.order_storage = Qnil;
+    scheduler->home.fatal = scheduler->home.raised = scheduler->home.orders = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);

@@ -101,7 +101,7 @@ module Heddle
 
       def limits(limits)
         files, memory = limits.values_at(:open_files, :locked_memory)
-        lines = ["Limits     open files #{files[:soft]}, at most #{files[:hard]}; demo and doctor raise it to " \
+        lines = ["Limits     open files #{files[:soft]}, at most #{files[:hard]}; serve, demo and doctor raise it to " \
                  "#{limits[:open_files_raised_to]}",
                  "           locked memory #{size(memory[:soft])}#{" (no limit for root)" if limits[:root]}",
                  "           stack for Ruby calls: #{size(limits[:fiber_stack])} in a task (RUBY_FIBER_VM_STACK_SIZE)" \

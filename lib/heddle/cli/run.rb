@@ -103,7 +103,7 @@ module Heddle
       rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby reports it, and takes the exit status from it
         return refuse(e) if !started && (e.is_a?(Error) || e.is_a?(ArgumentError))
 
-        OwnFrames.remove_from(e, program.name)
+        OwnFrames.remove_from(e, program.name, caller)
         raise
       end
 

@@ -2,7 +2,8 @@
 
 module Heddle
   class Server
-    # A line for each request, in the Common Log Format with the seconds that it took at its end.
+    # A line for each request, in the Common Log Format (its size is that of the answer's body) with the seconds that it
+    # took at its end.
     #
     # @private
     class AccessLog

@@ -29,7 +29,7 @@ module Heddle
       private_constant :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
-      # @yield [error] that the application has raised
+      # @yield [error, request] that the application has raised, and for which request
       def initialize(app, &report)
         super(app)
         @report = report
@@ -43,6 +43,7 @@ module Heddle
         raise ArgumentError, "the headers must not be nil" unless fields
 
         headers, meta = wrap_headers(fields)
+        request.last! if take_close(headers.fields)
         sent = to_be_sent(status, meta, body)
         # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
@@ -73,7 +74,7 @@ module Heddle
       def handle_error(env, status, headers, body, error)
         finish(env, status, headers, body, error)
         status = error.is_a?(Refusal) ? error.status : 500
-        @report.call(error) if status == 500
+        @report.call(error, env&.[]("protocol.http.request")) if status == 500
         text = ::Protocol::HTTP::Status.description(status)
         ::Protocol::HTTP::Response[status, { "content-type" => "text/plain" }, [text]]
       end
@@ -110,8 +111,11 @@ module Heddle
 
       # Behind the answer. No error keeps the others from being told.
       def finish(env, status, headers, body, error)
-        tell(body.method(:close)) if body.respond_to?(:close)
-        env&.[]("rack.response_finished")&.reverse_each { |callback| tell(callback, env, status, headers, error) }
+        request = env&.[]("protocol.http.request")
+        tell(request, body.method(:close)) if body.respond_to?(:close)
+        env&.[]("rack.response_finished")&.reverse_each do |callback|
+          tell(request, callback, env, status, headers, error)
+        end
       end
 
       # (protocol-rack takes the first colon for that of the port.)
@@ -121,11 +125,15 @@ module Heddle
         port.empty? ? environment.delete("SERVER_PORT") : environment["SERVER_PORT"] = port
       end
 
-      def tell(callback, *arguments)
+      def tell(request, callback, *arguments)
         callback.call(*arguments)
       rescue *APPLICATION_ERRORS => e
-        @report.call(e)
+        @report.call(e, request)
       end
+
+      # (The server says it: protocol-rack would drop it, and warn.)
+      # @return [Boolean] whether the connection is to end with the answer
+      def take_close(fields) = !fields.reject! { |name, value| name == "connection" && value.casecmp?("close") }.nil?
 
       # What an application that hijacks its answer says of the upgrade, the server says.
       def take_upgrade(fields)

@@ -77,6 +77,9 @@ module Heddle
         raise
       end
 
+      # @return [Integer] bytes of the answer's body that were sent
+      def body_sent = @stream && @body_from ? [@stream.written - @body_from - @framing, 0].max : 0
+
       # -- for the body of a request ---------------------------------------------------------------------------------
 
       # What the block reads is a part of the headers.
@@ -232,14 +235,17 @@ module Heddle
       def flush_stream = @stream.flush
 
       def respond(request)
+        @request = request
         started = Clock.now
-        @answer_from = @status = @whole = nil
+        @answer_from = @body_from = @status = @whole = nil
+        @framing = 0
         answer(request)
       rescue Refusal => e
         send_refusal(e)
         raise
       ensure
         @server.answered(request, @status, started)
+        @request = nil
       end
 
       def answer(request)
@@ -276,13 +282,13 @@ module Heddle
       end
 
       # What was refused is no error of the application.
-      def tell(error) = error.is_a?(Refusal) || @server.report(error)
+      def tell(error) = error.is_a?(Refusal) || @server.report(error, @request)
 
       def write(request, response)
         body = response.body
         request.body&.invite_for(response)
         @answer_from = @stream.written
-        @persistent = false if @server.stopping? || ends_with_connection?(request, response) ||
+        @persistent = false if @server.stopping? || request.last? || ends_with_connection?(request, response) ||
                                request.body&.left_unread?(response)
         write_head(response)
         return upgrade(response) if response.protocol && body
@@ -329,6 +335,8 @@ module Heddle
         @status = refusal.status
         @stream.patience = @limits.stall
         @stream.write(refusal.answer(head: @head))
+        @body_from = @stream.put - (@head ? 0 : refusal.reason.bytesize)
+        @framing = 0
         @stream.flush
         @whole = true
       end

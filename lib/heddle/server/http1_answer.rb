@@ -14,8 +14,12 @@ module Heddle
     module HTTP1Answer
       # Where a body goes that ends with the connection.
       class PlainOutput
+        # @return [Integer] bytes that were written around its pieces
+        attr_reader :framing
+
         def initialize(stream)
           @stream = stream
+          @framing = 0
         end
 
         def write(chunk)
@@ -36,7 +40,9 @@ module Heddle
         def write(chunk)
           return if chunk.empty?
 
-          @stream.write(chunk.bytesize.to_s(16), "\r\n", chunk, "\r\n")
+          size = chunk.bytesize.to_s(16)
+          @framing += size.bytesize + 4
+          @stream.write(size, "\r\n", chunk, "\r\n")
           @stream.flush
         end
 
@@ -44,6 +50,7 @@ module Heddle
           return if @closed
 
           super
+          @framing += 5
           @stream.write("0\r\n\r\n")
         end
       end
@@ -64,6 +71,7 @@ module Heddle
       def upgrade(response)
         body = AnswerBody.made(response.body)
         stream = write_upgrade_body(response.protocol)
+        @body_from = stream.put
         stream.patience = nil
         stream.sync = true
         body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) }
@@ -72,21 +80,31 @@ module Heddle
       def write_response_body(request, response, body)
         length = body&.length
         if bodyless?(response.status)
-          write_stream("\r\n")
+          end_head("\r\n")
         elsif body.nil? || length
-          write_stream("content-length: #{length || 0}\r\n\r\n")
+          end_head(length_line(request, length || 0))
           write_sized(body, length) unless body.nil? || request.head?
         elsif request.version == "HTTP/1.1"
-          write_stream("transfer-encoding: chunked\r\n\r\n")
+          end_head("transfer-encoding: chunked\r\n\r\n")
           write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
         else
           @plain = true
-          write_stream("\r\n")
+          end_head("\r\n")
           write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
         end
         flush_stream
         @whole = true
         send_end_stream!
+      end
+
+      # (Many applications leave the body of HEAD out: its length is not known, and must not be told, RFC 9110, 8.6.)
+      def length_line(request, length)
+        length.zero? && request.head? ? "\r\n" : "content-length: #{length}\r\n\r\n"
+      end
+
+      def end_head(line)
+        write_stream(line)
+        @body_from = @stream.put
       end
 
       # HTTP/1.0 has no chunks.
@@ -116,6 +134,8 @@ module Heddle
           end
         end
         output.close_write
+      ensure
+        @framing = output.framing
       end
     end
   end

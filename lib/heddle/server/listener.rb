@@ -48,6 +48,8 @@ module Heddle
           end
         rescue URI::Error
           raise ArgumentError, wrong(address)
+        rescue SocketError => e
+          raise ArgumentError, "bind: #{address} has no address here (#{e.message})"
         end
 
         # @param socket [Socket] that listens

@@ -16,7 +16,7 @@ module Heddle
       # @param parts [Array] of it, as the class above takes them
       def initialize(connection, session, *parts)
         @session = session
-        @written = session.stream.written
+        @last = false
         @peer = connection.peer
         super(connection.scheme, *parts)
       end
@@ -24,6 +24,12 @@ module Heddle
       # @param status [Integer]
       # @param headers [Hash{String => String}]
       def send_interim_response(status, headers) = @session.write_interim_response(status, headers)
+
+      # The application wants the connection to end with the answer.
+      def last! = @last = true
+
+      # @return [Boolean] whether it is to be the last one of its connection
+      def last? = @last
 
       # @return [Boolean] whether the application may take over the connection
       def hijack? = true
@@ -45,8 +51,8 @@ module Heddle
       # @return [IO, OpenSSL::SSL::SSLSocket]
       attr_reader :io
 
-      # @return [Integer] bytes that were sent for it
-      def sent = @session.stream ? @session.stream.written - @written : 0
+      # @return [Integer] bytes of its answer's body that were sent
+      def sent = @session.body_sent
 
       # @return [Refusal, nil] why its body could not be read
       def refused = body&.refused

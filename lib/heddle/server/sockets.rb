@@ -31,7 +31,7 @@ module Heddle
         @listeners = Array.new(workers) { [] } # of each worker
         @opened = [] # [address, listener] of all
         addresses.each { |address| listen(address, workers) }
-        @control = take_or_open(control, control, false) if control
+        @control = open_control(control) if control
         @passed.each { |socket| share(Listener.open(Listener.server_socket(socket))) }
       end
 
@@ -72,6 +72,12 @@ module Heddle
         @listeners.first << first
         same = address.sub(%r{:0+(?=\z|[?/])}, ":#{first.port}")
         @listeners.drop(1).each { |own| own << take_or_open(address, same, true) }
+      end
+
+      def open_control(address)
+        take_or_open(address, address, false)
+      rescue ArgumentError => e
+        raise ArgumentError, e.message.sub(/\Abind:/, "control:")
       end
 
       def take_or_open(name, address, shared)

@@ -47,6 +47,9 @@ module Heddle
         @broken = @torn = false
       end
 
+      # @return [Integer] bytes that were written, or wait to be sent
+      def put = @written + @output.bytesize
+
       # Each read and write may wait for so long, until the next call of this. A read or write that waits for longer
       # raises an IO::TimeoutError.
       #

@@ -152,6 +152,27 @@ contract "Trap" do
     assert_equal("handled\n", said)
   end
 
+  # A fiber that is made in a handler can never lock a Mutex; a task that is spawned there can. Also where the signal
+  # comes before anything has waited, and where several come in that time.
+  def test_what_a_handler_spawns_may_lock
+    said = assert_script(<<~RUBY)
+      kill = -> { Process.kill(:USR1, $$) && 9_999.times { |n| n.to_s } }
+      trap(:USR1) { Heddle.spawn { sleep(0.001) && Mutex.new.synchronize { $locked += 1 } } }
+      programs = [-> { kill.call },
+                  -> { Heddle.spawn { kill.call } },
+                  -> { Heddle.spawn { kill.call } && kill.call },
+                  -> { sleep(0.001) && kill.call },
+                  -> { Heddle.spawn { kill.call && sleep(0.001) && kill.call } && Heddle.blocking { kill.call } }]
+      programs.each do |program|
+        $locked = 0
+        Heddle.run(backend: #{backend.inspect}) { program.call }
+        puts($locked)
+      end
+    RUBY
+
+    assert_equal("1\n1\n2\n1\n3\n", said)
+  end
+
   private
 
   def assert_cases(state, cases)

@@ -219,6 +219,7 @@ contract "Map" do
 
     assert_equal([1, 2, 3, 1, 2], told)
     assert_raises(IOError) { run { Heddle.each([1], progress: ->(_) { raise IOError }) { nil } } }
+    assert_match(/\Aprogress: /, assert_raises(ArgumentError) { Heddle.map([1], progress: 2) { flunk } }.message)
   end
 
   def test_each_returns_the_items

@@ -351,6 +351,7 @@ contract "Pool" do
       assert_match(/\Atimeout: /, assert_raises(ArgumentError) { make_pool.with(timeout:) { nil } }.message)
     end
     assert_match(/\Acheck: /, assert_raises(ArgumentError) { make_pool(check: 1) }.message)
+    assert_match(/\Abroken: .*"PG/, assert_raises(ArgumentError) { make_pool(broken: [IOError, "PG::Error"]) }.message)
     assert_match(/\Aclose: /, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1, close: :quit) { nil } }.message)
     assert_match(/block/, assert_raises(ArgumentError) { Heddle::Pool.new(size: 1) }.message)
     assert_match(/block/, assert_raises(ArgumentError) { make_pool.with }.message)

@@ -164,6 +164,7 @@ contract "RaceAndAny" do
     %i[race any].each do |form|
       assert_match(/\Acallables: /, assert_raises(ArgumentError) { Heddle.public_send(form) }.message)
       assert_match(/\Acallables: .*17/, assert_raises(ArgumentError) { Heddle.public_send(form, -> {}, 17) }.message)
+      assert_match(/\Acallables: .*nil/, assert_raises(ArgumentError) { Heddle.public_send(form, -> {}, nil) }.message)
     end
   end
 end

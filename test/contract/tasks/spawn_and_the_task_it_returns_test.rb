@@ -41,6 +41,21 @@ contract "Spawn" do
     end
   end
 
+  # As with Thread#join. Beside tasks that run it would hang, and there would be no Heddle::Deadlock.
+  def test_a_task_cannot_wait_for_itself
+    run do
+      Heddle.spawn(background: true) { sleep }
+      Heddle.spawn(name: "own") do
+        here = Heddle.current_task
+
+        assert_match(/its own end.*own/, assert_raises(Heddle::Error) { Timeout.timeout(5) { here.value } }.message)
+        assert_raises(Heddle::Error) { Timeout.timeout(5) { Enumerator.new { |y| y << here.wait }.next } }
+        assert_nil(here.wait(0.001))
+        assert_nil(Heddle.spawn { here.wait(0.001) }.value)
+      end
+    end
+  end
+
   def test_many_wait_for_one
     run do
       task = Heddle.spawn { sleep(0.02) && :value }

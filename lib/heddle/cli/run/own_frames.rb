@@ -15,26 +15,31 @@ module Heddle
 
       # @param error [Exception] changed in place, and so are its causes
       # @param name [String] of the main program in a backtrace
+      # @param callers [Array<String>] the frames of what has called `heddle run`
       # @return [void]
-      def self.remove_from(error, name)
+      def self.remove_from(error, name, callers)
         return if $DEBUG
 
+        callers = without_own(callers).reverse
         while error
           frames = error.backtrace
-          error.set_backtrace(cleaned(frames, name)) if frames && !error.frozen?
+          error.set_backtrace(cleaned(frames, name, callers)) if frames && !error.frozen?
           error = error.cause
         end
       end
 
       # A main program that was compiled from a String is called <compiled>. One that cannot be compiled has no frames:
-      # its name stands for it.
-      def self.cleaned(frames, name)
-        above = frames.take_while { |frame| !frame.start_with?(BELOW) }.reject { |frame| frame.start_with?(*OWN) }
+      # its name stands for it. (The file that RubyGems puts in the place of exe/heddle loads that: frames of RubyGems.)
+      def self.cleaned(frames, name, callers)
+        above = without_own(frames.take_while { |frame| !frame.start_with?(BELOW) })
+        above.pop(above.reverse.zip(callers).take_while { |frame, caller| frame == caller }.size)
         return [name] if above.empty?
 
         above.map { |frame| frame.start_with?("#{name}:") ? frame.sub(/<compiled>(?='\z)/, "<main>") : frame }
       end
-      private_class_method :cleaned
+
+      def self.without_own(frames) = frames.reject { |frame| frame.start_with?(*OWN) }
+      private_class_method :cleaned, :without_own
     end
   end
 end

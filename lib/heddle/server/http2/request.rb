@@ -32,6 +32,9 @@ module Heddle
         # @return [Boolean] the connection has other streams
         def hijack? = false
 
+        # For the same reason the application cannot end it.
+        def last! = nil
+
         # @return [Integer] bytes of its answer's body that were sent
         def sent = @stream.sent
 

@@ -161,7 +161,7 @@ module Heddle
         rescue Gone
           nil
         rescue *APPLICATION_ERRORS => e
-          @whole ? @server.report(e) : give_up(e)
+          @whole ? @server.report(e, @request) : give_up(e)
         ensure
           send_reset_stream(::Protocol::HTTP2::NO_ERROR) if @whole # what the application has not read
         end
@@ -256,7 +256,7 @@ module Heddle
             fields << field_of(name, value)
           end
           fields << ["date", HTTPDate.value] unless dated
-          fields << ["content-length", length.to_s] if length && !bodyless?(status)
+          fields << ["content-length", length.to_s] if length && !bodyless?(status) && !(length.zero? && @request.head?)
           fields
         end
 
@@ -312,7 +312,7 @@ module Heddle
         def give_up(error)
           return if closed?
 
-          @server.report(error)
+          @server.report(error, @request)
           @answered ? send_reset_stream(::Protocol::HTTP2::INTERNAL_ERROR) : answer_at_once(Refusal.new(500))
         end
       end
