@@ -64,6 +64,7 @@ contract "ForkPatch" do
     "closes in a task" => "Heddle.run { writer.close }" }.each do |name, call|
     define_method("test_a_child_#{name.tr(" ", "_")}_what_a_task_of_the_parent_flushes") do
       heddle_only("tasks")
+
       assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
         reader, writer = IO.pipe.each { |io| io.sync = false }
         Heddle.run do
@@ -79,5 +80,21 @@ contract "ForkPatch" do
         end
       RUBY
     end
+  end
+
+  # The task lets others run after each part of what it writes, and holds the lock of the file meanwhile.
+  def test_a_child_writes_to_a_file_of_which_the_parent_has_written_a_part
+    heddle_only("tasks")
+
+    assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      File.open("#{File.join(tempdir, "file")}", "w") do |file|
+        Heddle.run do
+          writing = Heddle.spawn { file.write("x" * 20_000_000) }
+          abort "it has written all" if writing.finished?
+          pid = fork { exit!(file.write("child") && file.flush && true) }
+          abort "the child failed" unless Process.wait2(pid).last.success?
+        end
+      end
+    RUBY
   end
 end
