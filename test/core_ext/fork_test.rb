@@ -58,4 +58,43 @@ contract "ForkPatch" do
 
     assert_equal("466 ended", out)
   end
+
+  # What is in the buffer of the IO is the child's, too, as in plain Ruby.
+  { "flushes" => "writer.flush", "closes" => "writer.close", "flushes in a task" => "Heddle.run { writer.flush }",
+    "closes in a task" => "Heddle.run { writer.close }" }.each do |name, call|
+    define_method("test_a_child_#{name.tr(" ", "_")}_what_a_task_of_the_parent_flushes") do
+      heddle_only("tasks")
+
+      assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+        reader, writer = IO.pipe.each { |io| io.sync = false }
+        Heddle.run do
+          nil while writer.write_nonblock("x" * 4096, exception: false) != :wait_writable
+          writer.write("text")
+          Heddle.spawn { writer.flush }.wait(0.01)
+          pid = fork do
+            Thread.new { reader.readpartial(4096) until reader.eof? }
+            #{call}
+            exit!(true)
+          end
+          exit!(Process.wait2(pid).last.success?)
+        end
+      RUBY
+    end
+  end
+
+  # The task lets others run after each part of what it writes, and holds the lock of the file meanwhile.
+  def test_a_child_writes_to_a_file_of_which_the_parent_has_written_a_part
+    heddle_only("tasks")
+
+    assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      File.open("#{File.join(tempdir, "file")}", "w") do |file|
+        Heddle.run do
+          writing = Heddle.spawn { file.write("x" * 20_000_000) }
+          abort "it has written all" if writing.finished?
+          pid = fork { exit!(file.write("child") && file.flush && true) }
+          abort "the child failed" unless Process.wait2(pid).last.success?
+        end
+      end
+    RUBY
+  end
 end

@@ -256,6 +256,32 @@ contract "Faults" do
     end
   end
 
+  # A task goes on when the write is over that a worker makes for it. Meanwhile it is killed, and then an exception
+  # comes that takes longer to make than the write takes: it is there when the kill goes on.
+  def test_killed_and_timed_out_while_a_worker_writes
+    heddle_only("faults")
+    slow = Class.new(StandardError) { def initialize(*) = Fiber.blocking { sleep(0.3) } && super }
+    reactor do
+      inject("pwritev2", error: Errno::EAGAIN, percent: 100)
+      inject("pwrite", delay_us: 200_000, percent: 100)
+      ended = []
+      path = File.join(tempdir, "file")
+      File.open(path, "wb") do |file|
+        writing = Fiber.schedule do
+          Timeout.timeout(0.1, slow) { file.pwrite("text", 0) }
+        ensure
+          ended << :killed
+        end
+        sleep(0.02)
+        writing.kill
+        wait_until { !writing.alive? }
+      end
+
+      assert_equal([:killed], ended)
+      assert_equal("text", File.binread(path))
+    end
+  end
+
   private
 
   def inject(*calls, error: nil, errno: error ? error::Errno : 0, percent: 50, limit: 0, delay_us: 0)

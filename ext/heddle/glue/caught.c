@@ -6,15 +6,39 @@ void hd_restore_errinfo(VALUE before)
     rb_set_errinfo(hd_is_exception(before) ? before : Qnil);
 }
 
+typedef struct {
+    VALUE (*function)(VALUE);
+    VALUE argument;
+    hd_caught *caught;
+} catch_call;
+
+static VALUE note(VALUE pointer, VALUE exception)
+{
+    ((catch_call *)pointer)->caught->exception = exception;
+    return Qnil;
+}
+
+static VALUE call_rescued(VALUE pointer)
+{
+    const catch_call *call = (void *)pointer;
+    return rb_rescue2(call->function, call->argument, note, pointer, rb_eException, (VALUE)0);
+}
+
+/* An exception is rescued, for then Ruby makes errinfo what it was: if a kill was caught before, its number is there.
+ * Nobody else can put that back, and without it Ruby crashes when the kill goes on. */
 VALUE hd_catch(VALUE (*function)(VALUE), VALUE argument, hd_caught *caught)
 {
     VALUE before = rb_errinfo();
-    caught->state = 0;
-    caught->exception = Qnil;
-    VALUE value = rb_protect(function, argument, &caught->state);
-    if (!caught->state || !hd_is_exception(rb_errinfo())) return value;
-    caught->exception = rb_errinfo();
-    hd_restore_errinfo(before);
+    catch_call call = {function, argument, caught};
+    *caught = (hd_caught){.exception = Qnil};
+    VALUE value = rb_protect(call_rescued, (VALUE)&call, &caught->state);
+    if (!NIL_P(caught->exception)) {
+        caught->state = HD_RAISED;
+    }
+    else if (caught->state && hd_is_exception(rb_errinfo())) { /* a fatal one, which nobody rescues */
+        caught->exception = rb_errinfo();
+        hd_restore_errinfo(before);
+    }
     return value;
 }
 

@@ -3,8 +3,10 @@
 
 #include "ruby_internals.h"
 
+enum { HD_RAISED = 1 };
+
 typedef struct {
-    int state;       /* 0: nothing */
+    int state;       /* 0: nothing; HD_RAISED, or what rb_protect says */
     VALUE exception; /* or nil: then it is in errinfo, and can only be left there */
 } hd_caught;
 

@@ -2,6 +2,7 @@
  *
  * Ruby frees the locks that other threads hold there. A fiber of the thread that has forked may hold the lock of an IO
  * to which it writes, too, and never goes on in the child: who writes to that IO would wait for ever. */
+#include "core_ext.h"
 #include "init.h"
 #include "ruby_internals.h"
 #include "scheduler.h"
@@ -22,11 +23,18 @@ static VALUE busy_writers(VALUE self)
     return writers;
 }
 
+static VALUE write_nothing(VALUE io)
+{
+    VALUE empty[] = {rb_str_new(NULL, 0), rb_str_new(NULL, 0)};
+    ID kept = HD_KEPT("write");
+    return rb_funcallv(io, rb_method_boundp(rb_cIO, kept, 0) ? kept : rb_intern("write"), 2, empty);
+}
+
 /* In the child. */
 static VALUE forget_writer(VALUE class, VALUE io)
 {
     (void)class;
-    if (hd_io_is_being_written(io)) hd_io_forget_writer(io);
+    if (hd_io_is_being_written(io)) hd_io_forget_writer(io, write_nothing);
     return Qnil;
 }
 

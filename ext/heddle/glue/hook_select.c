@@ -43,7 +43,7 @@ static void add_entry(select_call *selection, int set, VALUE object)
     selection->entries[selection->count] = (struct select_entry){.object = object, .io = io, .set = set};
     selection->interests[selection->count] =
         (hd_interest){.fd = rb_io_descriptor(io), .events = EVENTS[set], .io = (hd_word)io, .selects = true};
-    selection->polls[selection->count] = (struct pollfd){.fd = rb_io_descriptor(io), .events = EVENTS[set]};
+    selection->polls[selection->count] = (struct pollfd){.events = EVENTS[set]};
     selection->count++;
 }
 
@@ -89,11 +89,13 @@ static VALUE ready_arrays(select_call *selection)
     return any ? result : Qnil;
 }
 
-/* What is ready now, without waiting. */
+/* What is ready now, without waiting. Others may have run since the last look, and have closed or reopened an IO: the
+ * number of its descriptor may be another file's by now. Raises if one is closed. */
 static VALUE look(select_call *selection)
 {
     bool buffered = false;
     for (size_t i = 0; i < selection->count; i++) {
+        selection->polls[i].fd = selection->interests[i].fd = rb_io_descriptor(selection->entries[i].io);
         bool pending = selection->entries[i].set == 0 && read_pending(selection->entries[i].io);
         selection->interests[i].revents = pending ? POLLIN : 0;
         buffered |= pending;
@@ -111,16 +113,13 @@ static VALUE look(select_call *selection)
     return ready_arrays(selection);
 }
 
-/* For those that are to be read from. When it tells of one, others may run and close what is in the sets. */
+/* For those that are to be read from. When it tells of one, others may run. */
 static void look_for_readers(hd_scheduler *scheduler, select_call *selection)
 {
-    unsigned parks = scheduler->running.parks;
     for (size_t i = 0; i < selection->count; i++) {
         const hd_interest *interest = &selection->interests[i];
         if (interest->events & POLLIN) hd_before_read(scheduler, (VALUE)interest->io, interest->fd);
     }
-    for (size_t i = 0; i < selection->count && parks != scheduler->running.parks; i++)
-        selection->polls[i].fd = selection->interests[i].fd = rb_io_descriptor(selection->entries[i].io);
 }
 
 /* IO.select.

@@ -77,10 +77,25 @@ bool hd_io_is_being_written(VALUE io)
     return !RTEST(rb_funcallv(lock, rb_intern("owned?"), 0, NULL));
 }
 
-void hd_io_forget_writer(VALUE io)
+static VALUE buffer_again(VALUE io)
 {
-    rb_gc_register_mark_object(RFILE(io)->fptr->write_lock); /* its memory refers to fibers that may go before it */
-    RFILE(io)->fptr->write_lock = Qnil; /* the next write makes another one */
+    RFILE(io)->fptr->mode &= ~FMODE_SYNC;
+    return Qnil;
+}
+
+/* (A Mutex of ours would do, but a signal's handler could not lock it.) */
+void hd_io_forget_writer(VALUE io, VALUE (*write_nothing)(VALUE io))
+{
+    rb_io_t *fptr = RFILE(io)->fptr;
+    rb_gc_register_mark_object(fptr->write_lock); /* its memory refers to fibers that may go before it */
+    fptr->write_lock = Qnil;
+    if (fptr->fd < 0 || !(fptr->mode & FMODE_WRITABLE)) return;
+    if (fptr->mode & FMODE_SYNC) {
+        write_nothing(io);
+        return;
+    }
+    fptr->mode |= FMODE_SYNC;
+    rb_ensure(write_nothing, io, buffer_again, io);
 }
 
 bool hd_io_has_room(VALUE io, size_t size)
@@ -243,7 +258,7 @@ int hd_io_descriptor(VALUE io)
 
 void hd_io_take_over(VALUE io) {}
 void hd_io_flushed(VALUE io, size_t count) {}
-void hd_io_forget_writer(VALUE io) {}
+void hd_io_forget_writer(VALUE io, VALUE (*write_nothing)(VALUE io)) {}
 void hd_io_fill(VALUE io, const char *bytes, size_t size) {}
 void hd_io_put_back(VALUE io, const char *bytes, size_t size) {}
 void hd_io_set_readable(VALUE io, bool readable) {}

@@ -37,8 +37,9 @@ VALUE hd_io_write_lock(VALUE io);
 /* Does another fiber hold it? */
 bool hd_io_is_being_written(VALUE io);
 
-/* That fiber will never give it back: the IO gets a new one. */
-void hd_io_forget_writer(VALUE io);
+/* That fiber will never give it back: the IO gets a new one. Ruby makes that when it writes; also two strings of
+ * nothing, as the function does, if the IO is not buffered. Without a lock it could not flush the buffer. */
+void hd_io_forget_writer(VALUE io, VALUE (*write_nothing)(VALUE io));
 
 /* Does the write buffer take so many bytes without being flushed? */
 bool hd_io_has_room(VALUE io, size_t size);

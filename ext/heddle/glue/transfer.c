@@ -363,12 +363,13 @@ static size_t piece_of(const hd_transfer *call, size_t size)
     return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
-/* Lets the others run, also those whose time has come since the last look at the kernel. */
+/* Lets the others run, also those whose time has come since the last look at the kernel. (The IO is named, for its
+ * lock may be held meanwhile: see fork_child.c.) */
 static void let_others_run(hd_transfer *call)
 {
     call->others_ran = true;
     call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
-    hd_yield(call->scheduler);
+    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io});
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 

@@ -271,6 +271,23 @@ contract "Select" do
     end
   end
 
+  # The pipe has room for a moment. When the task that was told of it looks, it is full again, and about to be closed.
+  def test_an_io_is_closed_that_was_ready_for_a_moment
+    heddle_only("on threads a select of an IO that is closed waits on")
+    reactor do
+      reader, writer = pipe
+      fill(writer)
+      job = go { IO.select(nil, [writer], nil, 20) }
+      settle
+      reader.readpartial(65_536)
+      sleep(0) until Heddle.stats.tasks[:ready] == 1
+      fill(writer)
+      writer.close
+
+      assert_instance_of(IOError, job.failure)
+    end
+  end
+
   def test_others_run_while_one_selects
     reactor do
       reader, writer = pipe
