@@ -28,7 +28,7 @@ static void scheduler_mark(void *pointer)
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
         scheduler->loop.fiber,  scheduler->home.fiber,  scheduler->home.last,  scheduler->home.runner,
         scheduler->home.fatal,  scheduler->home.raised, scheduler->home.orders,
-        scheduler->fibers.body, scheduler->frames.fiber, scheduler->running.task,
+        scheduler->fibers.body, scheduler->fibers.ended, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
     hd_interrupt_mask_mark(scheduler);

@@ -292,6 +292,7 @@ static void mark(hd_map_node *node, void *unused)
 {
     (void)unused;
     const hd_strike *strike = HD_CONTAINER_OF(node, hd_strike, fiber_node);
+    rb_gc_mark((VALUE)node->key); /* it is found by its address, which must stay */
     rb_gc_mark(strike->kept);
     rb_gc_mark(strike->exception);
 }
