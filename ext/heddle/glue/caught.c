@@ -24,18 +24,19 @@ static VALUE call_rescued(VALUE pointer)
     return rb_rescue2(call->function, call->argument, note, pointer, rb_eException, (VALUE)0);
 }
 
-/* An exception is rescued, for then Ruby makes errinfo what it was: if a kill was caught before, its number is there.
- * Nobody else can put that back, and without it Ruby crashes when the kill goes on. */
+/* If a kill was caught before, its number is in errinfo. Then an exception is rescued, for only so Ruby puts the number
+ * back, without which it crashes when the kill goes on. */
 VALUE hd_catch(VALUE (*function)(VALUE), VALUE argument, hd_caught *caught)
 {
     VALUE before = rb_errinfo();
     catch_call call = {function, argument, caught};
     *caught = (hd_caught){.exception = Qnil};
-    VALUE value = rb_protect(call_rescued, (VALUE)&call, &caught->state);
+    bool killed = !NIL_P(before) && !hd_is_exception(before);
+    VALUE value = rb_protect(killed ? call_rescued : function, killed ? (VALUE)&call : argument, &caught->state);
     if (!NIL_P(caught->exception)) {
         caught->state = HD_RAISED;
     }
-    else if (caught->state && hd_is_exception(rb_errinfo())) { /* a fatal one, which nobody rescues */
+    else if (caught->state && hd_is_exception(rb_errinfo())) {
         caught->exception = rb_errinfo();
         hd_restore_errinfo(before);
     }
