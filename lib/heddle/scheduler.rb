@@ -174,9 +174,6 @@ module Heddle
     # What Heddle.on_spawn has registered.
     attr_reader :spawn_hooks
 
-    # The fiber in which a block of Dir.chdir runs, or nil.
-    attr_accessor :directory_changed_by
-
     # What a Thread#wakeup is meant for.
     def main_fiber = @main&.fiber
 

@@ -3,7 +3,9 @@
  * Ruby warns of a block within a block, and names the line of the Ruby method that calls it. */
 #include "core_ext.h"
 #include "init.h"
-#include "scheduler.h"
+#include "strike.h"
+
+static ID id_changed_by; /* where a scheduler has the root whose block has changed the directory, or nil */
 
 typedef struct {
     VALUE self;
@@ -26,29 +28,22 @@ static VALUE by_ruby(VALUE pointer)
     return rb_block_call_kw(own->self, own->kept, own->argc, own->argv, call_block, Qnil, RB_PASS_CALLED_KEYWORDS);
 }
 
-static void note_fiber(VALUE scheduler, VALUE fiber)
-{
-    rb_funcall(scheduler, rb_intern("directory_changed_by="), 1, fiber);
-}
-
 static VALUE block_has_ended(VALUE scheduler)
 {
-    note_fiber(scheduler, Qnil);
-    return Qnil;
+    return rb_ivar_set(scheduler, id_changed_by, Qnil);
 }
 
 static VALUE change_directory(VALUE self, ID kept, int argc, const VALUE *argv)
 {
-    VALUE scheduler = rb_fiber_scheduler_current();
+    const hd_scheduler *scheduler = NIL_P(rb_fiber_scheduler_current()) ? NULL : hd_scheduler_of_thread();
     const change own = {.self = self, .kept = kept, .argc = argc, .argv = argv};
-    if (NIL_P(scheduler) || !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler))) return by_ruby((VALUE)&own);
-    VALUE root = rb_funcall(scheduler, rb_intern("root"), 0);
-    VALUE changed_by = rb_funcall(scheduler, rb_intern("directory_changed_by"), 0);
+    if (!scheduler) return by_ruby((VALUE)&own);
+    VALUE root = hd_root(scheduler), changed_by = rb_attr_get(scheduler->self, id_changed_by);
     if (!NIL_P(changed_by) && changed_by != root)
         rb_raise(rb_eRuntimeError, "conflicting chdir during another chdir block");
     if (!NIL_P(changed_by) || !rb_block_given_p()) return by_ruby((VALUE)&own);
-    note_fiber(scheduler, root);
-    return rb_ensure(by_ruby, (VALUE)&own, block_has_ended, scheduler);
+    rb_ivar_set(scheduler->self, id_changed_by, root);
+    return rb_ensure(by_ruby, (VALUE)&own, block_has_ended, scheduler->self);
 }
 
 static VALUE change_to_path(int argc, VALUE *argv, VALUE self)
@@ -63,6 +58,7 @@ static VALUE change_to_descriptor(int argc, VALUE *argv, VALUE self)
 
 void hd_init_chdir(void)
 {
+    id_changed_by = rb_intern("@directory_changed_by");
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "Chdir");
     rb_define_method(rb_define_module_under(extension, "Path"), "chdir", change_to_path, -1);
     rb_define_method(rb_define_module_under(extension, "Descriptor"), "fchdir", change_to_descriptor, -1);
