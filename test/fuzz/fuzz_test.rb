@@ -51,8 +51,7 @@ class FuzzTest < HeddleTest
     gate = Thread::Queue.new
     thread = thread_that_keeps(backend, gate)
     before = TestSupport::Leaks.snapshot
-    2.times { gate << :go_on }
-    sleep(0.001) until gate.num_waiting == 1 && gate.empty?
+    let_run(gate)
     kept = left_since(before)
     IO.sysopen(__FILE__)
     tidy(before)
@@ -69,8 +68,7 @@ class FuzzTest < HeddleTest
     gate = Thread::Queue.new
     before = TestSupport::Leaks.snapshot
     thread = thread_that_keeps(backend, gate)
-    2.times { gate << :go_on }
-    sleep(0.001) until gate.num_waiting == 1 && gate.empty?
+    let_run(gate)
     tidy(before)
 
     refute_predicate(thread, :alive?)
@@ -82,6 +80,12 @@ class FuzzTest < HeddleTest
   end
 
   def left_since(before) = TestSupport::Leaks.descriptors.to_a - before.descriptors.to_a
+
+  # Until that thread has run what it runs, and waits once more.
+  def let_run(gate)
+    2.times { gate << :go_on }
+    sleep(0.001) until gate.num_waiting == 1 && gate.empty?
+  end
 
   # A thread that runs something when it is told to, and does not end before the gate is closed.
   def thread_that_keeps(backend, gate)
