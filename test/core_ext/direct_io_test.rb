@@ -128,6 +128,22 @@ contract "DirectIO" do
     end
   end
 
+  # A paragraph at the end leaves a converter that has met the end, and that only Ruby's own method replaces.
+  def test_a_converter_that_has_met_the_end
+    [:gets, :readline, :getc, :getbyte].each do |method|
+      expected, seen = in_both do
+        reader, writer = connection("pipe")
+        reader.set_encoding("ISO-8859-1:UTF-8")
+        writer.write("line\n\n\n")
+        writer.close
+        [outcome { reader.gets("") }, outcome { reader.public_send(method) }, reader.ungetbyte("zz"),
+         *Array.new(2) { outcome { reader.public_send(method) } }]
+      end
+
+      assert_equal(expected, seen, method)
+    end
+  end
+
   # A read that asked once more would take the datagram after it.
   def test_an_empty_datagram_is_one_end
     lines = { gets: nil, readline: EOFError }

@@ -128,7 +128,7 @@ bool hd_io_has_read_nothing(VALUE io)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
     if (!fptr || fptr->fd < 0 || fptr->wbuf.len) return false;
-    return !fptr->rbuf.len && !fptr->cbuf.len && !fptr->tied_io_for_writing;
+    return !fptr->rbuf.len && !fptr->cbuf.len && !fptr->readconv && !fptr->tied_io_for_writing;
 }
 
 bool hd_io_is_plain(VALUE io, bool reads)

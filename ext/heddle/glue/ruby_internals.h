@@ -54,7 +54,8 @@ bool hd_io_converts(VALUE io);
 bool hd_io_reads_ascii(VALUE io);
 
 /* Can bytes be read from this IO, or else written to it, without Ruby? It is open and has no path, nothing is in its
- * buffers, and what is written to it is neither buffered nor converted. */
+ * buffers, no converter has begun (it may hold a part of a character, or have met the end), and what is written to it
+ * is neither buffered nor converted. */
 bool hd_io_is_plain(VALUE io, bool reads);
 
 /* The same of any IO that is to be read. */
