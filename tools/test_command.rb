@@ -14,7 +14,7 @@ module Tools
     HELP = <<~TEXT
       bin/test                              all tests on every Ruby at hand, the C tests and RuboCop
       bin/test test/foo_test.rb -n /bar/    these files alone; what is no file or folder goes to minitest
-      bin/test --ruby 3.4                   on that Ruby alone (a series that bin/setup built, or a path)
+      bin/test --ruby 3.4 --ruby 4.0        on those Rubies alone (a series that bin/setup built, or a path)
 
       HEDDLE_RUBIES="PATH PATH"      the Rubies to test (default: the project's and those that bin/setup built)
       HEDDLE_VARIANT=assert          tests that build of the extension
@@ -29,7 +29,7 @@ module Tools
     UNFORKED = %r{^# bin/test: not forked}
 
     def initialize(arguments)
-      @ruby = option(arguments, "--ruby")
+      @rubies = values_of(arguments, "--ruby")
       # An existing path is a file to run; everything else is minitest's.
       @paths, @options = arguments.partition { |argument| File.exist?(argument) }
       @everything = arguments.empty? || arguments.all?(/\A(--seed(=\d+)?|-s|-v|--verbose|\d+)\z/)
@@ -71,16 +71,20 @@ module Tools
       report.unsteady(TestRepeats.new(failed).run { |job, test| report.repeating(job, test) })
     end
 
-    # Takes an option and its value out of the arguments.
-    def option(arguments, name)
-      place = arguments.index(name) or return
-      arguments.slice!(place, 2).fetch(1) { raise Problem, "#{name} what? See bin/test --help" }
+    # Takes an option, which may come several times, and its values out of the arguments.
+    def values_of(arguments, name)
+      values = []
+      while (place = arguments.index(name))
+        values << arguments.slice!(place, 2).fetch(1) { raise Problem, "#{name} what? See bin/test --help" }
+      end
+      values
     end
 
     # @return [Array<RubyInfo>] all Rubies to test on, each with its gems and the extension
     def set_up
       console = Console.new
-      rubies = @ruby ? [Rubies.of_series(@ruby) || Rubies.named(@ruby)] : Rubies.for_tests(Setup.new.run)
+      rubies = @rubies.map { |name| Rubies.of_series(name) || Rubies.named(name) }
+      rubies = Rubies.for_tests(Setup.new.run) if rubies.empty?
       install_packages(console)
       rubies.each do |info|
         Setup.new(request: info.exe, console: console).run

@@ -42,6 +42,16 @@ class TestCommandTest < HeddleTest
     assert_match(%r{^  bin/test .*odd_test.rb -n OddTest\\?#test_dies --seed \d+ --ruby \S+$}, outcome.out)
   end
 
+  def test_several_rubies
+    outcome = run_shell("bin/test #{failing_file} -n test_fine --ruby #{RbConfig.ruby} --ruby none/of/these")
+
+    assert_equal(1, outcome.status.exitstatus)
+    assert_includes(outcome.err, "none/of/these")
+    outcome = run_shell("bin/test #{failing_file} -n test_fine --ruby")
+
+    assert_includes(outcome.err, "--ruby what?")
+  end
+
   # Of a long log only the end may be had.
   def test_at_the_end_the_failure_is_told_once_more_and_shorter
     outcome = run_shell("bin/test #{failing_file} --seed 7 -n test_talks")
