@@ -185,8 +185,6 @@ contract "ServiceNames" do
 
   private
 
-  def free_port = TCPServer.new("127.0.0.1", 0).then { |server| server.addr[1].tap { server.close } }
-
   def service(name, protocol = "tcp")
     [name, Socket.getservbyname(name, protocol)]
   rescue SocketError

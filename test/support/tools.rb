@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require "socket"
 require "tmpdir"
+require_relative "free_port"
 
 module TestSupport
   # Small helpers for all tests.
   module Tools
+    include FreePort
+
     # A folder that is removed after the test.
     def tempdir
       dir = Dir.mktmpdir("heddle-test")
@@ -39,14 +41,6 @@ module TestSupport
 
     # Two connected UNIX sockets, closed after the test.
     def socket_pair = UNIXSocket.pair.each { |io| keep(io) }
-
-    # A TCP port of 127.0.0.1 on which nothing listens.
-    def free_port
-      server = TCPServer.new("127.0.0.1", 0)
-      server.addr[1]
-    ensure
-      server&.close
-    end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

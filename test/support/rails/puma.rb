@@ -40,7 +40,7 @@ module TestSupport
     def stop
       Process.kill(:TERM, @pid)
       ended = wait(STOP)
-      %i[ALRM KILL].each { |signal| Process.kill(signal, @pid) && wait(2) } unless ended
+      %i[ALRM KILL].any? { |signal| Process.kill(signal, @pid) && wait(2) } unless ended
       @reading&.join
       raise "Puma does not end:\n#{@said}" unless ended
     end

@@ -2,8 +2,8 @@
 
 require "English"
 require "fileutils"
-require "socket"
 require "tmpdir"
+require_relative "../free_port"
 
 module TestSupport
   # Real servers, from Debian's packages, for the tests of clients and for bench/. Each is started at its
@@ -14,6 +14,8 @@ module TestSupport
 
     # What is common to all of them. A server says in its class: PROGRAM, PACKAGE and #command.
     class Server
+      include FreePort
+
       STARTUP_LIMIT = 30
       SHUTDOWN_LIMIT = 5
       # Where Debian keeps servers that are not for everybody's PATH.
@@ -128,13 +130,6 @@ module TestSupport
           sleep(0.02)
         end
         true
-      end
-
-      def free_port
-        server = TCPServer.new("127.0.0.1", 0)
-        server.addr[1]
-      ensure
-        server&.close
       end
 
       # Servers refuse to run as root. This one also ends when this process is killed.
