@@ -42,8 +42,10 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
-    if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->overdue_node))
-        hd_node_remove(&scheduler->overdue_node);
+    if (!hd_forked_since(scheduler->reactor.generation)) {
+        if (hd_node_linked(&scheduler->overdue_node)) hd_node_remove(&scheduler->overdue_node);
+        hd_inbox_close(&scheduler->inbox);
+    }
     hd_stalls_unwatch(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
