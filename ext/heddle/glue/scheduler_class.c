@@ -285,7 +285,7 @@ static void disarm_interests(hd_map_node *node, void *scheduler)
     for (size_t i = 0; i < wait->interests_count; i++) {
         hd_interest *interest = (hd_interest *)&wait->interests[i];
         hd_interest_disarm(interest);
-        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest);
+        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest, interest->bytes);
         hd_interest_release(interest);
     }
 }
