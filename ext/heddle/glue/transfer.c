@@ -83,9 +83,10 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 {
     if (events & ~POLLPRI) return events & ~POLLPRI;
     hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
-    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
-                                                        .deadline_ns = deadline_ns, .interests = &interest,
-                                                        .interests_count = 1});
+    hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
+                          .interests = &interest, .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    return result > 0 ? interest.revents : result;
 }
 
 /* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
