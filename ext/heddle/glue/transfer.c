@@ -395,6 +395,8 @@ static ssize_t move_some(hd_transfer *call, size_t most)
         void *bytes = hd_transfer_bytes(call, &size);
         size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
         if (there > 0) return (ssize_t)there;
+        if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
+            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* (the kernel refuses it) */
         /* Else the kernel may have an error to tell, or an empty datagram to send. */
         if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
         if (wait_first) {
