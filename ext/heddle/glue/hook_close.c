@@ -456,8 +456,9 @@ static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
     hd_wait *operation = operation_of(scheduler, fiber);
     if (operation)
         hd_end_operation(operation, exception);
-    else if (!hd_wait_of(scheduler, fiber) && RTEST(rb_obj_is_fiber(fiber)) && RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) &&
-             !NIL_P(scheduler->thread) && hd_scheduler_foreign(scheduler))
+    else if (!hd_wait_of(scheduler, fiber) && RTEST(rb_obj_is_fiber(fiber)) &&
+             RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) && !NIL_P(scheduler->thread) &&
+             hd_scheduler_foreign(scheduler))
         rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception); /* it blocks natively: nobody else wakes it */
     return Qnil;
 }
