@@ -141,21 +141,54 @@ TEST(settled_by_another_cause)
     close_inbox();
 }
 
-/* The job of a fiber that was left behind when its scheduler was closed. */
+static bool same_number(const hd_job *job, const hd_job *other)
+{
+    return ((const test_job *)job)->number == ((const test_job *)other)->number;
+}
+
+static void copy_result(hd_job *job, const hd_job *other)
+{
+    ((test_job *)job)->result = ((const test_job *)other)->result;
+}
+
+static const hd_job_type shared_type = {run_job, free_job, same_number, copy_result};
+
+/* The jobs of fibers that were left behind when their scheduler was closed: running, following and queued. When the
+ * process ends, the inbox is freed before they are finished. */
 TEST(finished_after_the_inbox_was_closed)
 {
-    open_inbox();
-    pthread_mutex_lock(&gate);
-    test_job *job = new_job(1);
-    job->gate = &gate;
-    submit(job);
-    await_count(&running, 1);
+    enum { FOLLOWER = TOO_MANY };
+    test_job *jobs[TOO_MANY + 1];
+    submit_too_many(jobs);
+    jobs[FOLLOWER] = new_job(0);
+    hd_job_init(&jobs[FOLLOWER]->job, &shared_type, HD_POOL_FILES);
+    jobs[0]->job.type = &shared_type;
+    submit(jobs[FOLLOWER]);
     hd_inbox_close(&inbox);
     hd_reactor_close(&reactor);
+    memset(&inbox, 0, sizeof(inbox));
     pthread_mutex_unlock(&gate);
-    while (!hd_job_finished(&job->job)) usleep(100);
-    CHECK_EQ(0, inbox.pending);
+    for (int i = 0; i <= TOO_MANY; i++) {
+        while (!hd_job_finished(&jobs[i]->job)) usleep(100);
+        give_up(jobs[i]);
+    }
+    hd_inbox_init(&inbox, &reactor);
+    close_inbox();
+}
+
+/* One that nobody waits for any more, as a lookup that the GC frees after its scheduler. */
+TEST(released_after_the_inbox_was_freed)
+{
+    open_inbox();
+    test_job *job = new_job(1);
+    submit(job);
+    await_count(&inbox.pending, 1);
+    hd_job_set_wait(&job->job, NULL);
+    hd_inbox_close(&inbox);
+    CHECK_EQ(0, load(&inbox.pending));
+    memset(&inbox, 0, sizeof(inbox));
     give_up(job);
+    hd_inbox_init(&inbox, &reactor);
     close_inbox();
 }
 
@@ -297,16 +330,6 @@ static test_job *left[5];
 static hd_rw_job *left_rw;
 static int left_fd;
 
-static bool same_number(const hd_job *job, const hd_job *other)
-{
-    return ((const test_job *)job)->number == ((const test_job *)other)->number;
-}
-
-static void copy_result(hd_job *job, const hd_job *other)
-{
-    ((test_job *)job)->result = ((const test_job *)other)->result;
-}
-
 static void release_all(void)
 {
     CHECK_EQ(-1, fcntl(left_fd, F_GETFD));
@@ -326,7 +349,6 @@ static void release_all(void)
 TEST(released_in_the_child_of_a_fork)
 {
     enum { NEW, RUNNING, FOLLOWING, QUEUED, FINISHED };
-    static const hd_job_type shared_type = {run_job, free_job, same_number, copy_result};
     test_job *filling[HD_WORKERS_MAX - 1];
     open_inbox();
     left[FINISHED] = new_job(1);
@@ -534,6 +556,7 @@ int main(int argc, char **argv)
     RUN(released_when_finished_but_not_drained);
     RUN(settled_by_another_cause);
     RUN(finished_after_the_inbox_was_closed);
+    RUN(released_after_the_inbox_was_freed);
     RUN(random_releases);
     RUN(several_threads_share_the_pool);
     RUN(a_fork_while_jobs_run);

@@ -1,9 +1,23 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "support/plain_ruby"
 
 # Dir.foreach and its kin list some entries at a time, and call nothing that a program may have overridden.
 contract "Folder" do
+  include TestSupport::PlainRuby
+
+  %i[children entries empty? each_child foreach glob exist?].each do |name|
+    define_method("test_too_few_and_too_many_arguments_of_#{name.to_s.delete("?")}") do
+      block = proc {} if %i[each_child foreach].include?(name)
+      expected, seen = in_both do
+        [[], [1, 2, 3]].map { |arguments| outcome { Dir.public_send(name, *arguments, &block) } }
+      end
+
+      assert_equal(expected, seen)
+    end
+  end
+
   def folder(count)
     tempdir.tap { |path| count.times { |i| File.write(File.join(path, "file#{i}"), "") } }
   end

@@ -43,7 +43,9 @@ contract "JoinedWrite" do
       path = File.join(folder, "text")
       reactor do
         File.open(path, "w:iso-8859-1:utf-8") do |file|
-          assert_raises(Encoding::UndefinedConversionError) { file.write("é\n", "\u65e5", "z") }
+          error = assert_raises(Encoding::UndefinedConversionError) { file.write("é\n", "\u65e5", "z") }
+
+          assert_nil(error.cause)
           file.write("after")
         end
       end

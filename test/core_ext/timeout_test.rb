@@ -15,6 +15,10 @@ contract "TimeoutPatch" do
     end
   end
 
+  def test_what_is_not_a_number_is_never_over
+    reactor { assert_equal(:value, Timeout.timeout(Float::NAN) { sleep(0.01) && :value }) }
+  end
+
   def test_by_include
     includer = Class.new { include Timeout }.new
 

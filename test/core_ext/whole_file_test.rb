@@ -7,6 +7,22 @@ require_relative "../test_helper"
 
 # A large file that the kernel has in memory is read and written in pieces: the others have their turns in between.
 contract "WholeFile" do
+  # (Ruby's own are replaced for plain threads, too.)
+  { read: "1..4", binread: "1..3", readlines: "1..3", foreach: "1..3", sysopen: "1..3" }.each do |name, expected|
+    define_method("test_too_few_and_too_many_arguments_of_#{name}") do
+      block = proc {} if name == :foreach
+      use = lambda do |*arguments|
+        assert_raises(ArgumentError) { File.public_send(name, *arguments, &block) }.message
+      end
+
+      [-> { reactor(&_1) }, ->(call) { Thread.new(&call).value }].each do |way|
+        assert_equal("wrong number of arguments (given 0, expected #{expected})", way.call(-> { use.call }))
+        assert_equal("wrong number of arguments (given 6, expected #{expected})",
+                     way.call(-> { use.call("f", 1, 2, 3, 4, 5) }))
+      end
+    end
+  end
+
   def test_a_subclass_with_a_read_of_its_own
     path = File.join(tempdir, "large")
     File.binwrite(path, "x" * 3_000_000)

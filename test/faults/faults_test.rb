@@ -128,6 +128,35 @@ contract "Faults" do
     end
   end
 
+  # What has come for a fiber that is raised in does not fit into Ruby's read buffer: nothing refers to its stack then.
+  def test_no_memory_for_what_a_struck_fiber_has_read
+    heddle_only("faults")
+    skip("epoll reads no bytes") unless backend == "uring"
+    reactor do
+      reader, peer = socket_pair
+      fiber = nil
+      job = go do
+        fiber = Fiber.current
+        reader.readpartial(10)
+      rescue NoMemoryError => e
+        e
+      end
+      other, others_peer = socket_pair
+      settle
+      others_peer.write("x")
+      peer.write("bytes")
+      other.wait_readable # (goes on before the fiber that reads)
+      inject("ruby_xmalloc2", error: Errno::ENOMEM, percent: 100)
+      fiber.raise(StopIteration)
+
+      assert_instance_of(NoMemoryError, job.value)
+      Heddle::Faults.clear
+
+      refute_includes(Fiber.scheduler.fibers, fiber)
+      everything
+    end
+  end
+
   # Every call, for want of memory or of descriptors: who needed it hears of it, the others at most of a closed IO.
   memory = %w[malloc calloc realloc]
   (%w[recv send preadv2 pwritev2 pread pwrite poll epoll_ctl epoll_wait epoll_pwait2 io_uring_enter fcntl

@@ -83,6 +83,7 @@ static fault *strike(const char *name)
 WRAP(void *, malloc, (size_t size), NULL, (size))
 WRAP(void *, calloc, (size_t count, size_t size), NULL, (count, size))
 WRAP(void *, realloc, (void *memory, size_t size), NULL, (memory, size))
+WRAP(void *, ruby_xmalloc2, (size_t count, size_t size), (rb_memerror(), NULL), (count, size))
 WRAP(void *, mmap, (void *at, size_t size, int protection, int flags, int fd, off_t offset), MAP_FAILED,
      (at, size, protection, flags, fd, offset))
 WRAP(int, epoll_create1, (int flags), -1, (flags))

@@ -161,4 +161,44 @@ contract "HookOther" do
       assert_equal(["x", :item], job.value)
     end
   end
+
+  # The operation has ended, and what the fiber waits for now is something else.
+  def test_fiber_interrupt_of_a_fiber_that_waits_for_something_else
+    reactor do
+      queue = Thread::Queue.new
+      job = go { queue.pop(timeout: 5) }
+      settle
+      scheduler.fiber_interrupt(job.fiber, IOError.new("closed"))
+      queue.push(:item)
+
+      assert_equal(:item, job.value)
+    end
+  end
+
+  # (The program's own fiber turns the loop, so the signal is handled on top of its wait.)
+  def test_fiber_interrupt_while_a_signal_handler_waits_in_the_fiber
+    said = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      scheduler = Fiber.scheduler
+      reader, _writer = IO.pipe
+      fiber = nil
+      trap(:USR1) do
+        Thread.new { scheduler.fiber_interrupt(fiber, IOError.new("closed")) }
+        sleep(0.05)
+        puts "handled"
+      end
+      Thread.new do
+        sleep(0.001) until scheduler.size == 1
+        Process.kill(:USR1, Process.pid)
+      end
+      fiber = Fiber.new(blocking: false) do
+        reader.read(1)
+      rescue IOError => e
+        puts e.message
+      end
+      fiber.resume
+    RUBY
+
+    assert_equal("handled\nclosed\n", said)
+  end
 end

@@ -9,5 +9,5 @@
 int64_t hd_deadline_from(VALUE timeout);
 
 /* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is
- * too large. */
+ * too large. One that is not a number is never over. */
 int64_t hd_deadline_of_limit(VALUE limit);

@@ -425,6 +425,24 @@ static VALUE hook_io_close(VALUE self, VALUE fd)
     return Qtrue;
 }
 
+static bool is_of_operation(const hd_wait *wait)
+{
+    bool kind = wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT || wait->kind == HD_WAIT_FOR_WORKER;
+    return kind && wait->state == HD_WAIT_PARKED;
+}
+
+/* The wait of the fiber for an operation on an IO, or NULL. (A signal's handler may wait on top of it.) */
+static hd_wait *operation_of(const hd_scheduler *scheduler, VALUE fiber)
+{
+    const hd_map *waits = &scheduler->reactor.waits;
+    hd_wait *last = NULL;
+    for (hd_map_node *node = hd_map_find(waits, (hd_word)fiber); node; node = hd_map_find_next(waits, node)) {
+        hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+        if (is_of_operation(wait)) last = wait;
+    }
+    return last;
+}
+
 /* Ruby 4.0 calls it when an IO that the fiber uses is closed. A fiber that is no longer parked has finished its
  * operation, and the error would land in a later one (Bug #21918): it is dropped, and Ruby raises by itself when
  * the fiber next touches the IO.
@@ -435,11 +453,12 @@ static VALUE hook_io_close(VALUE self, VALUE fd)
 static VALUE hook_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    hd_wait *wait = hd_wait_of(scheduler, fiber);
-    if (wait)
-        hd_end_operation(wait, exception);
-    else if (RTEST(rb_obj_is_fiber(fiber)) && RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) &&
-             !NIL_P(scheduler->thread) && hd_scheduler_foreign(scheduler))
+    hd_wait *operation = operation_of(scheduler, fiber);
+    if (operation)
+        hd_end_operation(operation, exception);
+    else if (!hd_wait_of(scheduler, fiber) && RTEST(rb_obj_is_fiber(fiber)) &&
+             RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)) && !NIL_P(scheduler->thread) &&
+             hd_scheduler_foreign(scheduler))
         rb_funcall(scheduler->thread, rb_intern("raise"), 1, exception); /* it blocks natively: nobody else wakes it */
     return Qnil;
 }

@@ -53,8 +53,7 @@ static int error_in_arguments(hd_transfer *call, bool positioned)
     size_t size;
     hd_transfer_bytes(call, &size);
     if (call->length > size) hd_raise_out_of_bounds();
-    if (positioned && call->from < 0) return -EINVAL;
-    return size > SSIZE_MAX ? -EFAULT : 0; /* a negative length, which pread and sysread take for a huge one */
+    return positioned && call->from < 0 ? -EINVAL : 0;
 }
 
 static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
@@ -76,7 +75,7 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         .fd = rb_io_descriptor(io),
         .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
     };
-    if (direction == HD_READ || call.length || call.offset || !NIL_P(from)) {
+    if (call.length || call.offset || !NIL_P(from)) {
         int error = error_in_arguments(&call, !NIL_P(from));
         if (error) return INT2FIX(error);
     }

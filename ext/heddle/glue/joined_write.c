@@ -7,6 +7,7 @@
  * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
  * another fiber's line would come between the text and its newline. */
 #include "core_ext.h"
+#include "caught.h"
 #include "direct_io.h"
 #include "init.h"
 #include "scheduler.h"
@@ -69,8 +70,6 @@ static VALUE write_one(VALUE io, VALUE string)
 
 typedef struct {
     VALUE io, joined;
-    int count;
-    const VALUE *strings;
 } joined_call;
 
 static VALUE write_the_joined(VALUE pointer)
@@ -79,22 +78,18 @@ static VALUE write_the_joined(VALUE pointer)
     return write_one(writing->io, writing->joined);
 }
 
-/* One of the strings cannot be converted, so nothing is written yet. Ruby writes those before it, and raises. */
-static VALUE write_what_converts(VALUE pointer, VALUE error)
-{
-    (void)error;
-    joined_call *writing = (void *)pointer;
-    return write_by_ruby(writing->io, writing->count, writing->strings);
-}
-
 static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, long size)
 {
     VALUE joined = needs_no_join(write_io, size) ? Qnil : join(write_io, count, strings);
     if (NIL_P(joined)) return write_by_ruby(io, count, strings);
     if (hd_io_writes_bytes(write_io)) return write_one(io, joined);
-    joined_call writing = {.io = io, .joined = joined, .count = count, .strings = strings};
-    return rb_rescue2(write_the_joined, (VALUE)&writing, write_what_converts, (VALUE)&writing, rb_eEncodingError,
-                      (VALUE)0);
+    joined_call writing = {io, joined};
+    hd_caught caught;
+    VALUE written = hd_catch(write_the_joined, (VALUE)&writing, &caught);
+    if (!caught.state) return written;
+    if (!RTEST(rb_obj_is_kind_of(caught.exception, rb_eEncodingError))) hd_go_on(&caught);
+    /* One of the strings cannot be converted, so nothing is written yet. Ruby writes those before it, and raises. */
+    return write_by_ruby(io, count, strings);
 }
 
 static VALUE write_strings(VALUE io, VALUE write_io, int count, VALUE *strings)

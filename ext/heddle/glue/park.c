@@ -99,21 +99,6 @@ static VALUE until_woken(VALUE pointer)
     return Qnil;
 }
 
-/* Takes the bytes that the kernel has read. (Of those that it has sent there is nothing to take.) */
-static void land(const park_call *parking, hd_interest *interest)
-{
-    if (hd_wait_void(&parking->wait)) {
-        interest->brought = false; /* the child of a fork: they are for its parent */
-        return;
-    }
-    if (interest->bytes_to_send) return;
-    if (interest->result > 0 && parking->over)
-        memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
-    else if (interest->result > 0)
-        hd_put_back(parking->scheduler, interest);
-    hd_interest_release(interest);
-}
-
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
  * computes, and the peer is to see it: the kernel must let go of the file now. */
 static void disarm(park_call *parking)
@@ -124,27 +109,48 @@ static void disarm(park_call *parking)
         hd_interest *interest = &parking->request->interests[i];
         held |= interest->token != 0;
         hd_interest_disarm(interest);
-        if (RB_UNLIKELY(interest->brought)) land(parking, interest);
     }
     if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->release_files(reactor->backend);
+}
+
+/* Fiber#raise, a kill or an interrupt was faster. */
+static void pass_on(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
+}
+
+/* Takes the bytes that the kernel has read. (Of those that it has sent there is nothing to take.) */
+static void land(const park_call *parking)
+{
+    hd_interest *interest = parking->request->interests;
+    if (hd_wait_void(&parking->wait)) {
+        interest->brought = false; /* the child of a fork: they are for its parent */
+        return;
+    }
+    if (interest->bytes_to_send) return;
+    if (interest->result > 0) memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
+    hd_interest_release(interest);
+    if (interest->result > 0 && !parking->over)
+        hd_put_back(parking->scheduler, interest, parking->request->landing);
 }
 
 static VALUE unpark(VALUE pointer)
 {
     park_call *parking = (void *)pointer;
+    const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
     hd_scheduler_check_fork(scheduler);
     hd_note_running(scheduler, wait);
     hd_stalls_note_start(scheduler);
     disarm(parking);
-    for (size_t i = 0; i < parking->request->jobs_count; i++) hd_job_set_wait(parking->request->jobs[i], NULL);
+    for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], NULL);
     hd_wait_end(wait);
+    if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
+    /* What may raise for want of memory comes when nothing refers to this stack any more. */
+    if (request->brings && request->interests->brought) land(parking);
     restore_last_status(parking->last_status);
-    if (RB_LIKELY(parking->over) || hd_wait_void(wait)) return Qnil;
-    /* Fiber#raise, a kill or an interrupt was faster. */
-    if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
-    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
     return Qnil;
 }
 

@@ -25,8 +25,8 @@ void hd_wake_readers(hd_scheduler *scheduler, VALUE io, int fd)
     }
 }
 
-void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest)
+void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest, const char *bytes)
 {
-    hd_io_put_back((VALUE)interest->io, interest->bytes, (size_t)interest->result);
+    hd_io_put_back((VALUE)interest->io, bytes, (size_t)interest->result);
     hd_after_read_ahead(scheduler, (VALUE)interest->io, interest->fd);
 }

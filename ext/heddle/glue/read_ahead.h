@@ -16,4 +16,4 @@ static inline void hd_after_read_ahead(hd_scheduler *scheduler, VALUE io, int fd
 }
 
 /* Puts what was read for a fiber that cannot go on with it into Ruby's read buffer. */
-void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest);
+void hd_put_back(hd_scheduler *scheduler, const hd_interest *interest, const char *bytes);

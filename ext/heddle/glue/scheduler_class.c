@@ -42,8 +42,10 @@ static void scheduler_mark(void *pointer)
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
-    if (!hd_forked_since(scheduler->reactor.generation) && hd_node_linked(&scheduler->overdue_node))
-        hd_node_remove(&scheduler->overdue_node);
+    if (!hd_forked_since(scheduler->reactor.generation)) {
+        if (hd_node_linked(&scheduler->overdue_node)) hd_node_remove(&scheduler->overdue_node);
+        hd_inbox_close(&scheduler->inbox);
+    }
     hd_stalls_unwatch(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
@@ -283,7 +285,7 @@ static void disarm_interests(hd_map_node *node, void *scheduler)
     for (size_t i = 0; i < wait->interests_count; i++) {
         hd_interest *interest = (hd_interest *)&wait->interests[i];
         hd_interest_disarm(interest);
-        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest);
+        if (interest->bytes && interest->result > 0) hd_put_back(scheduler, interest, interest->bytes);
         hd_interest_release(interest);
     }
 }

@@ -83,9 +83,10 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
 {
     if (events & ~POLLPRI) return events & ~POLLPRI;
     hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
-    return hd_park_until_ready(scheduler, &(hd_request){.kind = HD_WAIT_FOR_SELECT, .subject = Qnil,
-                                                        .deadline_ns = deadline_ns, .interests = &interest,
-                                                        .interests_count = 1});
+    hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
+                          .interests = &interest, .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    return result > 0 ? interest.revents : result;
 }
 
 /* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
@@ -394,6 +395,8 @@ static ssize_t move_some(hd_transfer *call, size_t most)
         void *bytes = hd_transfer_bytes(call, &size);
         size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
         if (there > 0) return (ssize_t)there;
+        if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
+            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* (the kernel refuses it) */
         /* Else the kernel may have an error to tell, or an empty datagram to send. */
         if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
         if (wait_first) {

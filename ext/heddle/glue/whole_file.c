@@ -66,6 +66,7 @@ static VALUE io_read(int argc, VALUE *argv, VALUE io_class)
 
 static VALUE io_binread(int argc, VALUE *argv, VALUE io_class)
 {
+    rb_check_arity(argc, 1, 3);
     return read_whole(io_class, "binread", HD_KEPT("binread"), argc, argv, rb_ascii8bit_encoding());
 }
 

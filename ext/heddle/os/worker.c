@@ -285,10 +285,25 @@ void hd_inbox_drain(hd_inbox *inbox)
     pthread_mutex_unlock(lock);
 }
 
+static void forget_waits(const hd_list *jobs, const hd_inbox *inbox)
+{
+    for (hd_node *node = hd_list_first(jobs); node; node = hd_list_after(jobs, node)) {
+        hd_job *job = HD_CONTAINER_OF(node, hd_job, node);
+        if (job->inbox == inbox) job->wait = NULL;
+        forget_waits(&job->followers, inbox);
+    }
+}
+
 void hd_inbox_close(hd_inbox *inbox)
 {
     pthread_mutex_lock(lock);
     inbox->closed = true;
+    for (int i = 0; i < HD_POOLS; i++) {
+        forget_waits(&pools[i].queue, inbox);
+        forget_waits(&pools[i].running, inbox);
+    }
+    for (hd_node *node; (node = hd_list_first(&inbox->finished));) hd_node_remove(node);
+    __atomic_store_n(&inbox->pending, 0, __ATOMIC_RELEASE);
     pthread_mutex_unlock(lock);
 }
 

@@ -89,7 +89,8 @@ void hd_job_release(hd_job *job);
 /* Settles the waits of the finished jobs. With the GVL. */
 void hd_inbox_drain(hd_inbox *inbox);
 
-/* Before the backend is closed: jobs of fibers that are left are not to wake it. */
+/* Before the backend is closed: jobs of fibers that are left are not to wake it. The inbox may be freed after this,
+ * before its jobs are released. */
 void hd_inbox_close(hd_inbox *inbox);
 
 /* Workers alive and jobs queued in all pools, for reports. */

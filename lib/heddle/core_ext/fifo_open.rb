@@ -8,17 +8,20 @@ module Heddle
     module FifoOpen
       # For IO's own methods.
       module Path
-        def sysopen(path, *arguments)
-          return __heddle_path_sysopen(path, *arguments) unless Scheduler.current
+        def sysopen(*arguments)
+          return __heddle_path_sysopen(*arguments) unless Scheduler.current && arguments.any?
 
+          path, *arguments = arguments
           path = Opening.path_of(path)
           flags = Opening.fifo_flags(arguments.first) if Opening.kind_of(path) == :fifo
           flags ? Opening.descriptor_of_fifo(path, flags) : __heddle_path_sysopen(path, *arguments)
         end
 
-        def foreach(path, *arguments, **options, &block)
-          return __heddle_path_foreach(path, *arguments, **options, &block) unless block && Scheduler.current
+        def foreach(*arguments, **options, &block)
+          by_path = block && Scheduler.current && arguments.any?
+          return __heddle_path_foreach(*arguments, **options, &block) unless by_path
 
+          path, *arguments = arguments
           path = Opening.path_of(path)
           return __heddle_path_foreach(path, *arguments, **options, &block) unless Opening.kind_of(path) == :fifo
 
@@ -30,12 +33,13 @@ module Heddle
 
       # For an IO.
       module Reopen
-        def reopen(path, *arguments, **options)
-          if !path.is_a?(IO) && Scheduler.current && !closed?
-            path = Opening.path_of(path)
-            return FifoOpen.reopen(self, path, arguments.first || options[:mode]) if Opening.kind_of(path) == :fifo
+        def reopen(*arguments, **options)
+          if arguments.any? && !arguments.first.is_a?(IO) && Scheduler.current && !closed?
+            path, mode = arguments
+            arguments[0] = path = Opening.path_of(path)
+            return FifoOpen.reopen(self, path, mode || options[:mode]) if Opening.kind_of(path) == :fifo
           end
-          __heddle_path_reopen(path, *arguments, **options)
+          __heddle_path_reopen(*arguments, **options)
         end
       end
 

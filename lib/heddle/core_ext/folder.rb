@@ -52,7 +52,7 @@ module Heddle
 
         def glob(*arguments, **options, &block)
           patterns, *flags = arguments
-          arguments = [converted(patterns), *flags] if arguments.any?
+          arguments = [converted(patterns), *flags] if arguments.any? && flags.size < 2
           found = call(:__heddle_glob, arguments, with_base(options))
           block ? found.each(&block) && nil : found
         end
@@ -96,10 +96,8 @@ module Heddle
           PoolThread.run(**job) { yield(*arguments) }
         end
 
-        # The arguments, of which the first is a path.
-        def with_path(arguments)
-          arguments.empty? ? arguments : [path(arguments.first), *arguments.drop(1)]
-        end
+        # The argument, which is a path. (Of more or fewer Ruby says that they are wrong before it converts one.)
+        def with_path(arguments) = arguments.size == 1 ? [path(arguments.first)] : arguments
 
         # The options, of which one may be a path.
         def with_base(options)

@@ -77,9 +77,10 @@ module Heddle
       # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
       # one, and the fiber itself waits for what it does then.
       module ByPath
-        def readlines(path, *arguments, **options)
-          return __heddle_readlines(path, *arguments, **options) unless Scheduler.current
+        def readlines(*arguments, **options)
+          return __heddle_readlines(*arguments, **options) unless Scheduler.current && arguments.any?
 
+          path, *arguments = arguments
           path = Opening.path_of(path)
           kind = Opening.kind_of(path)
           unless kind == :fifo

@@ -71,6 +71,15 @@ contract "TransferArguments" do
     end
   end
 
+  def test_pread_of_what_has_no_positions
+    assert_as_in_plain_ruby([-1, 0, 2].product([-1, 0], [0, 1])) do |_path, length, offset, side|
+      ends = IO.pipe
+      ends[side].pread(length, offset, +"zz")
+    ensure
+      ends&.each(&:close)
+    end
+  end
+
   def test_pwrite_to_what_has_no_positions
     assert_as_in_plain_ruby([-1, 0, nil].product(%w[x], [0, 1])) do |_path, offset, string, side|
       ends = IO.pipe

@@ -118,4 +118,18 @@ contract "Readiness" do
       end
     end
   end
+
+  # (It looks again, for the descriptor is another file's then.)
+  def test_a_file_whose_twin_is_reopened_has_no_events_but_those_that_were_asked_for
+    heddle_only("plain Ruby does not look again")
+    reactor do
+      file = keep(File.open(__FILE__))
+      twin = keep(File.for_fd(file.fileno, autoclose: false))
+      job = go { file.wait(IO::PRIORITY, 5) }
+      settle
+      twin.reopen(File::NULL)
+
+      assert_equal(IO::PRIORITY, job.value)
+    end
+  end
 end
