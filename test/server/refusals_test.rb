@@ -112,6 +112,19 @@ contract "ServerRefusals" do
     end
   end
 
+  # (The client waits for its answer, and sends nothing more.)
+  def test_a_bare_line_feed_is_refused_at_once
+    serve(limits: { head_time: 2, stall: 2 }) { |env| text(200, env["rack.input"].read) }
+    ["GET / HTTP/1.1\nhost: a\n\n", "\nGET / HTTP/1.1\r\nhost: a\r\n", "GET / HTTP/1.1\r\nhost: a\nx: b",
+     "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\nabc\n0\n\n"].each do |request|
+      socket = connect
+      socket.write(request)
+
+      assert_equal(400, answer(socket).status, request)
+      assert_closed(socket)
+    end
+  end
+
   def test_a_refusal_of_head_has_no_body
     serve(lint: false, limits: { headers: 2 }) { |env| env["PATH_INFO"] == "/" ? text : [200, { "a" => "b\0" }, []] }
     { "/ HTTP/1.1\nhost: a\nb: c\nd: e" => 431, "/500 HTTP/1.1\nhost: a" => 500, "/ HTTP/1.1" => 400 }

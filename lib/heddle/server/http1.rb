@@ -49,6 +49,8 @@ module Heddle
       #   now, :http2 when the client begins with that, :closed
       def run
         while await_request
+          @stream.patience = @limits.stall
+          @stream.within(@limits.head_time)
           return :http2 if @fresh && speaks_http2?
           return :closed unless (request = next_request)
 
@@ -105,8 +107,6 @@ module Heddle
       # The client may know that this server speaks HTTP/2 (RFC 9113, 3.3).
       def speaks_http2?
         @fresh = false
-        @stream.patience = @limits.stall
-        @stream.within(@limits.head_time)
         @stream.next?(::Protocol::HTTP2::CONNECTION_PREFACE)
       rescue IO::TimeoutError
         raise Refusal, 408
@@ -126,8 +126,6 @@ module Heddle
 
       # @return [Request, nil] nil at the end of the connection
       def next_request
-        @stream.patience = @limits.stall
-        @stream.within(@limits.head_time)
         @version = @head = nil
         @head_size = 0
         (parts = read_request) && request_of(*parts)
@@ -142,19 +140,25 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
+      # Each line ends with CR LF. Some take a bare LF for its end (RFC 9112, 2.2 allows it); a proxy in front that takes
+      # it for a part of the line would see another request. So it is refused, and where it stands: nobody waits for
+      # what follows. Puma and Node.js do the same.
       def read_line?
-        line = super
-        return line && chunk_line(line) unless line && @head_size
+        line = @stream.gets("\n", LINE_SIZE) or return
+        raise line.bytesize == LINE_SIZE ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400) unless line.chomp!(CRLF)
+        return chunk_line(line) unless @head_size
 
         @head_size += line.bytesize
         raise Refusal, 431 if @head_size > @limits.head_size
 
         line
+      rescue Errno::ECONNRESET
+        nil
       end
 
-      # The size of a chunk. Others might take a line feed for its end, and nobody waits for more than is taken.
+      # The size of a chunk. Others might take a CR for its end, and nobody waits for more than is taken.
       def chunk_line(line)
-        raise Refusal, 400 if line.match?(/[\r\n]/)
+        raise Refusal, 400 if line.include?("\r")
         raise Refusal, 413 if line.to_i(16) > @limits.body_size
 
         line
