@@ -178,6 +178,30 @@ contract "ServerHTTP2" do
     assert_equal("y" * 300, session.reply(1).body)
   end
 
+  # Each piece takes 50 bytes of memory besides its own.
+  def test_pieces_of_a_single_byte_are_joined_until_they_are_read
+    go_on = Thread::Queue.new
+    serve do |env|
+      go_on.pop
+      body = env["protocol.http.request"].body
+      pieces = []
+      while (piece = body.read)
+        pieces << piece
+      end
+      text(200, "#{pieces.size} #{pieces.join}")
+    end
+    session = http2
+    id = session.request(open: true)
+    bytes = Array.new(10_000) { |i| (65 + (i % 26)).chr }
+    session.io.write(bytes.map { |byte| session.frame(:data, 0, id, byte) }.join)
+    session.data(id, "", last: true)
+    session.send_frame(:ping, 0, 0, "all came")
+    session.wait_for(:ping)
+    go_on << true
+
+    assert_equal("3 #{bytes.join}", session.reply(id).body)
+  end
+
   def test_a_streaming_body_is_sent_as_it_is_made
     go_on = Thread::Queue.new
     serve do
