@@ -150,9 +150,11 @@ module Heddle
     #   :responses so far by the kind of their status
     def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
 
-    # @private Tells of an error of the application.
-    # @param request [Request, nil]
+    # @private Tells of an error of the application, once: that of a task that the request waits for is raised by both.
+    # @param request [Request, HTTP2::Request, nil]
     def report(error, request)
+      return if request && !request.note(error)
+
       what = "the request #{request.method} #{request.path.dump[1..-2]}" if request
       ErrorReport.print(error, Heddle.current_task, what)
     end

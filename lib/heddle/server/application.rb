@@ -4,16 +4,23 @@ require "protocol/http/body/buffered"
 require "protocol/http/body/file"
 require "protocol/rack"
 require "stringio"
+require "timeout"
 require_relative "answer_body"
 require_relative "headers"
 require_relative "refusal"
 
 module Heddle
   class Server
-    # What an application may raise, and is answered with 500: also a method that is missing here, an autoloaded file
-    # with a mistake, too deep a recursion, a String of a size that a client has chosen.
-    APPLICATION_ERRORS = [StandardError, ScriptError, SystemStackError, NoMemoryError].freeze
-    private_constant :APPLICATION_ERRORS
+    # What an application may raise, and is answered with 500, for a rescue clause. As under Puma that is nearly all: a
+    # method that is missing here, an autoloaded file with a mistake, too deep a recursion, an exit in a library, a
+    # failed expectation of a test. The rest is meant for the task, or for the program.
+    module ApplicationError
+      OTHERS = [Cancelled, SignalException, ::Timeout::ExitException].freeze
+      private_constant :OTHERS
+
+      def self.===(error) = OTHERS.none? { |kind| error.is_a?(kind) }
+    end
+    private_constant :ApplicationError
 
     # The Rack application, as protocol-rack calls it.
     #
@@ -49,7 +56,7 @@ module Heddle
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
         with_end(response, env, fields, (body unless sent.equal?(body)))
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         handle_error(env, status, fields, body, e)
       end
 
@@ -127,7 +134,7 @@ module Heddle
 
       def tell(request, callback, *arguments)
         callback.call(*arguments)
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         @report.call(e, request)
       end
 

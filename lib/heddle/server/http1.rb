@@ -140,12 +140,16 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end (RFC 9112, 2.2 allows it); a proxy in front that takes
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows; a proxy in front that takes
       # it for a part of the line would see another request. So it is refused, and where it stands: nobody waits for
       # what follows. Puma and Node.js do the same.
       def read_line?
-        line = @stream.gets("\n", LINE_SIZE) or return
-        raise line.bytesize == LINE_SIZE ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400) unless line.chomp!(CRLF)
+        line = @stream.gets("\n", LINE_SIZE)
+        return line if line.nil?
+
+        unless line.chomp!(CRLF)
+          raise line.bytesize == LINE_SIZE ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
+        end
         return chunk_line(line) unless @head_size
 
         @head_size += line.bytesize
@@ -267,7 +271,7 @@ module Heddle
         finish(request) unless hijacked?
       rescue Aborted
         raise
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         # Of a task that the application has spawned: nothing of the answer is missing for it, if that was sent.
         @whole || hijacked? ? tell(e) : give_up(e)
         finish(request) unless hijacked?
@@ -281,7 +285,7 @@ module Heddle
       # Its body may tell somebody of its end.
       def close_unsent(response)
         response.close
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         tell(e)
       end
 
@@ -299,7 +303,7 @@ module Heddle
 
         write_connection_header(request.version)
         write_response_body(request, response, body)
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         give_up(error = e)
       ensure
         body&.close(error)
