@@ -178,6 +178,15 @@ contract "ServerHTTP2" do
     assert_equal("y" * 300, session.reply(1).body)
   end
 
+  # (For Rails, as with HTTP/1.)
+  def test_a_body_of_unknown_length_is_said_to_come_in_chunks
+    serve { |env| text(200, env.values_at("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING").inspect) }
+    session = http2
+    said = [session.request, session.request(body: "abc"), session.request(body: "abc", content_length: "3")]
+
+    assert_equal([[nil, nil], [nil, "chunked"], ["3", nil]].map(&:inspect), said.map { |id| session.reply(id).body })
+  end
+
   # Each piece takes 50 bytes of memory besides its own.
   def test_pieces_of_a_single_byte_are_joined_until_they_are_read
     go_on = Thread::Queue.new

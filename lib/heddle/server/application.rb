@@ -7,6 +7,7 @@ require "stringio"
 require "timeout"
 require_relative "answer_body"
 require_relative "headers"
+require_relative "rack_input"
 require_relative "refusal"
 
 module Heddle
@@ -69,10 +70,13 @@ module Heddle
         [ResponseHeaders.new(fields), meta]
       end
 
-      # Every request has an input, as other servers' do; Rack allows for none.
+      # Every request has an input, as other servers' do; Rack allows for none. One whose length is not known is said to
+      # come in chunks, also where protocol-rack does not say it, or HTTP/2 has no word for it: Rails would read nothing.
       def make_environment(request)
         environment = super
-        environment["rack.input"] ||= StringIO.new(NOTHING)
+        body = request.body
+        environment["rack.input"] = body ? RackInput.new(body) : StringIO.new(NOTHING)
+        environment["HTTP_TRANSFER_ENCODING"] = "chunked" if body && body.length.nil?
         name_server(environment, request.authority) if request.authority.match?(ODD_AUTHORITY)
         environment
       end

@@ -21,6 +21,7 @@ module Heddle
       # After so many seconds without a request the connection gives back its task.
       PARK_AFTER = 0.5
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
+      # Bytes of the first line of a request, and of the line of a chunk.
       LINE_SIZE = 8192
 
       # The connection ends in the midst of an answer.
@@ -35,7 +36,7 @@ module Heddle
       # @param connection [Connection] that it is of
       # @param stream [Stream]
       def initialize(connection, stream)
-        super(stream, maximum_line_length: LINE_SIZE)
+        super(stream)
         @connection = connection
         @server = connection.server
         @limits = @server.limits
@@ -140,15 +141,16 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows; a proxy in front that takes
-      # it for a part of the line would see another request. So it is refused, and where it stands: nobody waits for
-      # what follows. Puma and Node.js do the same.
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows; a proxy in front that takes it
+      # for a part of the line would see another request. So it is refused, and where it stands: nobody waits for what
+      # follows. Puma and Node.js do the same.
       def read_line?
-        line = @stream.gets("\n", LINE_SIZE)
+        limit = @head_size && @version ? @limits.head_size : LINE_SIZE
+        line = @stream.gets("\n", limit)
         return line if line.nil?
 
         unless line.chomp!(CRLF)
-          raise line.bytesize == LINE_SIZE ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
+          raise line.bytesize == limit ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
         end
         return chunk_line(line) unless @head_size
 
