@@ -54,7 +54,7 @@ module Heddle
       @listeners = (bind.is_a?(Array) ? bind : [bind]).map do |address|
         Listener.open(address, http2: @http2)
       end
-      @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
+      @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = @turned_away = 0
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
@@ -217,14 +217,15 @@ module Heddle
 
     def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
 
-    def start(connection)
+    # @param task [Symbol] of it: to serve or to leave
+    def start(connection, task = :serve)
       @scope.spawn(isolated: true, name: "connection") do
         @serving[connection] = Heddle.current_task
-        outcome = connection.serve
+        outcome = connection.public_send(task)
       ensure
         @serving.delete(connection)
-        @left&.push(true) if @serving.empty?
         keep(connection) if outcome == :idle
+        @left&.push(true) if @serving.empty?
       end
     rescue FiberError => e # there is no stack for it
       connection.turn_away(linger: false)
@@ -232,7 +233,12 @@ module Heddle
     end
 
     def keep(connection)
-      @stopping ? connection.close : @idle.add(connection)
+      @stopping ? leave(connection) : @idle.add(connection)
+    end
+
+    # (It takes time only where it has to, for a stop waits for it.)
+    def leave(connection)
+      @scope&.open? && connection.under_way? ? start(connection, :leave) : connection.close
     end
   end
 end
