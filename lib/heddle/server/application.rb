@@ -71,7 +71,7 @@ module Heddle
       end
 
       # Every request has an input, as other servers' do; Rack allows for none. One whose length is not known is said to
-      # come in chunks, also where protocol-rack does not say it, or HTTP/2 has no word for it: Rails would read nothing.
+      # come in chunks, with HTTP/2, too: else Rails would read nothing of it.
       def make_environment(request)
         environment = super
         body = request.body

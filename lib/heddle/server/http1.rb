@@ -141,9 +141,9 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows; a proxy in front that takes it
-      # for a part of the line would see another request. So it is refused, and where it stands: nobody waits for what
-      # follows. Puma and Node.js do the same.
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front that takes
+      # one for a part of the line would see another request. So it is refused, and where it stands: nobody waits for
+      # what follows. Puma and Node.js do the same.
       def read_line?
         limit = @head_size && @version ? @limits.head_size : LINE_SIZE
         line = @stream.gets("\n", limit)
