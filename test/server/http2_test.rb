@@ -187,6 +187,21 @@ contract "ServerHTTP2" do
     assert_equal([[nil, nil], [nil, "chunked"], ["3", nil]].map(&:inspect), said.map { |id| session.reply(id).body })
   end
 
+  # The client says how much of it it has read: TCP would drop the rest of the answer, if nobody took that.
+  def test_an_answer_that_is_still_under_way_when_the_server_stops
+    serve { text(200, "a" * 60_000) }
+    session = http2(connect_slowly)
+    id = session.request
+    wait_until("it is idle") { @server.counts[:idle] == 1 }
+    stop = Thread.new { stop_server }
+    sleep(0.4) # until its direction is closed
+    3.times { session.send_frame(:window, 0, 0, [1000].pack("N")) && sleep(0.05) }
+
+    assert_equal(60_000, session.reply(id).body.bytesize)
+    assert_equal(Protocol::HTTP2::NO_ERROR, session.finish)
+    stop.join
+  end
+
   # Each piece takes 50 bytes of memory besides its own.
   def test_pieces_of_a_single_byte_are_joined_until_they_are_read
     go_on = Thread::Queue.new

@@ -308,15 +308,6 @@ contract "Server" do
     end
   end
 
-  # @return [Socket] of a client that takes little before it is read
-  def connect_slowly
-    Socket.new(:INET, :STREAM).tap do |socket|
-      @sockets << socket
-      socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-      socket.connect(Addrinfo.tcp("127.0.0.1", @server.port))
-    end
-  end
-
   def test_a_request_that_stops_its_server
     slow = Thread::Queue.new
     serve do |env|

@@ -261,12 +261,14 @@ module Heddle
           fields
         end
 
+        # (A block that cannot be made to its end would leave the two sides with different tables of headers.)
+        #
         # @return [Array(String, String)] the two, if they may be sent
         def field_of(name, value)
           raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
           raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
 
-          [name, value]
+          [name.to_s, value]
         end
 
         def bodyless?(status) = [204, 304].include?(status)
