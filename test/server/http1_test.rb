@@ -207,6 +207,13 @@ contract "ServerHTTP1" do
     assert_equal("30000", get("/", headers: "\ncookie: #{"a" * 30_000}").body)
   end
 
+  # It is for the application to ignore it (RFC 9110, 14.2).
+  def test_a_range_that_is_none
+    serve { |env| text(200, env["HTTP_RANGE"]) }
+
+    ["bytes=5-2", "bytes", "pages=1 to 3"].each { |range| assert_equal(range, get(headers: "\nrange: #{range}").body) }
+  end
+
   def test_trailers
     serve do |env|
       env["rack.input"].read
