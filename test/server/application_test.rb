@@ -44,7 +44,9 @@ contract "ServerApplication" do
   def test_the_name_of_a_header_that_is_a_symbol
     serve(lint: false) { [200, { "x-one": "1", x_two: 2, "x-three" => nil }, ["a"]] }
 
-    get_both.each { |answer| assert_equal(["1", "2", ""], answer.headers.values_at("x-one", "x_two", "x-three").map(&:to_s)) }
+    get_both.each do |answer|
+      assert_equal(["1", "2", ""], answer.headers.values_at("x-one", "x_two", "x-three").map(&:to_s))
+    end
   end
 
   def test_an_error_that_is_no_standard_error

@@ -46,6 +46,7 @@ contract "ServerRefusals" do
       "an encoding that is not known" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked", 501],
       "chunks twice" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked", 501],
       "chunks and more" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity", 400],
+      "chunks and a comma" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked,", 400],
       "chunks with a tab" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding:\tchunked\r\ncontent-length: 3", 400],
       "a length with a space within" => ["POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1 1", 400],
       "a length in hex" => ["POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0x1", 400],

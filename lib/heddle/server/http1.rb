@@ -141,9 +141,9 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front that takes
-      # one for a part of the line would see another request. So it is refused, and where it stands: nobody waits for
-      # what follows. Puma and Node.js do the same.
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take it
+      # for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
+      # follows. Puma and Node.js do the same.
       def read_line?
         limit = @head_size && @version ? @limits.head_size : LINE_SIZE
         line = @stream.gets("\n", limit)
@@ -203,7 +203,7 @@ module Heddle
         raise Refusal, 431 if headers.fields.size > @limits.headers
 
         encoding = headers["transfer-encoding"]
-        check_framing(encoding, headers["content-length"]) if encoding
+        check_framing(encoding, headers) if encoding
         return if encoding.nil? && headers["content-length"].nil? # (with an Upgrade, too: RFC 9112, 6.3)
 
         length = read_body(headers)
@@ -214,9 +214,11 @@ module Heddle
         RequestBody.new(length, self, @limits, continue: @version == "HTTP/1.1" && headers["expect"])
       end
 
-      def check_framing(encoding, length)
-        raise Refusal, 400 if length || @version == "HTTP/1.0" || encoding.last != "chunked"
+      # (An encoding without a name, as in "chunked,", is none for some, and one that they do not know for others.)
+      def check_framing(encoding, headers)
+        raise Refusal, 400 if headers["content-length"] || @version == "HTTP/1.0" || encoding.last != "chunked"
         raise Refusal, 501 if encoding.size > 1
+        raise Refusal, 400 if headers.fields.any? { |name, value| name.casecmp?("transfer-encoding") && value[","] }
       end
 
       def request_of(authority, method, target, version, headers, body)
