@@ -141,8 +141,8 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take it
-      # for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take
+      # it for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
       # follows. Puma and Node.js do the same.
       def read_line?
         limit = @head_size && @version ? @limits.head_size : LINE_SIZE
