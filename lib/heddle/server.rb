@@ -28,7 +28,7 @@ module Heddle
   class Server
     # Of responses, by the first digit of the status.
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
-    # Beyond its connections it takes so many that only have to see their 503.
+    # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
     private_constant :KINDS, :TURNED_AWAY
 
@@ -236,9 +236,10 @@ module Heddle
       @stopping ? leave(connection) : @idle.add(connection)
     end
 
-    # (It takes time only where it has to, for a stop waits for it.)
+    # (To wait for a client takes time and a descriptor: it is done only where it helps, and not for a crowd.)
     def leave(connection)
-      @scope&.open? && connection.under_way? ? start(connection, :leave) : connection.close
+      spare = @scope&.open? && @serving.size + @idle.size < @limits.connections + TURNED_AWAY
+      spare && connection.under_way? ? start(connection, :leave) : connection.close
     end
   end
 end

@@ -49,6 +49,21 @@ contract "ServerApplication" do
     end
   end
 
+  # The guide says so: what has been read is not kept.
+  def test_a_body_that_is_read_twice
+    require "rack/rewindable_input"
+    twice = lambda do |env|
+      input = env["rack.input"]
+      text(200, [input.read, input.rewind && input.read].inspect)
+    end
+    serve(lint: false) do |env|
+      (env["PATH_INFO"] == "/" ? twice : Rack::RewindableInput::Middleware.new(twice)).call(env)
+    end
+    said = %w[/ /again].map { |path| ask(connect, "POST #{path} HTTP/1.1\nhost: a\ncontent-length: 3", "abc").body }
+
+    assert_equal([["abc", false], %w[abc abc]].map(&:inspect), said)
+  end
+
   def test_an_error_that_is_no_standard_error
     errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError,
                "/memory" => NoMemoryError, "/security" => SecurityError, "/exit" => SystemExit,
