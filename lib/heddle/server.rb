@@ -28,7 +28,7 @@ module Heddle
   class Server
     # Of responses, by the first digit of the status.
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
-    # Beyond its connections it takes so many that only have to see their 503.
+    # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
     private_constant :KINDS, :TURNED_AWAY
 
@@ -54,7 +54,7 @@ module Heddle
       @listeners = (bind.is_a?(Array) ? bind : [bind]).map do |address|
         Listener.open(address, http2: @http2)
       end
-      @idle = IdleConnections.new(@limits.idle) { |connection| start(connection) }
+      @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = @turned_away = 0
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
@@ -150,9 +150,11 @@ module Heddle
     #   :responses so far by the kind of their status
     def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
 
-    # @private Tells of an error of the application.
-    # @param request [Request, nil]
+    # @private Tells of an error of the application, once: that of a task that the request waits for is raised by both.
+    # @param request [Request, HTTP2::Request, nil]
     def report(error, request)
+      return if request && !request.note(error)
+
       what = "the request #{request.method} #{request.path.dump[1..-2]}" if request
       ErrorReport.print(error, Heddle.current_task, what)
     end
@@ -215,14 +217,15 @@ module Heddle
 
     def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
 
-    def start(connection)
+    # @param task [Symbol] of it: to serve or to leave
+    def start(connection, task = :serve)
       @scope.spawn(isolated: true, name: "connection") do
         @serving[connection] = Heddle.current_task
-        outcome = connection.serve
+        outcome = connection.public_send(task)
       ensure
         @serving.delete(connection)
-        @left&.push(true) if @serving.empty?
         keep(connection) if outcome == :idle
+        @left&.push(true) if @serving.empty?
       end
     rescue FiberError => e # there is no stack for it
       connection.turn_away(linger: false)
@@ -230,7 +233,13 @@ module Heddle
     end
 
     def keep(connection)
-      @stopping ? connection.close : @idle.add(connection)
+      @stopping ? leave(connection) : @idle.add(connection)
+    end
+
+    # (To wait for a client takes time and a descriptor: it is done only where it helps, and not for a crowd.)
+    def leave(connection)
+      spare = @scope&.open? && @serving.size + @idle.size < @limits.connections + TURNED_AWAY
+      spare && connection.under_way? ? start(connection, :leave) : connection.close
     end
   end
 end

@@ -41,9 +41,33 @@ contract "ServerApplication" do
     get_both.each { |answer| assert_equal("/\xFF".b, answer.headers["x-bytes"].b) }
   end
 
+  def test_the_name_of_a_header_that_is_a_symbol
+    serve(lint: false) { [200, { "x-one": "1", x_two: 2, "x-three" => nil }, ["a"]] }
+
+    get_both.each do |answer|
+      assert_equal(["1", "2", ""], answer.headers.values_at("x-one", "x_two", "x-three").map(&:to_s))
+    end
+  end
+
+  # The guide says so: what has been read is not kept.
+  def test_a_body_that_is_read_twice
+    require "rack/rewindable_input"
+    twice = lambda do |env|
+      input = env["rack.input"]
+      text(200, [input.read, input.rewind && input.read].inspect)
+    end
+    serve(lint: false) do |env|
+      (env["PATH_INFO"] == "/" ? twice : Rack::RewindableInput::Middleware.new(twice)).call(env)
+    end
+    said = %w[/ /again].map { |path| ask(connect, "POST #{path} HTTP/1.1\nhost: a\ncontent-length: 3", "abc").body }
+
+    assert_equal([["abc", false], %w[abc abc]].map(&:inspect), said)
+  end
+
   def test_an_error_that_is_no_standard_error
     errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError,
-               "/memory" => NoMemoryError }
+               "/memory" => NoMemoryError, "/security" => SecurityError, "/exit" => SystemExit,
+               "/odd" => Class.new(Exception) } # rubocop:disable Lint/InheritException
     serve do |env|
       path = env["PATH_INFO"]
       path.start_with?("/body") ? [200, {}, Enumerator.new { raise NotImplementedError }] : raise(errors.fetch(path))
@@ -57,6 +81,62 @@ contract "ServerApplication" do
 
     assert_match(/\AHTTP.1.1 200/, socket.read, "cut off, as its head was sent")
     assert_instance_of(NotImplementedError, @errors.pop)
+  end
+
+  # As under Puma: an exit in a library is an error of its request.
+  def test_an_exit_in_a_task_or_in_a_body_ends_the_request_alone
+    exits = Class.new do
+      def each = yield("part")
+      def close = exit
+    end
+    serve(lint: false) do |env|
+      case env["PATH_INFO"]
+      when "/task" then Heddle.spawn { exit(3) } && sleep
+      when "/body" then [200, {}, exits.new]
+      else text
+      end
+    end
+
+    assert_equal([500, 500], [get("/task").status, http2.get("/task").status])
+    assert_equal(%w[part part], [get("/body").body, http2.get("/body").body])
+    assert_equal([SystemExit] * 4, Array.new(4) { @errors.pop.class })
+    assert_equal([200, 200], [get.status, http2.get.status])
+  end
+
+  def test_a_request_that_is_cancelled_ends
+    serve { Heddle.current_task.cancel && sleep }
+
+    assert_closed(connect.tap { |socket| socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") })
+    assert_equal(Protocol::HTTP2::INTERNAL_ERROR, http2.get.reset)
+    assert_empty(@errors)
+  end
+
+  # The task raises it, and so does the request that waits for it.
+  def test_the_error_of_a_task_that_the_request_waits_for_is_told_once
+    serve { Heddle.spawn { raise "in a task" }.value }
+
+    assert_equal([500, 500], [get.status, http2.get.status])
+    stop_server
+
+    assert_equal(["in a task"] * 2, Array.new(@errors.size) { @errors.pop.message })
+  end
+
+  # (What has failed later is attached to it.)
+  def test_what_fails_after_the_error_of_a_request_is_told
+    Heddle.on_error { |error,| @errors << [error.message, error.suppressed.map(&:message)] }
+    serve do
+      Heddle.spawn do
+        sleep
+      ensure
+        raise "later"
+      end
+      Heddle.spawn { raise "first" }.value
+    end
+
+    assert_equal(500, get.status)
+    stop_server
+
+    assert_equal([["first", []], ["first", ["later"]]], Array.new(@errors.size) { @errors.pop })
   end
 
   def test_each_callback_for_the_end_is_called

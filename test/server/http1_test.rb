@@ -173,6 +173,47 @@ contract "ServerHTTP1" do
     end
   end
 
+  # Rails reads a body without a length only where it is said to come in chunks.
+  def test_a_body_of_unknown_length_is_said_to_come_in_chunks
+    serve { |env| text(200, env.values_at("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING").inspect) }
+    socket = connect
+    bodies = { "content-length: 3" => "abc", "transfer-encoding: chunked" => "3\r\nabc\r\n0\r\n\r\n", "x: y" => "" }
+    said = bodies.map { |header, body| ask(socket, "POST / HTTP/1.1\nhost: a\n#{header}", body).body }
+
+    assert_equal([["3", nil], [nil, "chunked"], [nil, nil]].map(&:inspect), said)
+  end
+
+  def test_each_of_a_body_gives_what_was_not_read_before
+    serve do |env|
+      input = env["rack.input"]
+      first = [input.gets, input.read(2)]
+      rest = +""
+      2.times { input.each { |part| rest << part } }
+      text(200, [*first, rest, input.read].inspect)
+    end
+    body = "one\ntwo\nthree"
+    chunks = body.scan(/.{1,5}/m).map { |chunk| "#{chunk.bytesize}\r\n#{chunk}\r\n" }.join
+    { "content-length: 13" => body, "transfer-encoding: chunked" => "#{chunks}0\r\n\r\n", "x: y" => "" }
+      .each do |header, sent|
+        expected = sent.empty? ? [nil, nil, "", ""] : ["one\n", "tw", "o\nthree", ""]
+
+        assert_equal(expected.inspect, ask(connect, "POST / HTTP/1.1\nhost: a\n#{header}", sent).body)
+      end
+  end
+
+  def test_a_header_that_is_longer_than_a_first_line_may_be
+    serve { |env| text(200, env["HTTP_COOKIE"].size.to_s) }
+
+    assert_equal("30000", get("/", headers: "\ncookie: #{"a" * 30_000}").body)
+  end
+
+  # It is for the application to ignore it (RFC 9110, 14.2).
+  def test_a_range_that_is_none
+    serve { |env| text(200, env["HTTP_RANGE"]) }
+
+    ["bytes=5-2", "bytes", "pages=1 to 3"].each { |range| assert_equal(range, get(headers: "\nrange: #{range}").body) }
+  end
+
   def test_trailers
     serve do |env|
       env["rack.input"].read

@@ -178,6 +178,54 @@ contract "ServerHTTP2" do
     assert_equal("y" * 300, session.reply(1).body)
   end
 
+  # (For Rails, as with HTTP/1.)
+  def test_a_body_of_unknown_length_is_said_to_come_in_chunks
+    serve { |env| text(200, env.values_at("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING").inspect) }
+    session = http2
+    said = [session.request, session.request(body: "abc"), session.request(body: "abc", content_length: "3")]
+
+    assert_equal([[nil, nil], [nil, "chunked"], ["3", nil]].map(&:inspect), said.map { |id| session.reply(id).body })
+  end
+
+  # The client says how much of it it has read: TCP would drop the rest of the answer, if nobody took that.
+  def test_an_answer_that_is_still_under_way_when_the_server_stops
+    serve { text(200, "a" * 60_000) }
+    session = http2(connect_slowly)
+    id = session.request
+    wait_until("it is idle") { @server.counts[:idle] == 1 }
+    stop = Thread.new { stop_server }
+    sleep(0.4) # until its direction is closed
+    3.times { session.send_frame(:window, 0, 0, [1000].pack("N")) && sleep(0.05) }
+
+    assert_equal(60_000, session.reply(id).body.bytesize)
+    assert_equal(Protocol::HTTP2::NO_ERROR, session.finish)
+    stop.join
+  end
+
+  # Each piece takes 50 bytes of memory besides its own.
+  def test_pieces_of_a_single_byte_are_joined_until_they_are_read
+    go_on = Thread::Queue.new
+    serve do |env|
+      go_on.pop
+      body = env["protocol.http.request"].body
+      pieces = []
+      while (piece = body.read)
+        pieces << piece
+      end
+      text(200, "#{pieces.size} #{pieces.join}")
+    end
+    session = http2
+    id = session.request(open: true)
+    bytes = Array.new(10_000) { |i| (65 + (i % 26)).chr }
+    session.io.write(bytes.map { |byte| session.frame(:data, 0, id, byte) }.join)
+    session.data(id, "", last: true)
+    session.send_frame(:ping, 0, 0, "all came")
+    session.wait_for(:ping)
+    go_on << true
+
+    assert_equal("3 #{bytes.join}", session.reply(id).body)
+  end
+
   def test_a_streaming_body_is_sent_as_it_is_made
     go_on = Thread::Queue.new
     serve do

@@ -111,6 +111,27 @@ contract "ServerLateFailures" do
     assert_equal([500, "Internal Server Error"], [answer.status, answer.body])
   end
 
+  def test_a_body_whose_close_fails_is_closed_once
+    closed = 0
+    body = Class.new do
+      def each = nil
+      define_method(:close) { (closed += 1) && raise("at its end") }
+    end
+    serve(lint: false) { |env| [Integer(env["QUERY_STRING"]), {}, body.new] }
+    session = http2
+    requests = %w[GET HEAD].product([200, 204, 304])
+    requests.each do |method, status|
+      socket = connect
+      socket.write("#{method} /?#{status} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+
+      assert_match(/\AHTTP.1.1 #{status} /, socket.read)
+      assert_equal(status, session.get("/?#{status}", method:).status)
+    end
+    stop_server
+
+    assert_equal([requests.size * 2] * 2, [closed, @errors.size])
+  end
+
   def test_a_task_that_fails_behind_the_answer
     serve do
       Heddle.spawn { sleep(0.05) && raise("behind it") }

@@ -46,6 +46,7 @@ contract "ServerRefusals" do
       "an encoding that is not known" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked", 501],
       "chunks twice" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked", 501],
       "chunks and more" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity", 400],
+      "chunks and a comma" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked,", 400],
       "chunks with a tab" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding:\tchunked\r\ncontent-length: 3", 400],
       "a length with a space within" => ["POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1 1", 400],
       "a length in hex" => ["POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0x1", 400],
@@ -55,7 +56,7 @@ contract "ServerRefusals" do
       "nearly chunks" => ["POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: xchunked", 400],
       "chunks in HTTP/1.0" => ["POST / HTTP/1.0\r\ntransfer-encoding: chunked", 400],
       "a long line" => ["GET /#{"a" * 9000} HTTP/1.1\r\nhost: a", 414],
-      "a long header" => ["GET / HTTP/1.1\r\nhost: a\r\nx: #{"a" * 9000}", 431],
+      "a long header" => ["GET / HTTP/1.1\r\nhost: a\r\nx: #{"a" * 33_000}", 431],
       "large headers" => ["GET / HTTP/1.1\r\nhost: a\r\n#{Array.new(50) do |i|
         "x#{i}: #{"a" * 1000}\r\n"
       end.join}x: 1", 431],
@@ -109,6 +110,19 @@ contract "ServerRefusals" do
       assert_equal(status, ask(socket, "POST / HTTP/1.1\nhost: a\ntransfer-encoding: chunked", body).status)
       assert_closed(socket)
       assert_empty(@errors)
+    end
+  end
+
+  # (The client waits for its answer, and sends nothing more.)
+  def test_a_bare_line_feed_is_refused_at_once
+    serve(limits: { head_time: 2, stall: 2 }) { |env| text(200, env["rack.input"].read) }
+    ["GET / HTTP/1.1\nhost: a\n\n", "\nGET / HTTP/1.1\r\nhost: a\r\n", "GET / HTTP/1.1\r\nhost: a\nx: b",
+     "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\nabc\n0\n\n"].each do |request|
+      socket = connect
+      socket.write(request)
+
+      assert_equal(400, answer(socket).status, request)
+      assert_closed(socket)
     end
   end
 

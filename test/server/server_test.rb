@@ -291,6 +291,23 @@ contract "Server" do
     assert_equal([[200, "close"]] * 2, answers.map { |one| [one.status, one.headers["connection"]] })
   end
 
+  # What a client sends meanwhile would make TCP drop the rest of the answer, if nobody took it.
+  def test_the_last_answer_is_still_under_way_when_an_idle_connection_is_closed
+    { "stop" => {}, "idle" => { idle: 0.2 }, "room" => { connections: 1 } }.each do |why, limits|
+      serve(limits:) { text(200, "a" * 60_000) }
+      socket = connect_slowly
+      socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      wait_until("it is idle") { @server.counts[:responses]["2xx"] == 1 && @server.counts[:busy].zero? }
+      stop = Thread.new { stop_server } if why == "stop"
+      connect.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") if why == "room"
+      sleep(0.4) # until its direction is closed
+      3.times { socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") && sleep(0.05) }
+
+      assert_equal([60_000, ""], [answer(socket).body.bytesize, socket.read], why)
+      stop ? stop.join : stop_server
+    end
+  end
+
   def test_a_request_that_stops_its_server
     slow = Thread::Queue.new
     serve do |env|

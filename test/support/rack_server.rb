@@ -72,6 +72,15 @@ module TestSupport
       TCPSocket.new("127.0.0.1", port).tap { |socket| @sockets << socket }
     end
 
+    # @return [Socket] of a client that takes little before it is read
+    def connect_slowly
+      Socket.new(:INET, :STREAM).tap do |socket|
+        @sockets << socket
+        socket.setsockopt(:SOCKET, :RCVBUF, 4096)
+        socket.connect(Addrinfo.tcp("127.0.0.1", @server.port))
+      end
+    end
+
     # @param request [String] its lines, without their ends
     def ask(socket, request, body = "")
       socket.write(request.lines(chomp: true).join("\r\n"), "\r\n\r\n", body)

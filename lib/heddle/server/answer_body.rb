@@ -71,7 +71,7 @@ module Heddle
         told = @callback
         @callback = nil
         body.close(error)
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         raise(error = e)
       ensure
         told&.call(error)

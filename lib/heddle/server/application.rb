@@ -4,16 +4,24 @@ require "protocol/http/body/buffered"
 require "protocol/http/body/file"
 require "protocol/rack"
 require "stringio"
+require "timeout"
 require_relative "answer_body"
 require_relative "headers"
+require_relative "rack_input"
 require_relative "refusal"
 
 module Heddle
   class Server
-    # What an application may raise, and is answered with 500: also a method that is missing here, an autoloaded file
-    # with a mistake, too deep a recursion, a String of a size that a client has chosen.
-    APPLICATION_ERRORS = [StandardError, ScriptError, SystemStackError, NoMemoryError].freeze
-    private_constant :APPLICATION_ERRORS
+    # What an application may raise, and is answered with 500, for a rescue clause. As under Puma that is nearly all: a
+    # method that is missing here, an autoloaded file with a mistake, too deep a recursion, an exit in a library, a
+    # failed expectation of a test. The rest is meant for the task, or for the program.
+    module ApplicationError
+      OTHERS = [Cancelled, SignalException, ::Timeout::ExitException].freeze
+      private_constant :OTHERS
+
+      def self.===(error) = OTHERS.none? { |kind| error.is_a?(kind) }
+    end
+    private_constant :ApplicationError
 
     # The Rack application, as protocol-rack calls it.
     #
@@ -49,7 +57,7 @@ module Heddle
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
         with_end(response, env, fields, (body unless sent.equal?(body)))
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         handle_error(env, status, fields, body, e)
       end
 
@@ -62,10 +70,13 @@ module Heddle
         [ResponseHeaders.new(fields), meta]
       end
 
-      # Every request has an input, as other servers' do; Rack allows for none.
+      # Every request has an input, as other servers' do; Rack allows for none. One whose length is not known is said to
+      # come in chunks, with HTTP/2, too: else Rails would read nothing of it.
       def make_environment(request)
         environment = super
-        environment["rack.input"] ||= StringIO.new(NOTHING)
+        body = request.body
+        environment["rack.input"] = body ? RackInput.new(body) : StringIO.new(NOTHING)
+        environment["HTTP_TRANSFER_ENCODING"] = "chunked" if body && body.length.nil?
         name_server(environment, request.authority) if request.authority.match?(ODD_AUTHORITY)
         environment
       end
@@ -127,7 +138,7 @@ module Heddle
 
       def tell(request, callback, *arguments)
         callback.call(*arguments)
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         @report.call(e, request)
       end
 

@@ -12,7 +12,9 @@ module Heddle
     class Connection
       # Who the client is, as protocol-rack asks for it.
       Peer = Struct.new(:ip_address)
-      private_constant :Peer
+      # ioctl_tcp(2): bytes that were written, and not confirmed by the other side.
+      SIOCOUTQ = 0x5411
+      private_constant :Peer, :SIOCOUTQ
 
       # @return [Server]
       attr_reader :server
@@ -48,6 +50,27 @@ module Heddle
         close unless %i[idle hijacked].include?(outcome)
       end
 
+      # Ends it when it is idle. A client to which the last answer is still under way may send something meanwhile, if
+      # only a frame that asks for more of it.
+      #
+      # @return [Symbol]
+      def leave
+        @session.farewell
+        @stream.linger(@server.limits.linger_size, @server.limits.stall)
+        :closed
+      ensure
+        close
+      end
+
+      # @return [Boolean] whether a part of what was sent may not be with the client yet
+      def under_way?
+        count = [0].pack("i")
+        @socket.ioctl(SIOCOUTQ, count)
+        count.unpack1("i").positive?
+      rescue SystemCallError # another number, on a rare kind of machine
+        true
+      end
+
       # There are too many.
       #
       # @param linger [Boolean] whether what the client still sends is waited for, so that it sees the answer
@@ -76,8 +99,8 @@ module Heddle
       private
 
       def open_session
-        stream = open_stream
-        (@io&.alpn_protocol == "h2" ? HTTP2 : HTTP1).new(self, stream)
+        @stream = open_stream
+        (@io&.alpn_protocol == "h2" ? HTTP2 : HTTP1).new(self, @stream)
       end
 
       def open_stream

@@ -10,6 +10,15 @@ module Heddle
     #
     # @private
     class RequestHeaders < ::Protocol::HTTP::Headers
+      # (Without Range: that of protocol-http refuses what it does not understand, and an application may ignore it.)
+      POLICY = superclass::POLICY.dup.tap { |policy| policy.delete("range") }.freeze
+      private_constant :POLICY
+
+      # @param fields [Array<Array(String, String)>]
+      def initialize(fields)
+        super(fields, policy: POLICY)
+      end
+
       # @param key [String] in small letters
       def delete(key)
         return super unless @indexed

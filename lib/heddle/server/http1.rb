@@ -21,6 +21,7 @@ module Heddle
       # After so many seconds without a request the connection gives back its task.
       PARK_AFTER = 0.5
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
+      # Bytes of the first line of a request, and of the line of a chunk.
       LINE_SIZE = 8192
 
       # The connection ends in the midst of an answer.
@@ -35,7 +36,7 @@ module Heddle
       # @param connection [Connection] that it is of
       # @param stream [Stream]
       def initialize(connection, stream)
-        super(stream, maximum_line_length: LINE_SIZE)
+        super(stream)
         @connection = connection
         @server = connection.server
         @limits = @server.limits
@@ -49,6 +50,8 @@ module Heddle
       #   now, :http2 when the client begins with that, :closed
       def run
         while await_request
+          @stream.patience = @limits.stall
+          @stream.within(@limits.head_time)
           return :http2 if @fresh && speaks_http2?
           return :closed unless (request = next_request)
 
@@ -105,8 +108,6 @@ module Heddle
       # The client may know that this server speaks HTTP/2 (RFC 9113, 3.3).
       def speaks_http2?
         @fresh = false
-        @stream.patience = @limits.stall
-        @stream.within(@limits.head_time)
         @stream.next?(::Protocol::HTTP2::CONNECTION_PREFACE)
       rescue IO::TimeoutError
         raise Refusal, 408
@@ -126,8 +127,6 @@ module Heddle
 
       # @return [Request, nil] nil at the end of the connection
       def next_request
-        @stream.patience = @limits.stall
-        @stream.within(@limits.head_time)
         @version = @head = nil
         @head_size = 0
         (parts = read_request) && request_of(*parts)
@@ -142,19 +141,30 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
+      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take
+      # it for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
+      # follows. Puma and Node.js do the same.
       def read_line?
-        line = super
-        return line && chunk_line(line) unless line && @head_size
+        limit = @head_size && @version ? @limits.head_size : LINE_SIZE
+        line = @stream.gets("\n", limit)
+        return line if line.nil?
+
+        unless line.chomp!(CRLF)
+          raise line.bytesize == limit ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
+        end
+        return chunk_line(line) unless @head_size
 
         @head_size += line.bytesize
         raise Refusal, 431 if @head_size > @limits.head_size
 
         line
+      rescue Errno::ECONNRESET
+        nil
       end
 
-      # The size of a chunk. Others might take a line feed for its end, and nobody waits for more than is taken.
+      # The size of a chunk. Others might take a CR for its end, and nobody waits for more than is taken.
       def chunk_line(line)
-        raise Refusal, 400 if line.match?(/[\r\n]/)
+        raise Refusal, 400 if line.include?("\r")
         raise Refusal, 413 if line.to_i(16) > @limits.body_size
 
         line
@@ -193,7 +203,7 @@ module Heddle
         raise Refusal, 431 if headers.fields.size > @limits.headers
 
         encoding = headers["transfer-encoding"]
-        check_framing(encoding, headers["content-length"]) if encoding
+        check_framing(encoding, headers) if encoding
         return if encoding.nil? && headers["content-length"].nil? # (with an Upgrade, too: RFC 9112, 6.3)
 
         length = read_body(headers)
@@ -204,9 +214,11 @@ module Heddle
         RequestBody.new(length, self, @limits, continue: @version == "HTTP/1.1" && headers["expect"])
       end
 
-      def check_framing(encoding, length)
-        raise Refusal, 400 if length || @version == "HTTP/1.0" || encoding.last != "chunked"
+      # (An encoding without a name, as in "chunked,", is none for some, and one that they do not know for others.)
+      def check_framing(encoding, headers)
+        raise Refusal, 400 if headers["content-length"] || @version == "HTTP/1.0" || encoding.last != "chunked"
         raise Refusal, 501 if encoding.size > 1
+        raise Refusal, 400 if headers.fields.any? { |name, value| name.casecmp?("transfer-encoding") && value[","] }
       end
 
       def request_of(authority, method, target, version, headers, body)
@@ -263,7 +275,7 @@ module Heddle
         finish(request) unless hijacked?
       rescue Aborted
         raise
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         # Of a task that the application has spawned: nothing of the answer is missing for it, if that was sent.
         @whole || hijacked? ? tell(e) : give_up(e)
         finish(request) unless hijacked?
@@ -277,7 +289,7 @@ module Heddle
       # Its body may tell somebody of its end.
       def close_unsent(response)
         response.close
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         tell(e)
       end
 
@@ -295,7 +307,7 @@ module Heddle
 
         write_connection_header(request.version)
         write_response_body(request, response, body)
-      rescue *APPLICATION_ERRORS => e
+      rescue ApplicationError => e
         give_up(error = e)
       ensure
         body&.close(error)

@@ -8,9 +8,11 @@ module Heddle
     # @private
     class IdleConnections
       # @param timeout [Numeric] seconds
+      # @param leave [#call] closes a connection
       # @yield [connection] has something to be read; in the task of {#run}
-      def initialize(timeout, &ready)
+      def initialize(timeout, leave:, &ready)
         @timeout = timeout
+        @leave = leave
         @ready = ready
         @set = IO.for_fd(Epoll.create, "r")
         @waiting = {} # descriptor => [connection, until], those that are closed first come first
@@ -54,7 +56,7 @@ module Heddle
         return false unless fd
 
         Epoll.delete(@set, fd)
-        connection.close
+        @leave.call(connection)
         true
       end
 

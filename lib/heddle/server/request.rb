@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/request"
+require_relative "noted"
 
 module Heddle
   class Server
@@ -8,6 +9,8 @@ module Heddle
     #
     # @private
     class Request < ::Protocol::HTTP::Request
+      include Noted
+
       # @return [#ip_address] of the client
       attr_reader :peer
 

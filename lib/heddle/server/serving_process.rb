@@ -9,6 +9,9 @@ module Heddle
     #
     # @private
     class ServingProcess
+      # The meanings of the signals that end the server, and put nothing in its place.
+      STOPS = %i[stop stop_at_once].freeze
+
       # @param settings [Settings]
       # @param listeners [Array<Listener>]
       # @param control [Listener, nil]
@@ -90,7 +93,7 @@ module Heddle
 
       # What is to stop is not replaced, also if it was told that before.
       def heed(meaning)
-        return unless @meaning == :exec && %i[stop stop_at_once].include?(meaning)
+        return unless @meaning == :exec && STOPS.include?(meaning)
 
         @meaning = meaning
         @kept&.abandon

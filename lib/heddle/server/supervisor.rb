@@ -23,7 +23,7 @@ module Heddle
       PREDECESSORS = "HEDDLE_SERVE_WORKERS"
       LIFELINE = "HEDDLE_SERVE_LIFELINE"
       SIGNALS = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
-      STOPS = %i[stop stop_at_once].freeze
+      STOPS = ServingProcess::STOPS
       OF_WORKERS = { "TERM" => :stop, "QUIT" => :replace }.freeze
       private_constant :SIGNALS, :STOPS, :OF_WORKERS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS, :LIFELINE
 

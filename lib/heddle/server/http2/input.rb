@@ -10,6 +10,10 @@ module Heddle
       #
       # @private
       class Input < ::Protocol::HTTP::Body::Readable
+        # Pieces are joined up to so many bytes: each of a single byte would take 50 of memory.
+        PIECE_SIZE = 4096
+        private_constant :PIECE_SIZE
+
         # @return [Integer, nil] what the client has said
         attr_reader :length
 
@@ -22,6 +26,8 @@ module Heddle
           @length = length
           @limits = limits
           @chunks = Thread::Queue.new
+          @joining = Thread::Mutex.new
+          @last = nil # the piece that others may be joined to: the application has not got it yet
           @aborted = false
         end
 
@@ -33,6 +39,8 @@ module Heddle
         def read
           chunk = @chunks.pop(timeout: @limits.stall)
           raise Refusal, 400 if @aborted
+
+          @joining.synchronize { @last = nil if chunk.equal?(@last) }
           return @stream.credit(chunk.bytesize) && chunk if chunk
 
           raise IO::TimeoutError, "nothing of the body has come" unless @chunks.closed?
@@ -41,7 +49,15 @@ module Heddle
         # -- for the stream ------------------------------------------------------------------------------------------
 
         # @param chunk [String]
-        def write(chunk) = @chunks << chunk
+        def write(chunk)
+          @joining.synchronize do
+            if @last && @last.bytesize + chunk.bytesize <= PIECE_SIZE
+              @last << chunk
+            else
+              @chunks << (@last = chunk)
+            end
+          end
+        end
 
         # That was all.
         def finish = @chunks.close

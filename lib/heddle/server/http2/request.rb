@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/request"
+require_relative "../noted"
 
 module Heddle
   class Server
@@ -9,6 +10,8 @@ module Heddle
       #
       # @private
       class Request < ::Protocol::HTTP::Request
+        include Noted
+
         VERSION = "HTTP/2"
         private_constant :VERSION
 

@@ -160,10 +160,11 @@ module Heddle
           answer_at_once(e) unless @whole
         rescue Gone
           nil
-        rescue *APPLICATION_ERRORS => e
+        rescue ApplicationError => e
           @whole ? @server.report(e, @request) : give_up(e)
         ensure
-          send_reset_stream(::Protocol::HTTP2::NO_ERROR) if @whole # what the application has not read
+          # The application has not read all, or its task was ended in the midst of it.
+          send_reset_stream(@whole ? ::Protocol::HTTP2::NO_ERROR : ::Protocol::HTTP2::INTERNAL_ERROR)
         end
 
         # -- what comes in -------------------------------------------------------------------------------------------
@@ -239,7 +240,7 @@ module Heddle
             length ? write_sized(body, length) : write_streamed(body)
           end
           @whole = true
-        rescue *APPLICATION_ERRORS => e
+        rescue ApplicationError => e
           raise(error = e)
         ensure
           body&.close(error)
@@ -260,12 +261,14 @@ module Heddle
           fields
         end
 
+        # (A block that cannot be made to its end would leave the two sides with different tables of headers.)
+        #
         # @return [Array(String, String)] the two, if they may be sent
         def field_of(name, value)
           raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
           raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
 
-          [name, value]
+          [name.to_s, value]
         end
 
         def bodyless?(status) = [204, 304].include?(status)
