@@ -50,7 +50,7 @@ module Heddle
       Heddle.run do
         scope = Scope.current
         feed do |item|
-          tasks << scope.spawn_isolated(ended: -> { @ended << true }) do
+          tasks << scope.spawn_isolated(ended: -> { settled($!) }) do
             Task.match_apart(block)
             yield item
           end
@@ -93,6 +93,14 @@ module Heddle
       raise
     ensure
       @error ||= Cancelled.new("the fiber of a task was killed") unless succeeded
+      @ended << true
+    end
+
+    # @param error [Exception, nil] what the task of an item ends with
+    def settled(error)
+      given_up = [Cancelled, *FOR_THE_PROGRAM].any? { |kind| error.is_a?(kind) }
+      @progress&.call(@done += 1) unless given_up
+    ensure
       @ended << true
     end
   end
