@@ -112,6 +112,15 @@ module Heddle
       "#<Heddle::Task #{"#{Wording.of(@name)} " if @name}#{status}>"
     end
 
+    # @private It has this name while the block runs.
+    def named(name)
+      before = @name
+      @name = name
+      yield
+    ensure
+      @name = before
+    end
+
     # @private
     def started?
       @finished || !@fiber.nil?

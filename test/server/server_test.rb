@@ -413,6 +413,16 @@ contract "Server" do
     assert_equal(3, @errors.size)
   end
 
+  define_method(:test_a_handler_of_errors_sees_the_request_as_the_name_of_the_task) do
+    serve(&failures)
+    told = []
+    Heddle.on_error { |error, task| told << [error.class, task.name, task] }
+    %w[/raise?a=b%0Ac /header /task].each { |path| get(path) }
+
+    assert_equal(%w[/raise?a=b%0Ac /header /task].map { |path| "the request GET #{path}" }, told.map { |one| one[1] })
+    assert_equal(%w[connection], told.map { |one| one.last.name }.uniq)
+  end
+
   define_method(:test_an_error_is_told_with_its_request) do
     serve(&failures)
     Heddle.on_error(nil)
