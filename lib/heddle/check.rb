@@ -36,6 +36,14 @@ module Heddle
       raise ArgumentError, "#{name}: must not be negative, unlike #{value.inspect}"
     end
 
+    # For a class whose objects only Heddle makes, in place of an argument that it always gives. (A private method new
+    # would make each spawn slower.)
+    # @param instead [String] what a program calls
+    # @raise [NoMethodError]
+    def self.no_new(kind, instead)
+      raise NoMethodError, "private method 'new' called for class #{kind}: call #{instead}"
+    end
+
     # What a report can show.
     # @return [String, Symbol] the name
     # @raise [ArgumentError]

@@ -220,7 +220,7 @@ module Heddle
 
     def execute_main(main, home, continuation, grace, &)
       begin
-        main.execute { continuation.enter { (@main_scope = Scope.new(grace:)).enter_main(main, &) } }
+        main.execute { continuation.enter { (@main_scope = Scope.new(grace:, owner: true)).enter_main(main, &) } }
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end
