@@ -129,8 +129,7 @@ module Heddle
     # @return [void]
     # @raise [ArgumentError] if the io has no method write
     def dump(io = $stderr)
-      raise ArgumentError, "io: must have the method write, unlike #{io.inspect}" unless io.respond_to?(:write)
-
+      Check.responds("io", io, :write)
       Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
       nil
     end

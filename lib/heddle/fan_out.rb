@@ -9,8 +9,7 @@ module Heddle
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each
     # @raise [ArgumentError]
     def initialize(items, limit, progress = nil)
-      raise ArgumentError, "items: must have the method each, unlike #{items.inspect}" unless items.respond_to?(:each)
-
+      Check.responds("items", items, :each)
       Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
       Check.callable("progress", progress)
 

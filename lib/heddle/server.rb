@@ -93,7 +93,7 @@ module Heddle
     # @param grace [Numeric] seconds
     # @return [void]
     def stop(grace: 30)
-      Check.positive_number("grace", grace, " of seconds")
+      Check.seconds("grace", grace)
       return if @stopping
 
       @stopping = true

@@ -116,7 +116,7 @@ module Heddle
         range.cover?(number) ? number : ExactOptions.refuse(number, "must be from #{range.begin} to #{range.end}")
       end
 
-      def seconds(number) = checked(number) { Check.positive_number("seconds", number, " of seconds") }
+      def seconds(number) = checked(number) { Check.seconds("seconds", number) }
 
       def url(text) = checked(text) { Server::Listener.address(text) }
 

@@ -29,7 +29,7 @@ module Heddle
         super(**Limits::DEFAULTS, **given)
         to_h.each do |name, value|
           if Limits::TIMES.include?(name)
-            Check.positive_number(name, value, " of seconds")
+            Check.seconds(name, value)
           else
             Check.positive_integer(name, value)
           end

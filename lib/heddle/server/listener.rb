@@ -29,7 +29,7 @@ module Heddle
           return address if address.is_a?(Listener)
           return new(address, nil) if address.respond_to?(:accept)
           unless address.is_a?(String)
-            raise ArgumentError, "bind: must be #{URLS}, or a server socket, not #{address.inspect}"
+            raise ArgumentError, "bind: must be #{URLS}, or a server socket, not #{Check.shown(address)}"
           end
 
           at = self.address(address)
@@ -78,7 +78,7 @@ module Heddle
           end
         end
 
-        def wrong(address) = "bind: must be #{URLS}, not #{address.inspect}"
+        def wrong(address) = "bind: must be #{URLS}, not #{Check.shown(address)}"
 
         def tcp(address, shared)
           socket = ::Socket.new(address.afamily, :STREAM)
