@@ -148,8 +148,9 @@ module Heddle
     private
 
     def run_nested(scheduler, backend, grace, &)
-      if backend && backend.to_s != scheduler.backend
-        raise ArgumentError, "backend: this thread runs on #{scheduler.backend} already"
+      unless [scheduler.backend, ""].include?(backend.to_s)
+        raise ArgumentError, "backend: must be #{scheduler.backend}, on which this thread runs already, or nil, not " \
+                             "#{Check.shown(backend)}"
       end
 
       return Scope.open(grace:, &) unless Fiber.current.blocking?

@@ -19,7 +19,7 @@ module Heddle
         call(handler, error, task, what)
       rescue StandardError => e
         write(error, task, what)
-        write(e, nil)
+        write(e, nil, "the handler of Heddle.on_error")
       end
     end
 

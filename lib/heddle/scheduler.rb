@@ -26,7 +26,10 @@ module Heddle
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
+    # @raise [ArgumentError] without a block, or if the backend is unknown
     def self.run(backend: nil, grace: nil, &)
+      raise ArgumentError, "Heddle::Scheduler.run needs a block" unless block_given?
+
       scheduler = new(backend:)
       scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
@@ -77,7 +80,10 @@ module Heddle
     #
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
+    # @raise [ArgumentError] without a block
+    # @raise [Heddle::Error] if it is running already
     def run_main(grace: nil, &)
+      raise ArgumentError, "Heddle::Scheduler#run_main needs a block" unless block_given?
       raise Error, "the scheduler is running already" unless outside?
 
       @runs_main = true

@@ -136,6 +136,11 @@ module Heddle
     # @return [Boolean] can tasks be spawned in it?
     def open? = @state != :ended
 
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{open? ? "#{tasks.size} tasks" : "ended"}>"
+    end
+
     # @private Does its scheduler run on this thread?
     def runs_here?
       @scheduler.equal?(Fiber.scheduler)

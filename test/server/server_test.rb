@@ -60,7 +60,7 @@ contract "Server" do
   end
 
   def test_an_address_that_is_none
-    ["127.0.0.1:80", "http://a", 3, "ssl://127.0.0.1:0"].each do |address|
+    ["127.0.0.1:80", "http://a", 3, "ssl://127.0.0.1:0", "unix:", nil, []].each do |address|
       assert_match(/\Abind: /, assert_raises(ArgumentError) { Heddle::Server.new(-> {}, bind: address) }.message)
     end
   end
@@ -69,14 +69,23 @@ contract "Server" do
     serve { text }
 
     assert_equal([10_000, false], [@server.limits.connections, @server.stopping?])
+    assert_equal("#<Heddle::Server tcp://127.0.0.1:#{@server.port}>", @server.inspect)
     stop_server
 
     assert_predicate(@server, :stopping?)
+    assert_match(/ \(stopping\)>\z/, @server.inspect)
     @server.stop_now # again is no harm
   end
 
-  def test_an_application_that_cannot_be_called
-    assert_match(/\Aapp: /, assert_raises(ArgumentError) { Heddle::Server.new(3) }.message)
+  def test_what_it_refuses
+    [3, nil].each { |app| assert_match(/\Aapp: /, assert_raises(ArgumentError) { Heddle::Server.new(app) }.message) }
+    { limits: [nil, 5, { "idle" => 1 }, { slow: 1 }, { idle: 1e300 }], access_log: [5] }.each do |name, values|
+      values.each do |value|
+        error = assert_raises(ArgumentError) { Heddle::Server.new(-> {}, bind: "tcp://127.0.0.1:0", name => value) }
+
+        assert_match(/\A(#{name}|idle): .*/, error.message)
+      end
+    end
   end
 
   def test_tls

@@ -20,6 +20,17 @@ module Heddle
       attr_reader :socket
 
       class << self
+        # @param addresses [String, IO, Array<String, IO>]
+        # @param http2 [Boolean]
+        # @return [Array<Listener>]
+        # @raise [ArgumentError] if there is none, or one that is wrong
+        def open_all(addresses, http2:)
+          addresses = [addresses] unless addresses.is_a?(Array)
+          raise ArgumentError, "bind: must have an address" if addresses.empty?
+
+          addresses.map { |address| self.open(address, http2:) }
+        end
+
         # @param address [String, IO, Listener] a URL, or a server socket
         # @param socket [IO, nil] that listens there already
         # @param shared [Boolean] whether other processes listen there, each with a socket of its own
