@@ -6,7 +6,7 @@ module Heddle
     # @param callables [Array<#call>]
     # @raise [ArgumentError] if there is none, or one that has no +call+
     def initialize(callables)
-      raise ArgumentError, "callables: at least one is needed" if callables.empty?
+      Check.refuse("callables: at least one is needed") if callables.empty?
 
       callables.each { |callable| Check.responds("callables", callable, :call) }
       @waiting = callables.dup

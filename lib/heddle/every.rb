@@ -22,7 +22,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the seconds are not such a number
     # @raise [Heddle::Error] outside of Heddle.run
     def every(seconds, &block)
-      raise ArgumentError, "Heddle.every needs a block" unless block
+      Check.refuse("Heddle.every needs a block") unless block
 
       Check.seconds("seconds", seconds)
 

@@ -23,7 +23,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def map(items, limit: nil, progress: nil, &block)
-      raise ArgumentError, "Heddle.map needs a block" unless block
+      Check.refuse("Heddle.map needs a block") unless block
 
       values = []
       FanOut.new(items, limit, progress).run(block) { |item, index| values[index] = yield(item) }
@@ -44,7 +44,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def each(items, limit: nil, progress: nil, &block)
-      raise ArgumentError, "Heddle.each needs a block" unless block
+      Check.refuse("Heddle.each needs a block") unless block
 
       FanOut.new(items, limit, progress).run(block) { |item| yield item }
       items
@@ -66,7 +66,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the items raised
     def settle(items, limit: nil, progress: nil, &block)
-      raise ArgumentError, "Heddle.settle needs a block" unless block
+      Check.refuse("Heddle.settle needs a block") unless block
 
       FanOut.new(items, limit, progress).run_isolated(&block)
     end

@@ -28,7 +28,7 @@ module Heddle
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block, or if the backend is unknown
     def self.run(backend: nil, grace: nil, &)
-      raise ArgumentError, "Heddle::Scheduler.run needs a block" unless block_given?
+      Check.refuse("Heddle::Scheduler.run needs a block") unless block_given?
 
       scheduler = new(backend:)
       scheduler.send(:keep_backend) # another run is likely to follow on this thread
@@ -83,7 +83,7 @@ module Heddle
     # @raise [ArgumentError] without a block
     # @raise [Heddle::Error] if it is running already
     def run_main(grace: nil, &)
-      raise ArgumentError, "Heddle::Scheduler#run_main needs a block" unless block_given?
+      Check.refuse("Heddle::Scheduler#run_main needs a block") unless block_given?
       raise Error, "the scheduler is running already" unless outside?
 
       @runs_main = true

@@ -89,7 +89,7 @@ module Heddle
     # @raise [Heddle::Error] when the scope has ended, or belongs to another thread
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
-      raise ArgumentError, "Heddle::Scope#spawn needs a block" unless block_given?
+      Check.refuse("Heddle::Scope#spawn needs a block") unless block_given?
       raise Error, "a scope starts its tasks only in the thread that it belongs to" if open? && !runs_here?
 
       start(Task.new(self, name, background, isolated), arguments, &)

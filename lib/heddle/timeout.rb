@@ -22,7 +22,7 @@ module Heddle
     # @raise [Heddle::TimeoutError] when the time is over
     # @raise [ArgumentError] without a block, or if the seconds are no number
     def timeout(seconds, &)
-      raise ArgumentError, "Heddle.timeout needs a block" unless block_given?
+      Check.refuse("Heddle.timeout needs a block") unless block_given?
 
       Check.time("seconds", seconds)
       return yield if seconds.nil? || seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)

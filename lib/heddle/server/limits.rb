@@ -26,7 +26,7 @@ module Heddle
         return given if given.is_a?(self)
         return new(**given) if given.is_a?(Hash)
 
-        raise ArgumentError, "limits: must be a Hash, not #{Check.shown(given)}"
+        Check.refuse("limits: must be a Hash, not #{Check.shown(given)}")
       end
 
       # @param given [Hash{Symbol => Numeric}] those that are not as usual
@@ -34,7 +34,7 @@ module Heddle
       def initialize(**given)
         names = self.class.members
         unknown = (given.keys - names).first
-        raise ArgumentError, "limits: there is no #{Check.shown(unknown)} (there are #{names.join(", ")})" if unknown
+        Check.refuse("limits: there is no #{Check.shown(unknown)} (there are #{names.join(", ")})") if unknown
 
         super(**Limits::DEFAULTS, **given)
         to_h.each do |name, value|

@@ -26,7 +26,7 @@ module Heddle
         # @raise [ArgumentError] if there is none, or one that is wrong
         def open_all(addresses, http2:)
           addresses = [addresses] unless addresses.is_a?(Array)
-          raise ArgumentError, "bind: must have an address" if addresses.empty?
+          Check.refuse("bind: must have an address") if addresses.empty?
 
           addresses.map { |address| self.open(address, http2:) }
         end
@@ -39,10 +39,9 @@ module Heddle
         def open(address, socket: nil, shared: false, http2: false)
           return address if address.is_a?(Listener)
           return new(address, nil) if address.respond_to?(:accept)
-          unless address.is_a?(String)
-            raise ArgumentError, "bind: must be #{URLS}, or a server socket, not #{Check.shown(address)}"
-          end
 
+          other = !address.is_a?(String)
+          Check.refuse("bind: must be #{URLS}, or a server socket, not #{Check.shown(address)}") if other
           at = self.address(address)
           tls = tls_of(URI(address), http2 ? %w[h2 http/1.1] : %w[http/1.1])
           socket ||= at.unix? ? (made = unix(at.unix_path)) : tcp(at, shared)
@@ -62,15 +61,15 @@ module Heddle
         # @raise [ArgumentError]
         def address(address)
           uri = URI(address)
-          raise ArgumentError, wrong(address) unless right?(uri)
+          Check.refuse(wrong(address)) unless right?(uri)
           return Addrinfo.unix(uri.path) if uri.scheme == "unix"
 
           files_of(uri) if uri.scheme == "ssl"
           Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)
         rescue URI::Error
-          raise ArgumentError, wrong(address)
+          Check.refuse(wrong(address))
         rescue SocketError => e
-          raise ArgumentError, "bind: #{address} has no address here (#{e.message})"
+          Check.refuse("bind: #{address} has no address here (#{e.message})")
         end
 
         # @param socket [Socket] that listens
@@ -132,16 +131,16 @@ module Heddle
             context.freeze
           end
         rescue OpenSSL::OpenSSLError, ArgumentError => e # (of a key that is not that of the certificate)
-          raise ArgumentError, "bind: cert=#{cert} and key=#{key} cannot be used (#{e.message})"
+          Check.refuse("bind: cert=#{cert} and key=#{key} cannot be used (#{e.message})")
         end
 
         def files_of(uri)
           options = URI.decode_www_form(uri.query.to_s).to_h
           %w[cert key].map do |name|
-            file = options[name] or raise ArgumentError, "bind: ssl:// needs #{name}=FILE"
+            file = options[name] or Check.refuse("bind: ssl:// needs #{name}=FILE")
             next file if File.file?(file) && File.readable?(file)
 
-            raise ArgumentError, "bind: the file of #{name}=#{file} cannot be read"
+            Check.refuse("bind: the file of #{name}=#{file} cannot be read")
           end
         end
       end

@@ -221,6 +221,14 @@ contract "Map" do
     end
   end
 
+  once def test_a_wrong_argument_leads_to_the_line_of_the_program
+    ["Heddle.map(nil) { 1 }", "Heddle.run { Heddle.map([1]) }", "Heddle::Task.new"].each do |code|
+      said = run_ruby(code).err
+
+      assert_match(/\A-e:1:in [^\n]+ \((ArgumentError|NoMethodError)\)\n(\tfrom -e:1:in [^\n]+\n)?\z/, said)
+    end
+  end
+
   def test_progress
     told = []
     run { Heddle.map([3, 1, 2], limit: 3, progress: ->(done) { told << done }) { |x| sleep(0.001 * x) } }
