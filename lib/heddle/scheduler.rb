@@ -174,7 +174,7 @@ module Heddle
 
     # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
     def late_scope
-      @late_scope ||= Scope.new(owner: false) if @runs_main
+      @late_scope ||= Scope.new(nil, false) if @runs_main
     end
 
     # What Heddle.on_spawn has registered.
@@ -226,7 +226,7 @@ module Heddle
 
     def execute_main(main, home, continuation, grace, &)
       begin
-        main.execute { continuation.enter { (@main_scope = Scope.new(grace:, owner: true)).enter_main(main, &) } }
+        main.execute { continuation.enter { (@main_scope = Scope.new(grace, true)).enter_main(main, &) } }
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end

@@ -41,13 +41,13 @@ module Heddle
 
       # @private Runs the block in a new scope and waits for the tasks spawned in it.
       # @return [Object] the value of the block
-      def open(grace: nil, &) = new(grace:, owner: true).enter(&)
+      def open(grace: nil, &) = new(grace, true).enter(&)
     end
 
     # @private
     # @param grace [Numeric, nil] seconds; nil: those of the scope around it
     # @param owner [Boolean] is there a block that waits for its tasks?
-    def initialize(grace: nil, owner: Check.no_new(Scope, "Heddle.scope"))
+    def initialize(grace = nil, owner = Check.no_new(Scope, "Heddle.scope"))
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks
       @scheduler = Fiber.scheduler

@@ -23,9 +23,10 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the seconds are no number
     def timeout(seconds, &)
       Check.refuse("Heddle.timeout needs a block") unless block_given?
+      return yield if seconds.nil?
 
       Check.time("seconds", seconds)
-      return yield if seconds.nil? || seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)
+      return yield if seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)
 
       raise TimeoutError, timeout_message(seconds) unless seconds.positive?
 
