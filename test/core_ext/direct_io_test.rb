@@ -130,7 +130,7 @@ contract "DirectIO" do
 
   # A paragraph at the end leaves a converter that has met the end, and that only Ruby's own method replaces.
   def test_a_converter_that_has_met_the_end
-    [:gets, :readline, :getc, :getbyte].each do |method|
+    %i[gets readline getc getbyte].each do |method|
       expected, seen = in_both do
         reader, writer = connection("pipe")
         reader.set_encoding("ISO-8859-1:UTF-8")
