@@ -8,6 +8,7 @@
 # Then, in two or more terminals: nc 127.0.0.1 7000
 
 require "heddle"
+require "optparse"
 require "socket"
 
 # Everybody who is in the chat.
@@ -72,9 +73,16 @@ ensure
   room.leave(member) if member
 end
 
+usage = OptionParser.new("usage: ruby chat.rb [PORT]")
+begin
+  usage.parse!
+  server = TCPServer.new("127.0.0.1", Integer(ARGV[0] || 7000))
+rescue OptionParser::ParseError, ArgumentError, SystemCallError, SocketError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
+
 Heddle.scope do |scope|
   room = Room.new
-  server = TCPServer.new("127.0.0.1", Integer(ARGV[0] || 7000))
   accepting = scope.spawn(name: "accepts") do
     loop do
       client = server.accept

@@ -9,6 +9,7 @@
 
 require "heddle"
 require "net/http"
+require "optparse"
 
 # One visit to a site.
 class Crawl
@@ -82,8 +83,19 @@ class Crawl
   end
 end
 
+usage = OptionParser.new("usage: ruby crawl.rb [URL] [PAGES]")
 begin
-  broken = Crawl.new(URI(ARGV[0] || "https://www.ruby-lang.org/en/"), Integer(ARGV[1] || 100)).run
+  usage.parse!
+  url = URI(ARGV[0] || "https://www.ruby-lang.org/en/")
+  raise ArgumentError, "#{url} is no URL of a site" unless url.is_a?(URI::HTTP) && url.host
+
+  pages = Integer(ARGV[1] || 100)
+rescue OptionParser::ParseError, ArgumentError, URI::Error => e
+  abort "#{e.message}\n#{usage.banner}"
+end
+
+begin
+  broken = Crawl.new(url, pages).run
   broken.each { |page, reason| puts "#{page}: #{reason}" }
   exit(broken.empty?)
 rescue *Crawl::TEMPORARY => e

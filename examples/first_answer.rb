@@ -22,10 +22,14 @@ def ask(service)
 end
 
 seconds = 10
-OptionParser.new do |options|
-  options.banner = "usage: ruby first_answer.rb [--seconds 10] [URL ...]"
+usage = OptionParser.new("usage: ruby first_answer.rb [--seconds 10] [URL ...]") do |options|
   options.on("--seconds SECONDS", Float) { |value| seconds = value }
-end.parse!
+end
+begin
+  usage.parse!
+rescue OptionParser::ParseError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
 services = ARGV.empty? ? SERVICES : ARGV
 begin
   service, address = Heddle.timeout(seconds) do

@@ -57,11 +57,16 @@ end
 
 seconds = 10
 timeout = 3
-OptionParser.new do |options|
-  options.banner = "usage: ruby health_checks.rb [--every 10] [--timeout 3] [URL ...]"
+usage = OptionParser.new("usage: ruby health_checks.rb [--every 10] [--timeout 3] [URL ...]") do |options|
   options.on("--every SECONDS", Float) { |value| seconds = value }
   options.on("--timeout SECONDS", Float) { |value| timeout = value }
-end.parse!
+end
+begin
+  usage.parse!
+  raise ArgumentError, "--every must be positive" unless seconds.positive?
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
 
 $stdout.sync = true
 health = Health.new(ARGV.empty? ? %w[https://www.ruby-lang.org/ https://bugs.ruby-lang.org/] : ARGV, timeout)

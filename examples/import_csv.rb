@@ -10,6 +10,7 @@
 
 require "csv"
 require "heddle"
+require "optparse"
 require "pg"
 
 CONNECTIONS = 4
@@ -37,8 +38,14 @@ class Table
   end
 end
 
-file, name, database = ARGV
-abort "usage: ruby import_csv.rb FILE [TABLE] [DATABASE]" unless file
+usage = OptionParser.new("usage: ruby import_csv.rb FILE [TABLE] [DATABASE]")
+begin
+  usage.parse!
+  file, name, database = ARGV
+  raise ArgumentError, "no file is given" unless file
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
 
 name ||= File.basename(file, ".*")
 begin

@@ -8,6 +8,7 @@
 # Ctrl-C ends it.
 
 require "heddle"
+require "optparse"
 require "socket"
 
 # Takes requests on one side and hands them on at the other.
@@ -87,9 +88,19 @@ class ReverseProxy
   end
 end
 
-port, *servers = ARGV
+usage = OptionParser.new("usage: ruby reverse_proxy.rb [PORT] [HOST:PORT ...]")
 begin
-  ReverseProxy.new(servers.empty? ? ["127.0.0.1:3000"] : servers).run(Integer(port || 8080))
+  usage.parse!
+  port, *servers = ARGV
+  port = Integer(port || 8080)
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
+
+begin
+  ReverseProxy.new(servers.empty? ? ["127.0.0.1:3000"] : servers).run(port)
+rescue SystemCallError, SocketError => e
+  abort e.message
 rescue Interrupt
   warn "ended by Ctrl-C"
 end

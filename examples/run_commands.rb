@@ -33,10 +33,15 @@ rescue SystemCallError
 end
 
 jobs = Etc.nprocessors
-OptionParser.new do |options|
-  options.banner = "usage: ruby run_commands.rb [-j JOBS] [COMMAND ...]"
+usage = OptionParser.new("usage: ruby run_commands.rb [-j JOBS] [COMMAND ...]") do |options|
   options.on("-j JOBS", Integer) { |value| jobs = value }
-end.parse!
+end
+begin
+  usage.parse!
+  raise ArgumentError, "-j must be positive" unless jobs.positive?
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
 commands = ARGV.empty? ? $stdin.readlines(chomp: true).reject(&:empty?) : ARGV
 
 $stdout.sync = true

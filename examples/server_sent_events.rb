@@ -8,6 +8,7 @@
 # every second. Ctrl-C ends it.
 
 require "heddle"
+require "optparse"
 require "socket"
 
 PAGE = <<~HTML
@@ -60,8 +61,16 @@ ensure
   client.close
 end
 
-port = Integer(ARGV[0] || 8080)
-seconds = Float(ARGV[1] || 1)
+usage = OptionParser.new("usage: ruby server_sent_events.rb [PORT] [SECONDS]")
+begin
+  usage.parse!
+  port = Integer(ARGV[0] || 8080)
+  seconds = Float(ARGV[1] || 1)
+  raise ArgumentError, "the seconds must be positive" unless seconds.positive?
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
+
 channel = Channel.new
 begin
   Heddle.run do
@@ -75,6 +84,8 @@ begin
       end
     end
   end
+rescue SystemCallError, SocketError => e
+  abort e.message
 rescue Interrupt
   warn "ended by Ctrl-C"
 end

@@ -21,10 +21,14 @@ rescue SystemCallError, SocketError, IO::TimeoutError
 end
 
 seconds = 30
-OptionParser.new do |options|
-  options.banner = "usage: ruby wait_for.rb [--seconds 30] [HOST:PORT ...]"
+usage = OptionParser.new("usage: ruby wait_for.rb [--seconds 30] [HOST:PORT ...]") do |options|
   options.on("--seconds SECONDS", Float) { |value| seconds = value }
-end.parse!
+end
+begin
+  usage.parse!
+rescue OptionParser::ParseError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
 services = ARGV.empty? ? %w[localhost:5432 localhost:6379] : ARGV
 
 $stdout.sync = true

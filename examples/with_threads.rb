@@ -7,6 +7,7 @@
 
 require "heddle"
 require "net/http"
+require "optparse"
 require "zlib"
 
 # Gets pages for threads, in tasks on a thread of its own.
@@ -49,6 +50,13 @@ class Fetcher
   rescue StandardError => e
     job.answer << [nil, e] # for the one who has asked
   end
+end
+
+usage = OptionParser.new("usage: ruby with_threads.rb [URL ...]")
+begin
+  usage.parse!
+rescue OptionParser::ParseError => e
+  abort "#{e.message}\n#{usage.banner}"
 end
 
 urls = Thread::Queue.new

@@ -67,7 +67,7 @@ module Heddle
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
     # @raise [ArgumentError] without a block, if the backend is unknown, or if the grace is no number or negative
     def run(backend: nil, grace: nil, &block)
-      raise ArgumentError, "Heddle.run needs a block" unless block
+      Check.refuse("Heddle.run needs a block") unless block
 
       Check.length_of_time("grace", grace)
       scheduler = Scheduler.of_thread
@@ -97,7 +97,7 @@ module Heddle
     # @raise [Exception] what the first task that failed has raised
     # @raise [ArgumentError] without a block, if the deadline or the grace is no number, or if the grace is negative
     def scope(deadline: nil, grace: nil)
-      raise ArgumentError, "Heddle.scope needs a block" unless block_given?
+      Check.refuse("Heddle.scope needs a block") unless block_given?
 
       Check.time("deadline", deadline)
       timeout(deadline) { run(grace:) { yield(Scope.current) } }
@@ -115,7 +115,7 @@ module Heddle
     # @raise [Heddle::Error] outside of Heddle.run
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &block)
-      raise ArgumentError, "Heddle.spawn needs a block" unless block
+      Check.refuse("Heddle.spawn needs a block") unless block
 
       scope = Scope.current # (not its method spawn: each keyword and argument passed on costs an object)
       scope.start(Task.new(scope, name, background, isolated), arguments, &block)
@@ -129,8 +129,7 @@ module Heddle
     # @return [void]
     # @raise [ArgumentError] if the io has no method write
     def dump(io = $stderr)
-      raise ArgumentError, "io: must have the method write, unlike #{io.inspect}" unless io.respond_to?(:write)
-
+      Check.responds("io", io, :write)
       Fiber.blocking { io.write(Dump.text) } # must not park: it may be a signal handler
       nil
     end
@@ -149,8 +148,9 @@ module Heddle
     private
 
     def run_nested(scheduler, backend, grace, &)
-      if backend && backend.to_s != scheduler.backend
-        raise ArgumentError, "backend: this thread runs on #{scheduler.backend} already"
+      unless [scheduler.backend, ""].include?(backend.to_s)
+        Check.refuse("backend: must be #{scheduler.backend}, on which this thread runs already, or nil, not " \
+                     "#{Check.shown(backend)}")
       end
 
       return Scope.open(grace:, &) unless Fiber.current.blocking?

@@ -13,7 +13,7 @@ module Heddle
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block
     def blocking(&)
-      raise ArgumentError, "Heddle.blocking needs a block" unless block_given?
+      Check.refuse("Heddle.blocking needs a block") unless block_given?
 
       Fiber.blocking { yield }
     end
@@ -40,7 +40,7 @@ module Heddle
     # @raise [Exception] what the block has raised
     # @raise [ArgumentError] without a block, or if stop has no method call
     def offload(stop: nil, lasting: false, &block)
-      raise ArgumentError, "Heddle.offload needs a block" unless block
+      Check.refuse("Heddle.offload needs a block") unless block
 
       Check.callable("stop", stop)
       scheduler = Scheduler.current

@@ -6,11 +6,9 @@ module Heddle
     # @param callables [Array<#call>]
     # @raise [ArgumentError] if there is none, or one that has no +call+
     def initialize(callables)
-      raise ArgumentError, "callables: at least one is needed" if callables.empty?
+      Check.refuse("callables: at least one is needed") if callables.empty?
 
-      wrong = callables.reject { |callable| callable.respond_to?(:call) } # (one may be nil)
-      raise ArgumentError, "callables: each must have the method call, unlike #{wrong[0].inspect}" unless wrong.empty?
-
+      callables.each { |callable| Check.responds("callables", callable, :call) }
       @waiting = callables.dup
       @tasks = []
       @ended = Thread::Queue.new # the numbers of the tasks that have ended

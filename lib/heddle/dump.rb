@@ -69,7 +69,7 @@ module Heddle
     def header(size)
       ready = @waits.count { |wait| wait[:state] == :ready }
       "Heddle #{VERSION} (#{@scheduler.backend}), Ruby #{RUBY_VERSION}, pid #{Process.pid}, " \
-        "thread #{Wording.of(@scheduler.thread, :inspect)}:\n#{size} tasks and fibers, #{ready} ready, " \
+        "thread #{Wording.in_line(@scheduler.thread, :inspect)}:\n#{size} tasks and fibers, #{ready} ready, " \
         "#{@counts[:armed]} waits in the kernel, #{@counts[:timers]} timers, " \
         "#{@counts[:workers]} workers with #{@counts[:queued]} jobs waiting"
     end
@@ -77,9 +77,9 @@ module Heddle
     # A task may stand in a fiber that it has resumed: both backtraces tell where.
     def entry(title, fiber)
       waits = @by_root.fetch(fiber, [])
-      states = waits.map { |wait| Wording.of(Description.new(wait), :text) }
+      states = waits.map { |wait| Wording.in_line(Description.new(wait), :text) }
       states = ["running"] if waits.empty?
-      "\n#{Wording.in_utf8(title)}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
+      "\n#{Wording.in_line(title)}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
     end
 
     def limit(fiber)
@@ -103,7 +103,7 @@ module Heddle
     end
 
     def indent(lines)
-      lines.map { |line| "      #{Wording.in_utf8(line)}\n" }.join
+      lines.map { |line| "      #{Wording.in_line(line)}\n" }.join
     end
   end
   private_constant :Dump

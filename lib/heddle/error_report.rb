@@ -16,15 +16,16 @@ module Heddle
       return write(error, task, what) unless handler
 
       begin
-        call(handler, error, task)
+        call(handler, error, task, what)
       rescue StandardError => e
         write(error, task, what)
-        write(e, nil)
+        write(e, nil, "the handler of Heddle.on_error")
       end
     end
 
     # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
-    def call(handler, error, task)
+    def call(handler, error, task, what)
+      return task.named(what) { call(handler, error, task, nil) } if task && what
       return handler.call(error, task) unless Scheduler.current
 
       Heddle.shield { handler.call(error, task) }
@@ -56,9 +57,13 @@ module Heddle
 
   class << self
     # Says what is to be done with errors that nobody takes: with that of an isolated task whose value nobody has asked
-    # for, and with that of a plain Fiber.schedule block. Without it they are printed on stderr, as Ruby does for
-    # threads. (An error that the handler itself raises is printed, too.) The handler may wait; a scope ends when it has
-    # returned. It holds for the whole process; in a Ractor for that Ractor.
+    # for, with that of a plain Fiber.schedule block, and with that of an application under Heddle::Server. Without it
+    # they are printed on stderr, as Ruby does for threads. (An error that the handler itself raises is printed, too.)
+    # The handler may wait; a scope ends when it has returned. It holds for the whole process; in a Ractor for that
+    # Ractor.
+    #
+    # If it is an application that has failed, the name of the task is that of the request, such as "the request GET
+    # /orders", until the handler returns.
     #
     # @example
     #   Heddle.on_error { |error, task| Sentry.capture_exception(error, extra: { task: task&.name }) }

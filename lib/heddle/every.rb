@@ -16,15 +16,15 @@ module Heddle
     #     Heddle.each(urls, limit: 20) { |url| fetch(url) }
     #   end
     #
-    # @param seconds [Numeric]
+    # @param seconds [Numeric] from 1e-9 to 1e9
     # @yield
     # @return [Heddle::Task]
-    # @raise [ArgumentError] without a block, or if the seconds are not positive
+    # @raise [ArgumentError] without a block, or if the seconds are not such a number
     # @raise [Heddle::Error] outside of Heddle.run
     def every(seconds, &block)
-      raise ArgumentError, "Heddle.every needs a block" unless block
+      Check.refuse("Heddle.every needs a block") unless block
 
-      Check.positive_number("seconds", seconds)
+      Check.seconds("seconds", seconds)
 
       spawn(name: "every #{seconds} s", background: true) { repeat(seconds, &block) }
     end

@@ -9,8 +9,7 @@ module Heddle
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each
     # @raise [ArgumentError]
     def initialize(items, limit, progress = nil)
-      raise ArgumentError, "items: must have the method each, unlike #{items.inspect}" unless items.respond_to?(:each)
-
+      Check.responds("items", items, :each)
       Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
       Check.callable("progress", progress)
 
@@ -50,7 +49,7 @@ module Heddle
       Heddle.run do
         scope = Scope.current
         feed do |item|
-          tasks << scope.spawn_isolated(ended: -> { @ended << true }) do
+          tasks << scope.spawn_isolated(ended: -> { settled($!) }) do
             Task.match_apart(block)
             yield item
           end
@@ -93,6 +92,14 @@ module Heddle
       raise
     ensure
       @error ||= Cancelled.new("the fiber of a task was killed") unless succeeded
+      @ended << true
+    end
+
+    # @param error [Exception, nil] what the task of an item ends with
+    def settled(error)
+      given_up = [Cancelled, *FOR_THE_PROGRAM].any? { |kind| error.is_a?(kind) }
+      @progress&.call(@done += 1) unless given_up
+    ensure
       @ended << true
     end
   end

@@ -49,7 +49,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     # @raise [Heddle::Error] when the scope of the pool has ended, or in another thread
     def spawn(*arguments, name: nil, &)
-      raise ArgumentError, "Heddle::FiberPool#spawn needs a block" unless block_given?
+      Check.refuse("Heddle::FiberPool#spawn needs a block") unless block_given?
 
       elsewhere = @scope.open? && !@scope.runs_here?
       raise Error, "a FiberPool starts its jobs only in the thread that has made it" if elsewhere

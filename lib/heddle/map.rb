@@ -23,7 +23,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def map(items, limit: nil, progress: nil, &block)
-      raise ArgumentError, "Heddle.map needs a block" unless block
+      Check.refuse("Heddle.map needs a block") unless block
 
       values = []
       FanOut.new(items, limit, progress).run(block) { |item, index| values[index] = yield(item) }
@@ -44,7 +44,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the block, the items or the progress raised first
     def each(items, limit: nil, progress: nil, &block)
-      raise ArgumentError, "Heddle.each needs a block" unless block
+      Check.refuse("Heddle.each needs a block") unless block
 
       FanOut.new(items, limit, progress).run(block) { |item| yield item }
       items
@@ -59,14 +59,16 @@ module Heddle
     #
     # @param items [#each]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
+    # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is
+    #   done, also with an error (but not when it is cancelled). What it raises is the error of that task.
     # @yieldparam item [Object]
     # @return [Array<Heddle::Task>] in the order of the items
-    # @raise [ArgumentError] without a block, or if the limit is not positive
+    # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] what the items raised
-    def settle(items, limit: nil, &block)
-      raise ArgumentError, "Heddle.settle needs a block" unless block
+    def settle(items, limit: nil, progress: nil, &block)
+      Check.refuse("Heddle.settle needs a block") unless block
 
-      FanOut.new(items, limit).run_isolated(&block)
+      FanOut.new(items, limit, progress).run_isolated(&block)
     end
   end
 end

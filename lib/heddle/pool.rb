@@ -57,7 +57,7 @@ module Heddle
     # @yieldreturn [Object] also nil
     # @raise [ArgumentError]
     def initialize(size:, timeout: nil, check: nil, broken: [], close: nil, &make)
-      raise ArgumentError, "Heddle::Pool.new needs a block that makes a connection" unless make
+      Check.refuse("Heddle::Pool.new needs a block that makes a connection") unless make
 
       Check.positive_integer("size", size)
       Check.time("timeout", timeout)
@@ -86,7 +86,7 @@ module Heddle
     # @raise [ArgumentError] without a block, or if the timeout is no number
     # @raise [Exception] what the block raises, or the one that makes connections
     def with(timeout: @timeout, &)
-      raise ArgumentError, "Heddle::Pool#with needs a block" unless block_given?
+      Check.refuse("Heddle::Pool#with needs a block") unless block_given?
 
       holding = held_here
       return use(holding, &) if holding

@@ -19,11 +19,11 @@ module Heddle
     attr_reader :per
 
     # @param limit [Integer]
-    # @param per [Numeric] seconds
-    # @raise [ArgumentError] if one of them is not positive
+    # @param per [Numeric] seconds, from 1e-9 to 1e9
+    # @raise [ArgumentError] if one of them is no such number
     def initialize(limit, per:)
       Check.positive_integer("limit", limit)
-      Check.positive_number("per", per, " of seconds")
+      Check.seconds("per", per)
 
       @limit = limit
       @per = per

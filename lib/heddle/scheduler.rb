@@ -26,7 +26,10 @@ module Heddle
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
+    # @raise [ArgumentError] without a block, or if the backend is unknown
     def self.run(backend: nil, grace: nil, &)
+      Check.refuse("Heddle::Scheduler.run needs a block") unless block_given?
+
       scheduler = new(backend:)
       scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
@@ -77,7 +80,10 @@ module Heddle
     #
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
+    # @raise [ArgumentError] without a block
+    # @raise [Heddle::Error] if it is running already
     def run_main(grace: nil, &)
+      Check.refuse("Heddle::Scheduler#run_main needs a block") unless block_given?
       raise Error, "the scheduler is running already" unless outside?
 
       @runs_main = true
@@ -168,7 +174,7 @@ module Heddle
 
     # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
     def late_scope
-      @late_scope ||= Scope.new(owner: false) if @runs_main
+      @late_scope ||= Scope.new(nil, false) if @runs_main
     end
 
     # What Heddle.on_spawn has registered.
@@ -220,7 +226,7 @@ module Heddle
 
     def execute_main(main, home, continuation, grace, &)
       begin
-        main.execute { continuation.enter { (@main_scope = Scope.new(grace:)).enter_main(main, &) } }
+        main.execute { continuation.enter { (@main_scope = Scope.new(grace, true)).enter_main(main, &) } }
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end

@@ -41,13 +41,13 @@ module Heddle
 
       # @private Runs the block in a new scope and waits for the tasks spawned in it.
       # @return [Object] the value of the block
-      def open(grace: nil, &) = new(grace:).enter(&)
+      def open(grace: nil, &) = new(grace, true).enter(&)
     end
 
     # @private
     # @param grace [Numeric, nil] seconds; nil: those of the scope around it
     # @param owner [Boolean] is there a block that waits for its tasks?
-    def initialize(grace: nil, owner: true)
+    def initialize(grace = nil, owner = Check.no_new(Scope, "Heddle.scope"))
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks
       @scheduler = Fiber.scheduler
@@ -89,7 +89,7 @@ module Heddle
     # @raise [Heddle::Error] when the scope has ended, or belongs to another thread
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
-      raise ArgumentError, "Heddle::Scope#spawn needs a block" unless block_given?
+      Check.refuse("Heddle::Scope#spawn needs a block") unless block_given?
       raise Error, "a scope starts its tasks only in the thread that it belongs to" if open? && !runs_here?
 
       start(Task.new(self, name, background, isolated), arguments, &)
@@ -135,6 +135,11 @@ module Heddle
 
     # @return [Boolean] can tasks be spawned in it?
     def open? = @state != :ended
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{open? ? "#{tasks.size} tasks" : "ended"}>"
+    end
 
     # @private Does its scheduler run on this thread?
     def runs_here?

@@ -46,14 +46,13 @@ module Heddle
     # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if it cannot listen there
     def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
-      Check.callable("app", app)
-      @limits = limits.is_a?(Limits) ? limits : Limits.new(**limits)
+      Check.responds("app", app, :call)
+      Check.responds("access_log", access_log, :sync=) if access_log
+      @limits = Limits.of(limits)
       @app = Application.new(app) { |error, request| report(error, request) }
       @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
-      @listeners = (bind.is_a?(Array) ? bind : [bind]).map do |address|
-        Listener.open(address, http2: @http2)
-      end
+      @listeners = Listener.open_all(bind, http2: @http2)
       @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = @turned_away = 0
@@ -72,6 +71,9 @@ module Heddle
 
     # @return [Boolean] whether it takes no more connections
     def stopping? = @stopping
+
+    # @return [String]
+    def inspect = "#<#{self.class} #{addresses.join(", ")}#{" (stopping)" if @stopping}>"
 
     # Accepts connections and serves them, until {#stop}.
     #
@@ -93,7 +95,7 @@ module Heddle
     # @param grace [Numeric] seconds
     # @return [void]
     def stop(grace: 30)
-      Check.positive_number("grace", grace, " of seconds")
+      Check.seconds("grace", grace)
       return if @stopping
 
       @stopping = true

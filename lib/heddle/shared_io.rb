@@ -92,7 +92,7 @@ module Heddle
     # @raise [ArgumentError] if it is not an IO
     # @see .shared_io
     def share_io(io)
-      SharedIO.allow(IO.try_convert(io) || raise(ArgumentError, "io: must be an IO, not #{io.inspect}"))
+      SharedIO.allow(IO.try_convert(io) || Check.refuse("io: must be an IO, not #{Check.shown(io)}"))
       io
     end
   end

@@ -24,7 +24,7 @@ module Heddle
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block
     def shield
-      raise ArgumentError, "Heddle.shield needs a block" unless block_given?
+      Check.refuse("Heddle.shield needs a block") unless block_given?
 
       scheduler = Scheduler.current
       scheduler ? scheduler.shield(SHIELDED) { yield } : Thread.handle_interrupt(SHIELDED_IN_A_THREAD) { yield }

@@ -65,7 +65,7 @@ module Heddle
     # @return [Heddle::SpawnHook] to take it back
     # @raise [ArgumentError] without a block
     def on_spawn(&hook)
-      raise ArgumentError, "Heddle.on_spawn needs a block" unless hook
+      Check.refuse("Heddle.on_spawn needs a block") unless hook
 
       SpawnHook.new(hook)
     end

@@ -15,7 +15,7 @@ module Heddle
         return if text.empty?
 
         limit = Float(text, exception: false)
-        return limit if limit&.positive? && limit.finite?
+        return limit if limit && Check::SECONDS.cover?(limit)
 
         warn("heddle: HEDDLE_STALLS=#{text} has no effect: it must be a positive number of seconds")
       end

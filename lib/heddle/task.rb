@@ -26,8 +26,9 @@ module Heddle
     # @private The one that it was spawned in; of the block of Heddle.run, the one that this opens.
     attr_accessor :scope
 
-    # @private
-    def initialize(scope, name, background, isolated)
+    # @private (Heddle gives all of these.)
+    def initialize(scope = nil, name = nil, background = nil, # rubocop:disable Metrics/ParameterLists
+                   isolated = Check.no_new(Task, "Heddle.spawn"))
       @scope = scope
       @name = name && Check.task_name(name)
       @background = background
@@ -109,7 +110,16 @@ module Heddle
 
     # @return [String]
     def inspect
-      "#<Heddle::Task #{"#{Wording.of(@name)} " if @name}#{status}>"
+      "#<Heddle::Task #{"#{Wording.in_line(@name)} " if @name}#{status}>"
+    end
+
+    # @private It has this name while the block runs.
+    def named(name)
+      before = @name
+      @name = name
+      yield
+    ensure
+      @name = before
     end
 
     # @private

@@ -15,16 +15,19 @@ module Heddle
     # It also ends the tasks of a Heddle.run, Heddle.map and so on in the block. It does not end the tasks that
     # Heddle.spawn itself starts in the block, because these belong to the scope around it.
     #
-    # @param seconds [Numeric, nil] nil and infinity: no limit; 0 or less: the time is over before the block begins
+    # @param seconds [Numeric, nil] nil, and more than 1e9 (31 years): no limit; 0 or less: the time is over before the
+    #   block begins
     # @yield
     # @return [Object] the value of the block
     # @raise [Heddle::TimeoutError] when the time is over
     # @raise [ArgumentError] without a block, or if the seconds are no number
     def timeout(seconds, &)
-      raise ArgumentError, "Heddle.timeout needs a block" unless block_given?
-      return yield if seconds.nil? || seconds == Float::INFINITY
+      Check.refuse("Heddle.timeout needs a block") unless block_given?
+      return yield if seconds.nil?
 
       Check.time("seconds", seconds)
+      return yield if seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)
+
       raise TimeoutError, timeout_message(seconds) unless seconds.positive?
 
       end_after(seconds, &)

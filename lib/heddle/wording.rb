@@ -13,6 +13,12 @@ module Heddle
       object.class.to_s
     end
 
+    # @return [String] the same in one line, and without what would change a terminal
+    def self.in_line(object, method = :to_s)
+      text = of(object, method).scrub { |bytes| bytes.dump[1..-2] }
+      text.gsub(/[[:cntrl:]]/) { |character| character.dump[1..-2] }
+    end
+
     # @param text [String]
     # @return [String]
     def self.in_utf8(text)

@@ -65,14 +65,15 @@ class CommandTest < HeddleTest
       %w[doctor weave] => "weave", %w[doctor --json=1] => "--json=1",
       %w[--version weave] => "weave", %w[-v --json] => "--json", %w[--help run weave] => "weave",
       %w[help run weave] => "weave", %w[help help weave] => "weave", [""] => "unknown command", %w[--] => "--",
-      %w[demo --json=1] => "argument: 1", %w[demo --req 5] => "--req", %w[demo --requests=] => "--requests",
+      %w[demo --json=1] => "argument: --json=1", %w[demo --req 5] => "--req", %w[demo --requests=] => "--requests",
       %w[demo --requests] => "missing argument: --requests", %w[demo --delays] => "missing argument: --delays",
       %w[demo --processes] => "missing argument: --processes", %w[demo --url] => "missing argument: --url",
-      %w[demo --url=] => "--url", %w[demo --delays=] => "--delays", %w[demo --requests=x] => "--requests x",
+      %w[demo --url=] => "--url", %w[demo --delays=] => "--delays", %w[demo --requests=x] => "--requests=x",
       %w[demo --weave] => "--weave", %w[demo weave] => "weave",
-      %w[demo --requests x] => "--requests x", %w[demo --requests 0] => "--requests",
+      %w[demo --requests x] => "--requests x", %w[demo --requests=0] => "--requests=0 (must be at least 1)",
       %w[demo --delays 1,x] => "--delays 1,x", %w[demo --delays 40000] => "--delays 40000",
-      %w[demo --processes 0] => "--processes", %w[demo --processes 2 --requests 1] => "--processes 2",
+      %w[demo --processes 0] => "--processes 0 (must be at least 1)", %w[demo --version] => "--version",
+      %w[demo --processes 2 --requests 1] => "--processes 2",
       %w[demo --url ftp://localhost/] => "--url ftp://localhost/", %w[demo --url http://] => "--url http://",
       %w[demo --url http://localhost/ --delays 0] => "--delays"
     }.each { |args, mistake| assert_refused(args, mistake) }
@@ -84,6 +85,14 @@ class CommandTest < HeddleTest
     assert_equal(["", 2, 1], [outcome.out, outcome.status.exitstatus, outcome.err.lines.size], args.join(" "))
     assert_includes(outcome.err, mistake)
     assert_operator(outcome.err, :start_with?, "heddle")
+  end
+
+  def test_the_server_names_all_gems_that_it_needs
+    outcome = heddle("serve")
+
+    assert_equal(["", 1, 1], [outcome.out, outcome.status.exitstatus, outcome.err.lines.size])
+    assert_match(/^heddle serve: .* needs the gems protocol-http1 ~> \S+ and protocol-rack ~> \S+: /, outcome.err)
+    assert_match(/ `gem install protocol-http1:'~> \S+' protocol-rack:'~> \S+'` \(for HTTP.2 also /, outcome.err)
   end
 
   # From a folder of its own, without bin/ruby's load path: as RubyGems starts it.

@@ -60,7 +60,7 @@ contract "Server" do
   end
 
   def test_an_address_that_is_none
-    ["127.0.0.1:80", "http://a", 3, "ssl://127.0.0.1:0"].each do |address|
+    ["127.0.0.1:80", "http://a", 3, "ssl://127.0.0.1:0", "unix:", nil, []].each do |address|
       assert_match(/\Abind: /, assert_raises(ArgumentError) { Heddle::Server.new(-> {}, bind: address) }.message)
     end
   end
@@ -69,14 +69,23 @@ contract "Server" do
     serve { text }
 
     assert_equal([10_000, false], [@server.limits.connections, @server.stopping?])
+    assert_equal("#<Heddle::Server tcp://127.0.0.1:#{@server.port}>", @server.inspect)
     stop_server
 
     assert_predicate(@server, :stopping?)
+    assert_match(/ \(stopping\)>\z/, @server.inspect)
     @server.stop_now # again is no harm
   end
 
-  def test_an_application_that_cannot_be_called
-    assert_match(/\Aapp: /, assert_raises(ArgumentError) { Heddle::Server.new(3) }.message)
+  def test_what_it_refuses
+    [3, nil].each { |app| assert_match(/\Aapp: /, assert_raises(ArgumentError) { Heddle::Server.new(app) }.message) }
+    { limits: [nil, 5, { "idle" => 1 }, { slow: 1 }, { idle: 1e300 }], access_log: [5] }.each do |name, values|
+      values.each do |value|
+        error = assert_raises(ArgumentError) { Heddle::Server.new(-> {}, bind: "tcp://127.0.0.1:0", name => value) }
+
+        assert_match(/\A(#{name}|idle): .*/, error.message)
+      end
+    end
   end
 
   def test_tls
@@ -428,6 +437,16 @@ contract "Server" do
     assert_equal([21, 21, 21, 4], lines.map { |line| line[/\d+\z/].to_i }, "of the body: Internal Server Error, fine")
     assert_equal([1, 3], @server.counts[:responses].values_at("2xx", "5xx"))
     assert_equal(3, @errors.size)
+  end
+
+  define_method(:test_a_handler_of_errors_sees_the_request_as_the_name_of_the_task) do
+    serve(&failures)
+    told = []
+    Heddle.on_error { |error, task| told << [error.class, task.name, task] }
+    %w[/raise?a=b%0Ac /header /task].each { |path| get(path) }
+
+    assert_equal(%w[/raise?a=b%0Ac /header /task].map { |path| "the request GET #{path}" }, told.map { |one| one[1] })
+    assert_equal(%w[connection], told.map { |one| one.last.name }.uniq)
   end
 
   define_method(:test_an_error_is_told_with_its_request) do

@@ -65,13 +65,13 @@ module Heddle
         end
       end
 
-      def at_least_one(number) = number < 1 ? raise(OptionParser::InvalidArgument, "must be at least 1") : number
+      def at_least_one(number) = number < 1 ? ExactOptions.refuse(number, "must be at least 1") : number
 
       def delays(text)
-        raise OptionParser::InvalidArgument, "#{text} (give ms: 0,10,50)" unless /\A\d+(,\d+)*\z/.match?(text)
+        ExactOptions.refuse(text, "give ms: 0,10,50") unless /\A\d+(,\d+)*\z/.match?(text)
 
         text.split(",").map(&:to_i).each do |delay|
-          raise OptionParser::InvalidArgument, "#{delay} (at most #{DELAY_MAX_MS} ms)" if delay > DELAY_MAX_MS
+          ExactOptions.refuse(text, "at most #{DELAY_MAX_MS} ms") if delay > DELAY_MAX_MS
         end
       end
 

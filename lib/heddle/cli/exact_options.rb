@@ -4,19 +4,22 @@ require "optparse"
 
 module Heddle
   module CLI
-    # An OptionParser that takes no abbreviations.
+    # An OptionParser that takes no abbreviations, and no options of its own such as --version. (With its own
+    # require_exact that of Ruby 3.3 knows neither "--name=value" nor "--[no-]name".)
     class ExactOptions < OptionParser
-      def initialize(...)
-        super
-        self.require_exact = true
+      # In the block of an option.
+      #
+      # @raise [InvalidArgument] whose message has the option as it was typed
+      def self.refuse(value, reason)
+        raise InvalidArgument.new(value.to_s, "(#{reason})")
       end
 
-      # (That of Ruby 3.3 knows no option "--name=value" then, so it gets two arguments.)
-      #
-      # @param args [Array<String>]
-      # @return [Array<String>] what is no option
-      def parse(args)
-        super(args.flat_map { |arg| arg.start_with?("--") ? arg.split("=", 2) : [arg] })
+      private
+
+      def add_officious = nil
+
+      def complete(kind, name, *)
+        [search(kind, name) || raise(InvalidOption, name), name]
       end
     end
   end

@@ -3,6 +3,7 @@
 require_relative "exact_options"
 require_relative "open_files"
 require_relative "../server/limits"
+require_relative "../server/listener"
 
 module Heddle
   module CLI
@@ -32,6 +33,8 @@ module Heddle
         stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
       }.freeze
 
+      WORKERS_MAX = 1024
+
       # @param args [Array<String>]
       # @return [Integer, :help] the exit status
       def call(args)
@@ -44,7 +47,7 @@ module Heddle
       rescue LoadError, ArgumentError, SystemCallError => e
         raise unless known?(e)
 
-        warn("heddle serve: #{e.message}")
+        warn("heddle serve: #{e.message.sub(/\A(bind|control):/, "--\\1:")}")
         1
       end
 
@@ -74,11 +77,16 @@ module Heddle
 
         host = options.delete(:host)
         port = options.delete(:port)
-        options[:bind] = [*options[:bind], "tcp://#{host || "127.0.0.1"}:#{port || 9292}"] if host || port
+        options[:bind] = [*options[:bind], Server::Listener.url(host || "127.0.0.1", port || 9292)] if host || port
         log = options[:access_log]
-        Server::Settings.new(**options).tap do |settings|
-          settings.access_log = File.open(log, "a") if log.is_a?(String)
-        end
+        options[:access_log] = open_log(log) if log.is_a?(String)
+        Server::Settings.new(**options)
+      end
+
+      def open_log(path)
+        File.open(path, "a")
+      rescue SystemCallError => e
+        raise UsageError, "heddle serve: invalid argument: --access-log #{path} (#{e.class.new.message})"
       end
 
       def parser(options)
@@ -89,21 +97,43 @@ module Heddle
             kind = %i[head_time stall idle].include?(name) ? OptionParser::DecimalNumeric : OptionParser::DecimalInteger
             parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
                       "limit: #{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
-              options[:limits][name] = number
+              options[:limits][name] = checked(number) { Server::Limits.new(name => number) }
             end
           end
           parser.on("-h", "--help", "show this text") { @help = true }
         end
       end
 
-      def not_negative(number) = number.negative? ? raise(OptionParser::InvalidArgument, number.to_s) : number
+      # What the block refuses for an argument of its own is said of the option.
+      def checked(value)
+        yield
+        value
+      rescue ArgumentError => e
+        ExactOptions.refuse(value, e.message[/\A(?:\w+: )?(.*?)(?:, not .*)?\z/m, 1])
+      end
+
+      def within(range, number)
+        range.cover?(number) ? number : ExactOptions.refuse(number, "must be from #{range.begin} to #{range.end}")
+      end
+
+      def seconds(number) = checked(number) { Check.seconds("seconds", number) }
+
+      def url(text) = checked(text) { Server::Listener.address(text) }
+
+      def host(name)
+        ExactOptions.refuse(name, "must not be empty") if name.empty?
+
+        Addrinfo.tcp(name.delete("[]"), 0) && name
+      rescue SocketError => e
+        ExactOptions.refuse(name, "has no address here: #{e.message}")
+      end
 
       def addresses(parser, options)
         parser.on("-b", "--bind URL", "listen at tcp://HOST:PORT, unix:/PATH or ssl://HOST:PORT?cert=FILE&key=FILE",
-                  "(tcp://127.0.0.1:9292); may be given several times") { |url| (options[:bind] ||= []) << url }
-        parser.on("-o", "--host HOST", "listen on this address (127.0.0.1)") { |host| options[:host] = host }
+                  "(tcp://127.0.0.1:9292); may be given several times") { |text| (options[:bind] ||= []) << url(text) }
+        parser.on("-o", "--host HOST", "listen on this address (127.0.0.1)") { |name| options[:host] = host(name) }
         parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "listen on this port (9292)") do |port|
-          options[:port] = port
+          options[:port] = within(0..65_535, port)
         end
         parser.on("--[no-]http2", "speak HTTP/2 (if protocol-http2 is installed)") { |wanted| options[:http2] = wanted }
       end
@@ -111,21 +141,23 @@ module Heddle
       def processes(parser, options)
         parser.on("--workers N", OptionParser::DecimalInteger,
                   "number of worker processes; 0: serve in this process (0)") do |number|
-          options[:workers] = not_negative(number)
+          options[:workers] = within(0..WORKERS_MAX, number)
         end
         parser.on("--preload", "load the application once, before the workers start") { options[:preload] = true }
         parser.on("--backend NAME", %w[uring epoll], "uring or epoll (uring, if the kernel allows it)") do |name|
           options[:backend] = name
         end
         parser.on("--drain SECONDS", OptionParser::DecimalNumeric,
-                  "time that requests have to finish when the server stops (30)") do |seconds|
-          options[:drain] = seconds
+                  "time that requests have to finish when the server stops (30)") do |number|
+          options[:drain] = seconds(number)
         end
         parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
-                  "time after TERM in which it still serves, but /ready fails (0)") do |seconds|
-          options[:delay] = not_negative(seconds)
+                  "time after TERM in which it still serves, but /ready fails (0)") do |number|
+          options[:delay] = number.zero? ? number : seconds(number)
         end
-        parser.on("--control URL", "answer /live, /ready and /metrics at this URL") { |url| options[:control] = url }
+        parser.on("--control URL", "answer /live, /ready and /metrics at this URL") do |text|
+          options[:control] = url(text)
+        end
         parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|
           options[:access_log] = path || $stdout
         end

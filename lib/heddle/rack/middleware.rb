@@ -21,8 +21,7 @@ module Heddle
       # @param app [#call] a Rack application
       # @raise [ArgumentError]
       def initialize(app)
-        raise ArgumentError, "app: must have the method call, unlike #{app.inspect}" unless app.respond_to?(:call)
-
+        Check.responds("app", app, :call)
         @app = app
       end
 

@@ -5,8 +5,7 @@ module Heddle
   #
   # @private
   module ServerLibraries
-    NEEDED = { "protocol/http1" => ["protocol-http1", "~> 0.30"],
-               "protocol/rack" => ["protocol-rack", "~> 0.15"] }.freeze
+    NEEDED = [["protocol/http1", "protocol-http1", "~> 0.30"], ["protocol/rack", "protocol-rack", "~> 0.15"]].freeze
 
     HTTP2 = ["protocol/http2", "protocol-http2", "~> 0.29"].freeze
 
@@ -17,25 +16,41 @@ module Heddle
       def http2?(wanted)
         return false if wanted == false || (wanted.nil? && Gem::Specification.find_all_by_name(*HTTP2.drop(1)).empty?)
 
-        load(*HTTP2)
+        load([HTTP2])
         require_relative "http2"
         true
       end
 
-      def load(file, gem, version)
+      # @param libraries [Array<Array(String, String, String)>] of each a file, its gem, and the versions that do
+      # @param hint [String]
+      # @raise [LoadError] which names all that are missing
+      def load(libraries, hint = "")
+        missing = libraries.filter_map { |file, gem, version| lack(file, gem, version) }
+        return if missing.empty?
+
+        names, arguments = missing.transpose
+        raise LoadError, "Heddle::Server needs the gem#{"s" if names.size > 1} #{names.join(" and ")}: put " \
+                         "#{names.size > 1 ? "them" : "it"} into the Gemfile, or run " \
+                         "`gem install #{arguments.join(" ")}`#{hint}"
+      end
+
+      private
+
+      # @return [Array(String, String), nil] what is missing, and how `gem install` is told of it
+      def lack(file, gem, version)
         require file
         loaded = Gem.loaded_specs[gem]&.version
         return if loaded.nil? || Gem::Requirement.new(version).satisfied_by?(loaded)
 
-        raise LoadError, "Heddle::Server needs #{gem} #{version}, and this is #{gem} #{loaded}"
+        ["#{gem} #{version} (this is #{loaded})", "#{gem}:'#{version}'"]
       rescue LoadError => e
         raise unless e.path == file
 
-        raise LoadError, "Heddle::Server needs the gem #{gem} (#{version}): put it into the Gemfile"
+        ["#{gem} #{version}", "#{gem}:'#{version}'"]
       end
     end
 
-    NEEDED.each { |file, (gem, version)| load(file, gem, version) }
+    load(NEEDED, " (for HTTP/2 also #{HTTP2[1]}:'#{HTTP2[2]}')")
   end
   private_constant :ServerLibraries
 end

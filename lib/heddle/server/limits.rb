@@ -19,17 +19,27 @@ module Heddle
     # linger_size::  bytes that a client may still send after it was refused, or that the application did not read
     Limits = Data.define(:connections, :requests, :streams, :head_size, :headers, :body_size, :head_time, :stall, :idle,
                          :handshake, :linger_size) do
+      # @private
+      # @param given [Limits, Hash{Symbol => Numeric}]
+      # @return [Limits]
+      def self.of(given)
+        return given if given.is_a?(self)
+        return new(**given) if given.is_a?(Hash)
+
+        Check.refuse("limits: must be a Hash, not #{Check.shown(given)}")
+      end
+
       # @param given [Hash{Symbol => Numeric}] those that are not as usual
       # @raise [ArgumentError]
       def initialize(**given)
         names = self.class.members
         unknown = (given.keys - names).first
-        raise ArgumentError, "limits: there is no #{unknown} (there are #{names.join(", ")})" if unknown
+        Check.refuse("limits: there is no #{Check.shown(unknown)} (there are #{names.join(", ")})") if unknown
 
         super(**Limits::DEFAULTS, **given)
         to_h.each do |name, value|
           if Limits::TIMES.include?(name)
-            Check.positive_number(name, value, " of seconds")
+            Check.seconds(name, value)
           else
             Check.positive_integer(name, value)
           end

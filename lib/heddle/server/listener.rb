@@ -11,7 +11,8 @@ module Heddle
     # @private
     class Listener
       BACKLOG = 1024
-      private_constant :BACKLOG
+      URLS = "tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE or unix:/PATH"
+      private_constant :BACKLOG, :URLS
 
       # @return [OpenSSL::SSL::SSLContext, nil]
       attr_reader :tls
@@ -19,6 +20,17 @@ module Heddle
       attr_reader :socket
 
       class << self
+        # @param addresses [String, IO, Array<String, IO>]
+        # @param http2 [Boolean]
+        # @return [Array<Listener>]
+        # @raise [ArgumentError] if there is none, or one that is wrong
+        def open_all(addresses, http2:)
+          addresses = [addresses] unless addresses.is_a?(Array)
+          Check.refuse("bind: must have an address") if addresses.empty?
+
+          addresses.map { |address| self.open(address, http2:) }
+        end
+
         # @param address [String, IO, Listener] a URL, or a server socket
         # @param socket [IO, nil] that listens there already
         # @param shared [Boolean] whether other processes listen there, each with a socket of its own
@@ -27,11 +39,21 @@ module Heddle
         def open(address, socket: nil, shared: false, http2: false)
           return address if address.is_a?(Listener)
           return new(address, nil) if address.respond_to?(:accept)
-          raise ArgumentError, wrong(address) unless address.is_a?(String)
 
+          other = !address.is_a?(String)
+          Check.refuse("bind: must be #{URLS}, or a server socket, not #{Check.shown(address)}") if other
           at = self.address(address)
+          tls = tls_of(URI(address), http2 ? %w[h2 http/1.1] : %w[http/1.1])
           socket ||= at.unix? ? (made = unix(at.unix_path)) : tcp(at, shared)
-          new(socket, tls_of(URI(address), http2 ? %w[h2 http/1.1] : %w[http/1.1]), made: !made.nil?)
+          new(socket, tls, made: !made.nil?)
+        end
+
+        # @param host [String] a name or an address, an IPv6 address also without brackets
+        # @param port [Integer]
+        # @return [String]
+        def url(host, port)
+          host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
+          "tcp://#{host}:#{port}"
         end
 
         # @param address [String] a URL
@@ -39,17 +61,15 @@ module Heddle
         # @raise [ArgumentError]
         def address(address)
           uri = URI(address)
-          raise ArgumentError, wrong(address) unless (0..65_535).cover?(uri.port || 0) # (Addrinfo would take its rest)
+          Check.refuse(wrong(address)) unless right?(uri)
+          return Addrinfo.unix(uri.path) if uri.scheme == "unix"
 
-          case uri.scheme
-          when "unix" then Addrinfo.unix(uri.path)
-          when "tcp", "ssl" then Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)
-          else raise ArgumentError, wrong(address)
-          end
+          files_of(uri) if uri.scheme == "ssl"
+          Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)
         rescue URI::Error
-          raise ArgumentError, wrong(address)
+          Check.refuse(wrong(address))
         rescue SocketError => e
-          raise ArgumentError, "bind: #{address} has no address here (#{e.message})"
+          Check.refuse("bind: #{address} has no address here (#{e.message})")
         end
 
         # @param socket [Socket] that listens
@@ -61,10 +81,14 @@ module Heddle
 
         private
 
-        def wrong(address)
-          "bind: must be tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:/PATH or a server socket, not " \
-            "#{address.inspect}"
+        def right?(uri)
+          case uri.scheme
+          when "unix" then !uri.path.to_s.empty?
+          when "tcp", "ssl" then (0..65_535).cover?(uri.port || 0) # (Addrinfo would take its rest)
+          end
         end
+
+        def wrong(address) = "bind: must be #{URLS}, not #{Check.shown(address)}"
 
         def tcp(address, shared)
           socket = ::Socket.new(address.afamily, :STREAM)
@@ -95,19 +119,29 @@ module Heddle
         def tls_of(uri, protocols)
           return unless uri.scheme == "ssl"
 
-          options = URI.decode_www_form(uri.query.to_s).to_h
-          certificates = OpenSSL::X509::Certificate.load_file(options.fetch("cert"))
-          key = OpenSSL::PKey.read(File.read(options.fetch("key")))
+          cert, key = files_of(uri)
+          certificates = OpenSSL::X509::Certificate.load_file(cert)
+          private_key = OpenSSL::PKey.read(File.read(key))
           OpenSSL::SSL::SSLContext.new.tap do |context|
-            context.add_certificate(certificates.first, key, certificates.drop(1))
+            context.add_certificate(certificates.first, private_key, certificates.drop(1))
             context.min_version = OpenSSL::SSL::TLS1_2_VERSION
             context.alpn_select_cb = lambda do |offered|
               (protocols & offered).first || raise(OpenSSL::SSL::SSLError, "the client speaks none of our protocols")
             end
             context.freeze
           end
-        rescue KeyError => e
-          raise ArgumentError, "bind: ssl:// needs #{e.key}=FILE"
+        rescue OpenSSL::OpenSSLError, ArgumentError => e # (of a key that is not that of the certificate)
+          Check.refuse("bind: cert=#{cert} and key=#{key} cannot be used (#{e.message})")
+        end
+
+        def files_of(uri)
+          options = URI.decode_www_form(uri.query.to_s).to_h
+          %w[cert key].map do |name|
+            file = options[name] or Check.refuse("bind: ssl:// needs #{name}=FILE")
+            next file if File.file?(file) && File.readable?(file)
+
+            Check.refuse("bind: the file of #{name}=#{file} cannot be read")
+          end
         end
       end
 

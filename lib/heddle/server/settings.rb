@@ -31,7 +31,7 @@ module Heddle
         self.limits ||= {}
         self.drain ||= 30
         self.delay ||= 0
-        Check.positive_number("drain", drain, " of seconds")
+        Check.seconds("drain", drain)
       end
 
       # @return [#call]

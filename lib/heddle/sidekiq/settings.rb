@@ -16,7 +16,7 @@ module Heddle
         capsules.each do |name|
           next if name.is_a?(String) || name.is_a?(Symbol)
 
-          raise ArgumentError, "capsules: #{name.inspect} is not the name of a capsule"
+          Check.refuse("capsules: #{name.inspect} is not the name of a capsule")
         end
         @threaded |= capsules.map(&:to_s)
         nil

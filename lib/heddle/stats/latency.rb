@@ -41,7 +41,7 @@ module Heddle
       # @raise [ArgumentError] if the share is not such a number
       def quantile(share)
         unless share.is_a?(Numeric) && share.real? && share.between?(0, 1)
-          raise ArgumentError, "share: must be a number from 0 to 1, not #{share.inspect}"
+          Check.refuse("share: must be a number from 0 to 1, not #{Check.shown(share)}")
         end
 
         wanted = [(share * count).ceil, 1].max

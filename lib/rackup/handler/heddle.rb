@@ -13,7 +13,7 @@ module Rackup
         # @return [void]
         def run(app, **options)
           given = options.transform_keys(&:to_sym)
-          bind = given[:bind] || "tcp://#{given[:Host] || "127.0.0.1"}:#{given[:Port] || 9292}"
+          bind = given[:bind] || ::Heddle::Server::Listener.url(given[:Host] || "127.0.0.1", given[:Port] || 9292)
           settings = ::Heddle::Server::Settings.new(app: app, bind: bind.split(","), backend: given[:backend],
                                                     drain: given[:drain] && Float(given[:drain]))
           yield(settings) if block_given?

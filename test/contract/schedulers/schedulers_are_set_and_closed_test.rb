@@ -94,6 +94,13 @@ contract "SchedulerClose" do
     scheduler&.close
   end
 
+  def test_needs_a_block
+    [-> { Heddle::Scheduler.run(backend:) }, -> { Heddle::Scheduler.new(backend:).run_main }].each do |call|
+      assert_match(/\AHeddle::Scheduler\Wrun\w* needs a block\z/, assert_raises(ArgumentError, &call).message)
+    end
+    assert_nil(Fiber.scheduler)
+  end
+
   def test_the_wrong_backend
     assert_raises(ArgumentError) { Heddle::Scheduler.new(backend: "none") }
     error = assert_raises(ArgumentError) { Heddle::Scheduler.new(backend: "none") }

@@ -65,6 +65,17 @@ contract "Scope" do
     end
   end
 
+  def test_inspect
+    scope = Heddle.scope do |one|
+      one.spawn { sleep(0) }
+
+      assert_equal("#<Heddle::Scope 1 tasks>", one.inspect)
+      one
+    end
+
+    assert_equal("#<Heddle::Scope ended>", scope.inspect)
+  end
+
   def test_bad_arguments
     assert_raises(ArgumentError) { Heddle.scope }
     nan = Float::NAN

@@ -65,6 +65,25 @@ contract "Dump" do
     (1..3).each { |number| assert_match(/waits for .*caf\u00e9 #{number}/, text) }
   end
 
+  def test_names_and_what_objects_say_of_themselves_are_in_one_line
+    queue = Thread::Queue.new
+    def queue.inspect = "a queue\nof\e[1m mine"
+    lines = nil
+    run do
+      named = Thread.current.name
+      Thread.current.name = "thread\none"
+      tasks = [Heddle.spawn(name: "reads\n\e") { queue.pop }]
+      lines = dump.lines(chomp: true)
+      tasks.each(&:cancel)
+    ensure
+      Thread.current.name = named
+    end
+
+    assert_match(/thread\\none/, lines.first)
+    assert_includes(lines.join("\n"), "\ntask \"reads\\n\\e\": waits for an item of a queue\\nof\\e[1m mine (")
+    assert_empty(lines.grep(/\e/))
+  end
+
   def test_what_cannot_write_is_refused
     assert_match(/\Aio: /, assert_raises(ArgumentError) { Heddle.dump(3) }.message)
   end

@@ -212,6 +212,23 @@ contract "Map" do
     assert_raises(Timeout::Error) { run { Timeout.timeout(0.01) { Heddle.each(1.., limit: 2) { sleep(0.001) } } } }
   end
 
+  # Objects of a program may say much of themselves, or fail.
+  def test_a_wrong_argument_is_shown_in_one_short_line
+    { "x\n" * 1000 => /unlike [xn\\]{80}\.{3}\z/, nil => /unlike #<Class:.{1,30}>\z/ }.each do |text, shown|
+      items = Class.new { define_method(:inspect) { text || raise(IOError) } }.new
+
+      assert_match(shown, assert_raises(ArgumentError) { Heddle.map(items) { flunk } }.message)
+    end
+  end
+
+  once def test_a_wrong_argument_leads_to_the_line_of_the_program
+    ["Heddle.map(nil) { 1 }", "Heddle.run { Heddle.map([1]) }", "Heddle::Task.new"].each do |code|
+      said = run_ruby(code).err
+
+      assert_match(/\A-e:1:in [^\n]+ \((ArgumentError|NoMethodError)\)\n(\tfrom -e:1:in [^\n]+\n)?\z/, said)
+    end
+  end
+
   def test_progress
     told = []
     run { Heddle.map([3, 1, 2], limit: 3, progress: ->(done) { told << done }) { |x| sleep(0.001 * x) } }

@@ -293,7 +293,7 @@ contract "TaskErrors" do
       with_handler(->(*) { raise ArgumentError, "in the handler" }) { run { Fiber.schedule { fail_here } } }
     end
 
-    assert_match(/the cause.*in the handler/m, said)
+    assert_match(/the cause.*heddle: the handler of Heddle\.on_error has failed:.*in the handler/m, said)
   end
 
   def test_bad_handler

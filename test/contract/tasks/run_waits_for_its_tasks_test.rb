@@ -84,6 +84,13 @@ contract "Run" do
     assert_raises(ArgumentError) { Heddle.run(backend: "none such") { nil } }
   end
 
+  def test_the_backend_of_a_run_within_a_run
+    [backend, backend.to_sym, nil, ""].each { |same| assert_equal(1, run { Heddle.run(backend: same) { 1 } }) }
+    error = assert_raises(ArgumentError) { run { Heddle.run(backend: :another) { flunk } } }
+
+    assert_equal("backend: must be #{backend}, on which this thread runs already, or nil, not :another", error.message)
+  end
+
   def test_nested_runs
     order = []
     value = Heddle.run(backend: backend) do

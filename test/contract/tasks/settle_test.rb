@@ -124,6 +124,39 @@ contract "Settle" do
     assert_raises(IOError) { run { Heddle.settle(items) { sleep } } }
   end
 
+  def test_progress
+    told = []
+    progress = ->(done) { told << done }
+    run { Heddle.settle([3, 0, 2, 1], limit: 3, progress:) { |x| sleep(0.001 * x) && (6 / x) } }
+    Heddle.settle([0], progress:) { |x| 6 / x }
+
+    assert_equal([1, 2, 3, 4, 1], told)
+    assert_match(/\Aprogress: /, assert_raises(ArgumentError) { Heddle.settle([1], progress: 2) { flunk } }.message)
+  end
+
+  def test_progress_comes_when_what_an_item_spawns_has_ended
+    log = []
+    run { Heddle.settle([1], progress: ->(_) { log << :told }) { Heddle.spawn { log << :ended if sleep(0.001) } } }
+
+    assert_equal(%i[ended told], log)
+  end
+
+  def test_a_progress_that_fails
+    tasks = run { Heddle.settle([1, 0], limit: 1, progress: ->(done) { raise IOError, done.to_s }) { |x| 6 / x } }
+
+    assert_equal([[IOError, "1"], [IOError, "2"]], tasks.map { |task| [task.error.class, task.error.message] })
+    assert_equal([nil, ZeroDivisionError], tasks.map { |task| task.error.cause&.class })
+  end
+
+  def test_no_progress_of_items_that_are_given_up
+    told = []
+    assert_raises(SystemExit) do
+      run { Heddle.settle([-> {}, -> { sleep }, -> { exit }], progress: ->(done) { told << done }, &:call) }
+    end
+
+    assert_equal([1], told)
+  end
+
   def test_a_limit_of_zero
     assert_match(/limit/, assert_raises(ArgumentError) { Heddle.settle([1], limit: 0) { nil } }.message)
   end

@@ -82,6 +82,27 @@ contract "Spawn" do
     end
   end
 
+  # A name may come from a client: it must change no terminal, and forge no line of a log.
+  def test_names_are_shown_in_one_line
+    run do
+      names = { "a\e[31m\nb é" => 'a\e[31m\nb é', "a\nb": 'a\nb', "a\0\xE4".b => 'a\x00\xE4', "a\u0085b" => 'a\u0085b' }
+
+      names.each do |name, shown|
+        assert_equal("#<Heddle::Task #{shown} finished>", Heddle.spawn(name:) { nil }.inspect)
+      end
+    end
+  end
+
+  def test_only_heddle_makes_tasks_and_scopes
+    run do
+      { Heddle::Task => /Heddle::Task: call Heddle\.spawn\z/, Heddle::Scope => /Heddle::Scope: call Heddle\.scope\z/ }
+        .each { |kind, told| assert_match(told, assert_raises(NoMethodError) { kind.new }.message) }
+      assert_raises(NoMethodError) { Heddle::Task.new(nil, "name") { flunk } }
+      assert_raises(NoMethodError) { Heddle::Scope.new(grace: 3) }
+    end
+    assert_raises(NoMethodError) { Heddle::Scope.new }
+  end
+
   def test_nil_and_false_are_values
     run do
       assert_nil(Heddle.spawn { nil }.value)

@@ -17,6 +17,14 @@ contract "HeddleTimeout" do
     assert_equal(:value, Heddle.timeout(Float::INFINITY) { :value })
   end
 
+  # (Ruby's own thread for timeouts would end with an error, and with it the timeouts of others.)
+  def test_more_than_anybody_can_wait
+    [1e300, 10**400, 2**63, Rational(10**400)].each do |seconds|
+      assert_equal(:value, Heddle.timeout(seconds) { sleep(0.001) && :value })
+      assert_equal(:value, reactor { Heddle.timeout(seconds) { sleep(0.001) && :value } })
+    end
+  end
+
   def test_the_time_is_over
     [-> { reactor { Heddle.timeout(0.01) { sleep } } }, -> { Heddle.timeout(0.01) { sleep } }].each do |wait|
       error = assert_raises(Heddle::TimeoutError, &wait)
