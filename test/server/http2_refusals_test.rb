@@ -179,13 +179,42 @@ contract "ServerHTTP2Refusals" do
     assert_equal(CODES[:stream_closed], session.finish)
   end
 
+  # Answers come when @held is closed, or for requests for which the block is true.
+  def serve_late
+    @held = Thread::Queue.new
+    serve do |env|
+      @held.pop unless block_given? && yield(env)
+      text
+    end
+  end
+
+  def teardown
+    @held&.close
+    super
+  end
+
   def test_data_after_the_end
-    serve { sleep(0.3) && text }
+    serve_late
     session = http2
     id = session.request
     session.data(id, "abc")
 
     assert_equal(CODES[:stream_closed], session.reply(id).reset)
+  end
+
+  # (RFC 9113, 5.4.1: it must be closed. The request goes on, as one does whose client has gone.)
+  def test_an_error_of_the_connection_ends_it_while_a_request_runs
+    begun = Thread::Queue.new
+    serve_late { begun << :begun and false }
+    session = http2
+    session.request
+    begun.pop
+    session.send_frame(:data, 0, 0, "a")
+
+    assert_equal(CODES[:protocol], session.finish)
+    assert_equal(1, @server.counts[:busy])
+    @held.close
+    wait_until("the end of the request") { @server.counts[:busy].zero? }
   end
 
   def test_another_frame_amid_headers
@@ -198,17 +227,19 @@ contract "ServerHTTP2Refusals" do
   end
 
   def test_a_window_of_a_stream_that_grows_beyond_its_bounds
-    serve { sleep(0.3) && text }
+    serve_late
     session = http2
     id = session.request
     session.send_frame(:window, 0, id, "\x7f\xff\xff\xff")
 
     assert_predicate(session.reply(id).reset, :positive?)
+    @held.close
+
     assert_equal(200, session.get.status)
   end
 
   def test_more_data_than_allowed
-    serve { sleep(0.5) && text }
+    serve_late { |env| env["REQUEST_METHOD"] == "GET" }
     session = http2
     id = session.request(open: true)
     17.times { session.data(id, "a" * 16_384) }

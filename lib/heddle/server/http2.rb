@@ -59,9 +59,7 @@ module Heddle
       #
       # @return [Symbol] :idle when none has come for a while, :closed
       def run
-        outcome = Scope.open { serve_streams }
-        @bytes.linger(@limits.linger_size, @limits.stall) if outcome == :closed
-        outcome
+        Scope.open { serve_streams.tap { |outcome| leave if outcome == :closed } }
       rescue IOError, SystemCallError
         :closed
       end
@@ -174,6 +172,12 @@ module Heddle
           @streams.clear
           changed
         end
+      end
+
+      # The client sees the end of the connection at once, also while requests still run.
+      def leave
+        @reader&.cancel&.wait
+        @bytes.linger(@limits.linger_size, @limits.stall)
       end
 
       # @return [Symbol, nil] how it ends, if it does
