@@ -56,7 +56,7 @@ module Heddle
       # @return [Symbol]
       def leave
         @session.farewell
-        @stream.linger(@server.limits.linger_size, @server.limits.stall)
+        @stream.linger(@server.limits)
         :closed
       ensure
         close
@@ -78,7 +78,7 @@ module Heddle
         return if @tls || @session # (that one has been idle)
 
         @socket.write_nonblock(Refusal.new(503).answer)
-        Stream.new(@socket, @socket).linger(@server.limits.linger_size, @server.limits.stall) if linger
+        Stream.new(@socket, @socket).linger(@server.limits) if linger
       rescue SystemCallError, IOError
         nil
       ensure

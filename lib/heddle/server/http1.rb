@@ -143,7 +143,7 @@ module Heddle
 
       # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take
       # it for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
-      # follows. Puma and Node.js do the same.
+      # follows. Puma does the same.
       def read_line?
         limit = @head_size && @version ? @limits.head_size : LINE_SIZE
         line = @stream.gets("\n", limit)
@@ -353,7 +353,7 @@ module Heddle
         @whole = true
       end
 
-      def linger = @stream.linger(@limits.linger_size, @limits.stall)
+      def linger = @stream.linger(@limits)
     end
   end
 end

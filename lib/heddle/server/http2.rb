@@ -177,7 +177,7 @@ module Heddle
       # The client sees the end of the connection at once, also while requests still run.
       def leave
         @reader&.cancel&.wait
-        @bytes.linger(@limits.linger_size, @limits.stall)
+        @bytes.linger(@limits)
       end
 
       # @return [Symbol, nil] how it ends, if it does

@@ -207,14 +207,14 @@ module Heddle
       # Sends no more, and takes what still comes for a short time: a close while there is something to be read would
       # reset the connection, and the client might never see the last answer (RFC 9112, 9.6).
       #
-      # @param size [Integer] bytes that it takes at most
-      # @param patience [Numeric] seconds that the last write may wait
-      def linger(size, patience)
+      # @param limits [Limits] of them, linger_size: bytes that it takes at most, and stall: seconds that the last write
+      #   may wait
+      def linger(limits)
         close_write
-        self.patience = patience
+        self.patience = limits.stall
         ends = Clock.now + LINGER
         taken = 0
-        while taken < size && Clock.now < ends
+        while taken < limits.linger_size && Clock.now < ends
           within(LINGER_IDLE)
           break unless fill?
 
