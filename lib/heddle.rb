@@ -16,7 +16,6 @@ require_relative "heddle/error_report"
 require_relative "heddle/spawn_hook"
 require_relative "heddle/task"
 require_relative "heddle/scope"
-require_relative "heddle/continuation"
 require_relative "heddle/map"
 require_relative "heddle/race"
 require_relative "heddle/timeout"
@@ -50,15 +49,15 @@ module Heddle
   using Internal
 
   class << self
-    # Runs the block as a task under a scheduler on this thread and waits for all the tasks that are spawned in it.
-    # The first task that fails cancels the others, and its error is raised here. The outermost run also waits for
-    # fibers that were made with Fiber.schedule.
+    # Runs the block with a scheduler on this thread, and waits for all the tasks that are spawned in it. The first task
+    # that fails cancels the others and the block, and its error is raised here. The outermost run also waits for fibers
+    # that were made with Fiber.schedule.
     #
-    # Inside of another Heddle.run it only opens a scope of its own. In a blocking fiber (Fiber.blocking), and in a trap
-    # handler that interrupts the loop, the block is a task of this scope, and other tasks run meanwhile.
+    # The block runs in the fiber of its caller, and belongs to it as any block does: it owns the locks of its caller,
+    # shares its fiber-locals and its Fiber storage, and break, return and throw may leave it (then the tasks are
+    # cancelled). What is sent to the thread, by Ctrl-C or Thread#raise, is raised where the block waits.
     #
-    # The block shares the fiber-locals and the Fiber storage of its caller. A throw can leave it. break and return
-    # cannot leave the block of the outermost run, because it runs in a fiber of its own.
+    # Inside of another Heddle.run it only opens a scope of its own.
     #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
@@ -154,9 +153,11 @@ module Heddle
       end
 
       return Scope.open(grace:, &) unless Fiber.current.blocking?
+      return scheduler.run_main(grace:, &) if scheduler.outside?
+      return scheduler.unblocked { Scope.open(grace:, &) } if FiberInsides.can_unblock?
 
       # A task may wait where a blocking fiber would stop the thread.
-      scheduler.outside? ? scheduler.run_main(grace:, &) : Scope.open(grace:) { spawn(&).value }
+      Scope.open(grace:) { spawn(&).value }
     end
   end
 

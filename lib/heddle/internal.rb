@@ -13,8 +13,8 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :end_task, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
-             :task=, :wait_until_closed, :waiters_of
+      public :bound_the_end, :end_task, :for_the_thread?, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
+             :task=, :unblocked, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.stats

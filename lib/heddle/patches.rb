@@ -19,7 +19,8 @@ module Heddle
   # @!attribute [r] test
   #   @return [String] the file with its tests
   # @!attribute [r] state
-  #   @return [Symbol] :active, :switched_off (by HEDDLE_WITHOUT), or :not_needed (by this Ruby)
+  #   @return [Symbol] :active, :switched_off (by HEDDLE_WITHOUT or HEDDLE_SAFE), :not_needed (by this Ruby), or
+  #     :not_possible (this build of Ruby does not show what it needs)
   # @!attribute [r] places
   #   @private
   # @!attribute [r] kept
@@ -41,6 +42,8 @@ module Heddle
   module Patches
     # Separated by commas: the patches that are not wanted.
     SWITCH = "HEDDLE_WITHOUT"
+    # Set to 1: the patches that write to places in Ruby's structs, which Heddle finds when it is loaded, are not wanted.
+    SAFE_SWITCH = "HEDDLE_SAFE"
     @all = []
 
     class << self
@@ -68,11 +71,13 @@ module Heddle
       #   in CoreExt that hold them; and the names of methods that stay, but get a second name, for what must not call
       #   one that a program has overridden
       # @param needed [Boolean] by this Ruby
+      # @param found [Boolean, nil] of a patch that writes to a place in Ruby's structs: is the place known?
       # @param kept [String] how the second names of Ruby's own methods begin: another one for a method that is replaced
       #   twice (the later patch calls the earlier one)
-      def patch(name, rubies, reason, files, places = {}, needed: true, bug: nil, kept: "__heddle_",
+      def patch(name, rubies, reason, files, places = {}, needed: true, found: nil, bug: nil, kept: "__heddle_",
                 kept_visibility: :private)
-        state = unwanted.include?(name.to_s) ? :switched_off : :active
+        state = unwanted.include?(name.to_s) || (safe? && !found.nil?) ? :switched_off : :active
+        state = :not_possible if found == false
         state = :not_needed unless needed
         files = files.map { |file| "#{file.end_with?(".c") ? "ext/heddle/glue" : "lib/heddle/core_ext"}/#{file}" }
         test = "test/core_ext/#{name}_test.rb"
@@ -84,6 +89,8 @@ module Heddle
         @unwanted ||= ENV.fetch(SWITCH, "").split(",").map(&:strip).reject(&:empty?)
       end
 
+      def safe? = !["", "0"].include?(ENV.fetch(SAFE_SWITCH, ""))
+
       # Ends the register, which all Ractors can read then.
       def complete
         unknown = unwanted - @all.map { |patch| patch.name.to_s }
@@ -92,11 +99,21 @@ module Heddle
                                "#{@all.map(&:name).join(", ")}"
         end
 
+        FiberInsides.leave_blocking unless self[:callers_fiber].active?
+        FiberInsides.leave_matches unless self[:match_apart].active?
+        FiberInsides.leave_resumers if safe?
         Ractor.make_shareable(@all)
         Ractor.make_shareable(@unwanted)
       end
     end
 
+    patch(:callers_fiber, "all",
+          "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would need a " \
+          "fiber of its own, which does not own the locks of its caller.",
+          %w[fiber_insides.c], found: FiberInsides.can_unblock?)
+    patch(:match_apart, "all",
+          "Fibers whose blocks stand in the same method share $~ and $_.",
+          %w[fiber_insides.c], found: FiberInsides.can_match_apart?)
     patch(:service_names, "all",
           "With a scheduler, Ruby takes only a number for a port: it looks for the name of a service (\"http\") " \
           "as if it were a host, and fails.",

@@ -21,7 +21,7 @@ module Heddle
   #
   # @see https://docs.ruby-lang.org/en/master/Fiber/Scheduler.html
   class Scheduler
-    # Sets a scheduler on this thread, runs the block as its main task, and removes it again.
+    # Sets a scheduler on this thread, runs the block under it, and removes it again.
     #
     # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
     # @param grace [Numeric, nil] see Heddle.run
@@ -62,7 +62,7 @@ module Heddle
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = @main_scope = @late_scope = nil
-      @runs_main = false
+      @runs_main = @bounded = false
       @grace = Scope::GRACE
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
@@ -74,9 +74,9 @@ module Heddle
       [@main, *scopes.keys.flat_map(&:tasks)].compact.reject(&:finished?)
     end
 
-    # Runs the block as a task in a scope of its own and turns the loop, on the calling fiber, until that has ended, and
-    # so have the plain fibers. When it fails, or the thread is interrupted (Ctrl-C, exit, Thread#raise, Thread#kill),
-    # the other fibers are cancelled: their ensure blocks run.
+    # Runs the block in the calling fiber, in a scope of its own, and then waits until the plain fibers have ended, too.
+    # When the block is left by an exception (Ctrl-C, exit, Thread#raise, Thread#kill among them), by break, return or
+    # throw, the other fibers are cancelled: their ensure blocks run.
     #
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
@@ -191,23 +191,25 @@ module Heddle
     def turn_until_ended(grace, &)
       @grace = grace if grace
       @main = main = Task.new(nil, "main", false, false)
-      home = Fiber.current
-      continuation = Continuation.new
-      fiber { execute_main(main, home, continuation, grace, &) }
-      turn_loop(main) until main.finished?
-      continuation.take_back
-      leave_by(main.error) if main.error
-      turn_loop(main) unless size.zero?
+      value = if FiberInsides.can_unblock?
+                run_at_home(main) { main.stand_for_block { enter_main_scope(main, grace, &) } }
+              else
+                run_in_own_fiber(main, grace, &)
+              end
+      run unless size.zero?
       @late_scope&.finish
-      main.value
+      value
     end
 
-    # Whatever comes in from outside is raised here. The line of the program where it struck is where +main+ is.
-    def turn_loop(main)
-      run
-    rescue Exception => e # rubocop:disable Lint/RescueException
-      TaskFailure.strike(e, caller, main.fiber&.backtrace || [])
-      raise
+    def enter_main_scope(main, grace, &) = (@main_scope = Scope.new(grace, true)).enter_main(main, &)
+
+    # Where the fiber of the caller has to stay blocking, the block gets a fiber of its own.
+    def run_in_own_fiber(main, grace, &)
+      home = Fiber.current
+      fiber { execute_main(main, home) { enter_main_scope(main, grace, &) } }
+      run until main.finished?
+      leave_by(main.error) if main.error
+      main.value
     end
 
     # What has failed while the tasks ended for this error, which has come from outside.
@@ -224,9 +226,9 @@ module Heddle
       TaskFailure.leave(error)
     end
 
-    def execute_main(main, home, continuation, grace, &)
+    def execute_main(main, home, &)
       begin
-        main.execute { continuation.enter { (@main_scope = Scope.new(grace, true)).enter_main(main, &) } }
+        main.execute(&)
       rescue Exception # rubocop:disable Lint/RescueException -- the child of a fork: +main+ has it for +home+
         raise if Fiber.scheduler.equal?(self)
       end
@@ -263,23 +265,38 @@ module Heddle
 
       fiber do
         @main&.wait(left.call)
-        kernel_sleep(LOOKED_AT) while size.positive? && left.call.positive?
-        kill_fibers if size.positive?
+        kernel_sleep(LOOKED_AT) until ended_but_for_home? || !left.call.positive?
+        without_masks { kill_fibers }
       end
     end
 
-    # Each once (it strikes at every wait that follows), the main block last: its scope waits for the others.
+    # Each once, for it strikes at every wait that follows. Home ends by itself: it waits for the others.
     def kill_fibers
       killed = {}.compare_by_identity
-      until size.zero?
-        main, others = waits.partition { |wait| wait[:root].equal?(main_fiber) }
-        fibers = (others.empty? ? main : others).map { |wait| wait[:fiber] }
-        (fibers.uniq - killed.keys).each do |fiber|
+      until ended_but_for_home?
+        (fibers_but_for_home - killed.keys).each do |fiber|
           killed[fiber] = true
           fiber.kill if fiber.alive?
         end
         kernel_sleep(LOOKED_AT)
       end
+    end
+
+    def fibers_but_for_home = waits.reject { |wait| home?(wait[:root]) }.map { |wait| wait[:fiber] }.uniq
+
+    def ended_but_for_home? = waits.all? { |wait| home?(wait[:root]) }
+
+    # Is the exception (or, without one, what unwinds this fiber) meant for the thread? No task holds that back for ever.
+    def for_the_thread?(error)
+      error ? error.is_a?(SignalException) || sent_to_thread?(error) : Thread.current.status == "aborting"
+    end
+
+    # The block of the run is left by such an exception.
+    def bound_the_end
+      return if @bounded
+
+      @bounded = true
+      kill_late
     end
 
     # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until

@@ -66,6 +66,7 @@ module Heddle
       @strike = nil # what is raised in the owner for a task that has failed
       @cancelled = nil # what somebody else has cancelled the owner with
       @grace_ends = nil # when; nil: not yet known, or over
+      @given_up = false # its tasks are left to the end of the run
       @all_ended = nil
       @scheduler.scopes[self] = true
     end
@@ -224,7 +225,7 @@ module Heddle
       first ||= failure if e.is_a?(Cancelled)
       raise_first(raised = first || e, caller, e)
     ensure
-      end_tasks(own_error) unless @tasks.empty? || !runs_here? # the owner is being killed, or a throw leaves it
+      end_tasks(own_error) unless @tasks.empty? || @given_up || !runs_here? # the owner is being killed, or a throw leaves it
       begin
         close_resources(raised) if @resources && runs_here?
       ensure

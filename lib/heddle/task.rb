@@ -206,16 +206,36 @@ module Heddle
       @scheduler.end_task(self)
     end
 
+    # @private It stands for the block of a run, which the fiber of the caller runs by itself.
+    def stand_for_block
+      @fiber = Fiber.current
+      @value = yield
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
+      @error = e
+      e.spent! if e.is_a?(Cancelled) && !e.frozen?
+      raise
+    ensure
+      begin
+        finish
+      ensure
+        finish # (an interrupt may come in between)
+      end
+    end
+
     # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more.
     def ended
       @error ||= Cancelled.new("the task's fiber was killed") unless @returned
-      @finished = true
-      @fiber = @amid = nil # Ruby frees its stack when nobody keeps it
-      @waiters&.close
+      finish
       @scope&.task_ended(self)
     end
 
     private
+
+    def finish
+      @finished = true
+      @fiber = @amid = nil # Ruby frees its stack when nobody keeps it
+      @waiters&.close
+    end
 
     def run_block(arguments, &block)
       @fiber = Fiber.current

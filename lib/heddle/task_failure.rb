@@ -10,8 +10,7 @@ module Heddle
     OWN = Ractor.make_shareable(["#{__dir__}/", "#{__dir__}.rb:"])
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
-    JUMP_HINT = "\n  (a task runs in a fiber of its own, which break and return cannot leave: use next or throw)"
-    private_constant :OWN, :HOOKS, :JUMP_HINT
+    private_constant :OWN, :HOOKS
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -24,26 +23,14 @@ module Heddle
         nil # the methods of an exception's class may fail
       end
 
-      # The error ends a scope: what has opened that follows.
+      # The error ends a scope: the lines that have opened the scope follow, unless it was raised in the scope's own fiber.
       # @private
       # @param frames [Array<String>]
-      def end_scope(error, frames)
-        extend_backtrace(error, clean(frames))
-      rescue StandardError
-        nil
-      end
-
-      # The error has come from outside, by a signal or Thread#raise, while all tasks waited.
-      # @private
-      # @param below [Array<String>] the frames where Heddle runs
-      # @param struck [Array<String>] those of the fiber that stands for the program
-      def strike(error, below, struck)
-        below = clean(below)
-        # Thread#raise can give its own
-        return unless error.backtrace && clean(error.backtrace).last(below.size) == below
-
-        extend_backtrace(error, [])
-        error.struck_at(clean(struck), below) if error.is_a?(self)
+      # @param own [Boolean] has the owner of the scope raised it?
+      def end_scope(error, frames, own: false)
+        lines = clean(frames)
+        own &&= !error.is_a?(self) || !error.from_task? || clean(error.backtrace).last(lines.size) == lines
+        extend_backtrace(error, own ? [] : lines)
       rescue StandardError
         nil
       end
@@ -125,7 +112,6 @@ module Heddle
 
       own = super or return
       program = TaskFailure.clean(own)
-      program = program[0, program.size - @heddle_below.size] + @heddle_struck + @heddle_below if @heddle_below
       program += @heddle_lines || []
       @heddle_backtrace = program.empty? ? own : program
     end
@@ -135,36 +121,31 @@ module Heddle
     # @param frames [Array<String>, String, nil]
     # @return [Array<String>, nil]
     def set_backtrace(frames) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
-      @heddle_backtrace = @heddle_lines = @heddle_below = nil
+      @heddle_backtrace = @heddle_lines = nil
       super
     end
 
-    # The message, and what else has failed. That of a break or return says what to use in its place.
+    # The message, and what else has failed.
     #
     # @param highlight [Boolean] with escape sequences for a terminal?
     # @return [String]
     def detailed_message(highlight: false, **)
-      hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
       others = suppressed.map do |error|
         place = error.backtrace&.first
         "\n  also failed: #{Wording.of(error, :message)} (#{error.class})#{" at #{place}" if place}"
       end
       own = super
-      hint || others.any? ? [Wording.in_utf8(own), *hint, *others].join : own
+      others.any? ? [Wording.in_utf8(own), *others].join : own
     end
 
     # @private
     def go_on(lines)
-      @heddle_lines = (@heddle_lines || []) + (lines - (@heddle_lines || []))
+      @heddle_lines = (@heddle_lines || []) + (lines - (@heddle_lines || [])) unless lines.empty?
       @heddle_backtrace = nil
     end
 
-    # @private
-    def struck_at(frames, below)
-      @heddle_struck = frames
-      @heddle_below = below
-      @heddle_backtrace = nil
-    end
+    # @private Has it ended a task?
+    def from_task? = !@heddle_lines.nil?
 
     # @private
     def suppress(others)

@@ -49,6 +49,7 @@ typedef struct hd_wait {
     hd_word exception;      /* valid when woken by an exception; marked by the glue */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
     hd_word root;           /* the fiber that is held up by this: itself, or the one that has resumed it */
+    struct hd_wait *below;  /* of home's chain: the one that was its last before, or NULL; see home.h */
     hd_word task;           /* what runs there; the fiber's stack keeps it alive */
     const hd_interest *interests; /* of an IO wait, for reports */
     size_t interests_count;

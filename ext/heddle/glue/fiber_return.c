@@ -5,6 +5,11 @@
 #include "strike.h"
 #include "thread_calls.h"
 
+bool hd_control_may_come_here(const hd_scheduler *scheduler)
+{
+    return !scheduler->running.scheduled || scheduler->running.root == scheduler->home.fiber;
+}
+
 typedef struct {
     VALUE fiber;
     int argc;
@@ -15,7 +20,7 @@ static VALUE transfer(VALUE pointer)
 {
     const transfer_call *call = (void *)pointer;
     VALUE value = rb_fiber_transfer(call->fiber, call->argc, call->argv);
-    RB_GC_GUARD(((transfer_call *)pointer)->fiber); /* see hd_switch_to */
+    RB_GC_GUARD(((transfer_call *)pointer)->fiber); /* see switch_to in loop.c */
     return value;
 }
 
@@ -50,7 +55,7 @@ static VALUE send_back(VALUE pointer)
 static bool left_alone(hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
-    return !NIL_P(root) && root != scheduler->home.fiber && root != scheduler->loop.fiber &&
+    return !NIL_P(root) && root != scheduler->home.fiber &&
            RTEST(rb_fiber_alive_p(root)) && root != rb_fiber_current() && !hd_wait_of_chain(scheduler, root);
 }
 

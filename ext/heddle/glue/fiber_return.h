@@ -6,7 +6,10 @@
 
 #include "scheduler.h"
 
-/* Calls what switches to another fiber, in one that control may come to so: one that this scheduler has not started. */
+/* Is the running fiber one to which control may come so: of home's chain, or not started by this scheduler? */
+bool hd_control_may_come_here(const hd_scheduler *scheduler);
+
+/* Calls what switches to another fiber, where control may come to. */
 VALUE hd_call_and_send_back(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
 
 /* The same for rb_fiber_transfer. */

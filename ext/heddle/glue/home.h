@@ -1,17 +1,41 @@
-/* Home: the fiber in which the loop of a scheduler runs, and what the thread was sent: signals, Thread#raise,
- * Thread#kill, the end of its time slice.
+/* Home: the fiber that stands for its thread. Interrupts (signals and their handlers, Thread#raise, Thread#kill) reach
+ * the program there, wherever the thread was when they came.
  *
- * Ruby runs a signal's handler in the fiber that the main thread ran when the signal came, or ran soon after: in a task
- * that computes, else in the one that turns the loop. The fiber that has called run will not do for that: it blocks.
- * So in the main thread the loop has a fiber of its own, and a handler may do there what it may do in a task. When it
- * waits, another fiber turns the loop from then on. Home, to which Ruby returns when a fiber ends, has its own, too.
+ * Problem: fibers take turns in sleeping for all of them, so an interrupt may wake any of them. Way: the fiber that was
+ * woken switches to home, or to the fiber that home has resumed and that waits now, and Ruby raises the exception or
+ * runs the handler there: where the program waits, as without a scheduler. Home is
  *
- * Ruby also looks for interrupts at every switch, in the fiber that it has come to: a handler may wait while a wait of
- * that fiber is on the stack below. A fiber can have several waits, of which the last one counts. */
+ *  - the caller of Heddle.run. It runs the block itself, is not blocking meanwhile (fiber_insides.h), and waits as a
+ *    task does. When the block has ended it turns the loop until the other fibers have ended, too.
+ *  - where a scheduler was set in plain Ruby: the fiber that calls run or close, and turns the loop.
+ *
+ * Ruby gives control to the end of the root fiber's resume chain when a task ends, which mostly is home. If it is a fiber
+ * that does not wait in Heddle, for the program has left home by Fiber#transfer, the task does not end: it hands over
+ * and is left to the GC.
+ *
+ * A handler may wait, on top of the wait that it has interrupted: home has two waits then, and only the last one is to
+ * go on. So the waits of home and of the fibers that it has resumed are a list, the last one first. */
 #pragma once
 
 #include "scheduler.h"
 
-/* Turns the loop on this fiber, the home, until no fiber is parked or ready. Raises interrupts and fatal
- * exceptions of fibers; may be called again after that. */
+/* Turns the loop on this fiber until no other is parked or ready. Raises interrupts and the exceptions of fibers that
+ * are meant for the thread; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
+
+/* Runs function(argument), the block of a run, in the current fiber. (See hd_fibers_can_be_unblocked.) */
+VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALUE), VALUE argument);
+
+/* Where interrupts reach the program, if that is a fiber that waits or turns the loop; else nil. */
+VALUE hd_home_position(const hd_scheduler *scheduler);
+
+/* The wait has a root and begins; it has ended. */
+void hd_home_wait_begins(hd_scheduler *scheduler, hd_wait *wait);
+void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait);
+
+/* Does a handler, or a fiber that it has resumed, wait on top of this wait? Then its fiber cannot go on yet. */
+bool hd_home_wait_is_covered(const hd_scheduler *scheduler, const hd_wait *wait);
+
+/* The running fiber has done its work. If control would go to a fiber that does not wait in Heddle, it never comes back
+ * from here. */
+void hd_end_at_home(hd_scheduler *scheduler);

@@ -4,9 +4,11 @@
 #include "core_ext.h"
 #include "init.h"
 #include "caught.h"
+#include "fiber_insides.h"
 #include "fiber_return.h"
 #include "fiber_stacks.h"
 #include "hook_fiber.h"
+#include "home.h"
 #include "loop.h"
 #include "new_fiber.h"
 #include "park.h"
@@ -105,7 +107,6 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     int state = 0;
     unsigned generation = hd_fork_generation;
     VALUE block = RTEST(rb_obj_is_proc(work)) ? work : rb_attr_get(work, id_block);
-    hd_find_matches(scheduler->fibers.body);
     if (!NIL_P(block)) hd_match_apart(block);
     rb_protect(run_work, work, &state);
     bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
@@ -116,6 +117,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
     scheduler->running.task = Qnil;
     if (jumps) rb_jump_tag(state);
+    if (!child) hd_end_at_home(scheduler);
     return Qnil;
 }
 
@@ -133,14 +135,14 @@ static VALUE start(VALUE pointer)
 {
     start_call *call = (void *)pointer;
     hd_scheduler *scheduler = call->scheduler;
-    bool by_own_fiber = scheduler->running.scheduled;
+    bool may_land = hd_control_may_come_here(scheduler);
     scheduler->fibers.starting = true;
     scheduler->running.root = call->fiber;
     scheduler->running.scheduled = true;
     scheduler->running.task = call->task;
-    VALUE result = by_own_fiber ? rb_fiber_transfer(call->fiber, 1, &call->work)
-                                : hd_transfer_and_send_back(scheduler, call->fiber, 1, &call->work);
-    RB_GC_GUARD(call->fiber); /* see hd_switch_to */
+    VALUE result = may_land ? hd_transfer_and_send_back(scheduler, call->fiber, 1, &call->work)
+                            : rb_fiber_transfer(call->fiber, 1, &call->work);
+    RB_GC_GUARD(call->fiber); /* see switch_to in loop.c */
     return result;
 }
 
@@ -212,13 +214,16 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     return start_fiber(scheduler, block, scheduler->running.task);
 }
 
-/* Lets the other fibers run (4.0+: Ruby calls it after a signal; the fiber of the loop does that anyway).
+/* Lets the other fibers run (4.0+: Ruby calls it after a signal; a fiber that waits or turns the loop does that
+ * anyway).
  *
  * @return [void] */
 static VALUE hook_yield(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
-    if (scheduler->loop.fiber != rb_fiber_current()) hd_yield(scheduler);
+    VALUE fiber = rb_fiber_current();
+    bool turns = scheduler->home.waits && scheduler->home.fiber == fiber;
+    if (!turns && !hd_wait_of(scheduler, fiber)) hd_yield(scheduler);
     return Qnil;
 }
 
@@ -252,7 +257,7 @@ static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    return run_instead(scheduler, true, scheduler->running.scheduled ? call_original : call_and_send_back,
+    return run_instead(scheduler, true, hd_control_may_come_here(scheduler) ? call_and_send_back : call_original,
                        (VALUE)&call);
 }
 

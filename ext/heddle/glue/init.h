@@ -2,6 +2,7 @@
 #pragma once
 
 #define HD_INITS(init) \
+    init(fiber_insides) \
     init(scheduler) \
     init(scheduler_class) \
     init(ruby_clock) \
@@ -25,7 +26,6 @@
     init(stats) \
     init(would_block_errors) \
     init(handle_interrupt) \
-    init(home) \
     init(new_fiber) \
     init(unblock_relay) \
     init(service_names) \

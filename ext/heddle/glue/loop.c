@@ -3,6 +3,7 @@
 
 #include "deadlock.h"
 #include "fiber_return.h"
+#include "home.h"
 #include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
@@ -11,18 +12,11 @@
  * passed something else, so it gets its root (as Enumerator#next passes the caller). */
 static void switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root, bool sends_back)
 {
-    scheduler->running.root = root;
-    scheduler->running.task = Qnil; /* what has waited there says which (hd_note_running); the loop has none */
     if (RB_UNLIKELY(sends_back))
         hd_transfer_and_send_back(scheduler, fiber, fiber != root, &root);
     else
         rb_fiber_transfer(fiber, fiber != root, &root);
     RB_GC_GUARD(fiber);
-}
-
-void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root)
-{
-    switch_to(scheduler, fiber, root, rb_fiber_current() == scheduler->home.fiber);
 }
 
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
@@ -34,15 +28,23 @@ void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
 
 void hd_raise_fatal(hd_scheduler *scheduler)
 {
-    VALUE fatal = scheduler->home.raised = scheduler->home.fatal;
+    VALUE fatal = scheduler->home.fatal;
     scheduler->home.fatal = Qnil;
     rb_exc_raise(fatal);
 }
 
-/* The fiber that sleeps in the kernel for all, if home waits for that. */
-static VALUE loop_of(const hd_scheduler *scheduler)
+/* May control come here when a fiber has ended that a task had entered by transfer? It comes to fibers that this
+ * scheduler has not started: home, one that home has resumed, one of the program's own. */
+static bool sends_back(const hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
-    return NIL_P(scheduler->loop.fiber) ? scheduler->home.fiber : scheduler->loop.fiber;
+    if (current == scheduler->home.fiber) return true;
+    return own && (!own->scheduled || (VALUE)own->root == scheduler->home.fiber);
+}
+
+static void switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait, bool sends_back)
+{
+    hd_note_running(scheduler, wait); /* before the switch: a signal's handler may run at its end */
+    switch_to(scheduler, (VALUE)hd_wait_fiber(wait), (VALUE)wait->root, sends_back);
 }
 
 /* -- what the thread was sent ---------------------------------------------------------------------------------- */
@@ -68,18 +70,25 @@ static void check_interrupts(hd_scheduler *scheduler)
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 
-/* Interrupts surface where the loop turns. Whatever the caller waits for may be there afterwards. */
-static void look_for_interrupts(hd_scheduler *scheduler, VALUE current)
+/* Interrupts reach the program at home. Whatever the caller waits for may have come afterwards. */
+static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
-    bool fatal = !NIL_P(scheduler->home.fatal);
-    if (fatal && current == scheduler->home.fiber) hd_raise_fatal(scheduler);
-    VALUE where = fatal ? scheduler->home.fiber : loop_of(scheduler);
-    if (!scheduler->home.waits || current == where) {
+    VALUE where = hd_home_position(scheduler);
+    if (NIL_P(where) || current == where) {
+        if (own) hd_note_running(scheduler, own);
+        if (!NIL_P(scheduler->home.fatal) && !NIL_P(where)) hd_raise_fatal(scheduler);
         check_interrupts(scheduler);
         return;
     }
     scheduler->loop.check_interrupts = true;
-    hd_switch_to(scheduler, where, where);
+    if (scheduler->home.top) {
+        switch_to_waiting(scheduler, scheduler->home.top, sends_back(scheduler, own, current));
+        return;
+    }
+    scheduler->running.root = where;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = false;
+    switch_to(scheduler, where, where, sends_back(scheduler, own, current));
 }
 
 /* -- the kernel ------------------------------------------------------------------------------------------------ */
@@ -119,7 +128,7 @@ void hd_loop_poll(hd_scheduler *scheduler)
 }
 
 /* Waits in the kernel until something is ready. */
-static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
+static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     poll_call call = {reactor, hd_reactor_timeout(reactor), false};
@@ -140,7 +149,7 @@ static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
     /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
      * not see: another thread waits for the GVL. */
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
-        look_for_interrupts(scheduler, current);
+        look_for_interrupts(scheduler, own, current);
     else if (hd_reactor_has_ready(reactor))
         scheduler->loop.patience_ms = 0;
     else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
@@ -152,31 +161,25 @@ static void sleep_in_kernel(hd_scheduler *scheduler, VALUE current)
 void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
-    /* 1. What the thread was sent goes first. */
+    /* 1. Interrupts of the thread go first. */
     if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread))) {
-        if (own) hd_note_running(scheduler, own);
-        look_for_interrupts(scheduler, current);
+        look_for_interrupts(scheduler, own, current);
         return;
     }
     /* 2. A look at the kernel, when it is time for one, or when nobody is ready and the loop is busy: more has likely
-     * come meanwhile. (Home does not look: a signal would be handled in the fiber that it came in.) */
-    VALUE loop = loop_of(scheduler);
-    bool polls = current != scheduler->home.fiber || loop == current;
-    bool due = hd_reactor_poll_due(reactor);
-    if (due && polls) hd_loop_poll(scheduler);
-    bool sends_back = (own && !own->scheduled) || current == scheduler->home.fiber;
-    hd_wait *next = due && !polls ? NULL : hd_next_ready(reactor);
-    if (!next && polls && !reactor->slept) {
+     * come meanwhile. */
+    if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);
+    hd_wait *next = hd_next_ready(reactor);
+    if (!next && !reactor->slept) {
         hd_loop_poll(scheduler);
         next = hd_next_ready(reactor);
     }
-    /* 3. Who is ready goes on; the caller itself, maybe. */
+    /* 3. The first ready fiber goes on; perhaps it is the caller itself. */
     if (next == own && own) return;
+    if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return;
     if (next)
-        switch_to(scheduler, (VALUE)hd_wait_fiber(next), (VALUE)next->root, sends_back);
-    /* 4. Nobody is: the fiber of the loop waits in the kernel. */
-    else if (!scheduler->home.waits || loop == current)
-        sleep_in_kernel(scheduler, current);
+        switch_to_waiting(scheduler, next, sends_back(scheduler, own, current));
+    /* 4. No fiber is ready: the caller waits in the kernel for all of them. */
     else
-        switch_to(scheduler, loop, loop, sends_back);
+        sleep_in_kernel(scheduler, own, current);
 }

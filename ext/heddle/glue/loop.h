@@ -1,8 +1,8 @@
 /* THE TURN OF THE LOOP: hd_loop_turn in loop.c. START READING THERE.
  *
- * There is no loop fiber in the hot path. A fiber that parks (park.h) makes the turn itself: it picks the next ready
- * fiber and transfers to it. When none is ready, control goes to the fiber that turns the loop for home (home.h), so
- * that interrupts surface there; or, when home is not in its loop, the parking fiber sleeps in the kernel itself.
+ * There is no loop fiber. A fiber that parks (park.h) makes the turn itself: it picks the next ready fiber and transfers
+ * to it. When no fiber is ready, it sleeps in the kernel, for all of them. If it is woken by an interrupt of the thread,
+ * it switches to home (home.h), where interrupts reach the program.
  *
  * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
  * chain, which is some fiber that is parked here. It means: you are the loop now. */
@@ -12,12 +12,8 @@
 
 /* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control comes
  * back, for whatever reason.
- * own: the wait of the calling fiber, or NULL when it is the one of the loop, or home. (Those have one themselves while
- * a handler or a finalizer, which Ruby may run at every switch, waits there.) */
+ * own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber that has done its work. */
 void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
-
-/* Switches to a fiber; nothing is queued. */
-void hd_switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root);
 
 /* What has waited runs now. */
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);

@@ -3,9 +3,12 @@
 
 #include "scheduler.h"
 
-/* A new fiber for this Proc. One that a signal's handler asks for is made by home: Ruby would take a fiber that is made
- * there for the handler as long as it lives, and let it lock no Mutex. */
+/* A new fiber for this Proc. Ruby takes a fiber that is made in a signal's handler for the handler, as long as it lives,
+ * and lets it lock no Mutex. So a fiber that a handler asks for is made by another fiber, the maker. */
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
+
+/* Called before the first handler may ask for a fiber. */
+void hd_prepare_new_fibers(void);
 
 /* Does a signal's handler run here? Only the main thread runs them. */
 bool hd_in_handler(void);

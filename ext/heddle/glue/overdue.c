@@ -58,14 +58,14 @@ static bool runs_without_hooks(const hd_scheduler *scheduler)
            !hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
 }
 
-/* Its fibers neither wait nor are about to go on: they compute. Seen twice without a wait in between: what has just
+/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait. Seen twice without a wait in between: what has just
  * come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is a system call, for the
  * same reason: the loop does not come to it, so the next hook that the fiber calls raises it, if it calls any. */
 static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;
     const hd_wait *wait = hd_wait_of_chain(scheduler, scheduler->running.root);
-    if (wait && wait->state != HD_WAIT_DONE) return NULL; /* (a signal's handler runs on top of one that is over) */
+    if (wait && wait->state != HD_WAIT_DONE && scheduler->reactor.rests) return NULL;
     if (!hd_fiber_runs(scheduler->running.root)) return NULL;
     bool in_call = hd_thread_in_system_call(scheduler->thread);
     bool blocking = runs_without_hooks(scheduler);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "home.h"
 #include "loop.h"
 #include "read_ahead.h"
 #include "stalls.h"
@@ -20,21 +21,12 @@ typedef struct {
     bool over; /* it has ended as it was to end: no exception came at the switch */
 } park_call;
 
-/* A handler that waits in the fiber of the loop, or in one that it has resumed there, leaves the loop to another: home
- * makes one. (A fiber that was made in a handler would never see a signal: Ruby takes it for the handler.) */
-static VALUE find_root(hd_scheduler *scheduler)
-{
-    VALUE root = hd_root(scheduler);
-    if (RB_UNLIKELY(root == scheduler->loop.fiber)) scheduler->loop.fiber = Qnil;
-    return root;
-}
-
 static void begin(park_call *parking)
 {
     const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
-    VALUE root = find_root(scheduler);
+    VALUE root = hd_root(scheduler);
     hd_word fiber = (hd_word)rb_fiber_current();
     /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
     if (request->switch_away && !scheduler->masks.ended)
@@ -56,6 +48,7 @@ static void begin(park_call *parking)
     wait->scheduled = scheduler->running.scheduled;
     wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
+    hd_home_wait_begins(scheduler, wait);
     parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
 }
 
@@ -146,6 +139,7 @@ static VALUE unpark(VALUE pointer)
     hd_stalls_note_start(scheduler);
     disarm(parking);
     for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], NULL);
+    hd_home_wait_ends(scheduler, wait);
     hd_wait_end(wait);
     if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
     /* What may raise for want of memory comes when nothing refers to this stack any more. */

@@ -382,60 +382,6 @@ bool hd_ruby_moves_threads(void)
     return says(rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")), " +MN");
 }
 
-/* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
-
-/* The beginning of rb_proc_t. */
-typedef struct {
-    VALUE self;
-    const VALUE *environment;
-    const void *code;
-    enum { BLOCK_OF_RUBY, BLOCK_OF_C } type;
-} proc_head;
-
-/* An environment's flags are at [0], the one around it at [-1] (vm_core.h: VM_ENV_FLAG_LOCAL, VM_ENV_PREV_EP). */
-enum { ENVIRONMENT_OF_METHOD = 2, ENVIRONMENT_TAGS = 3 };
-
-static const VALUE *method_environment(const VALUE *environment)
-{
-    while (!(environment[0] & ENVIRONMENT_OF_METHOD))
-        environment = (const VALUE *)(environment[-1] & ~(VALUE)ENVIRONMENT_TAGS);
-    return environment;
-}
-
-/* Where rb_fiber_t has root_lep, the environment of the block that it was made with. 0: nowhere, or in several
- * places. */
-static size_t find_root_environment(VALUE *fiber, const VALUE *environment)
-{
-    size_t found = 0, words = malloc_usable_size(fiber) / sizeof(VALUE);
-    for (size_t i = 0; i < words; i++) {
-        if (fiber[i] != (VALUE)environment) continue;
-        if (found) return 0;
-        found = i;
-    }
-    return found;
-}
-
-static size_t root_environment; /* its place, as above. (Several Ractors find the same one.) */
-
-void hd_find_matches(VALUE fiber_body)
-{
-    static bool looked;
-    if (looked) return;
-    const proc_head *body = RTYPEDDATA_GET_DATA(fiber_body);
-    VALUE fiber = rb_fiber_current();
-    if (body->type == BLOCK_OF_C && !RTYPEDDATA_EMBEDDED_P(fiber)) /* (only then its memory has a size) */
-        root_environment = find_root_environment(RTYPEDDATA_GET_DATA(fiber), body->environment);
-    looked = true;
-}
-
-void hd_match_apart(VALUE block)
-{
-    const proc_head *proc = RTYPEDDATA_GET_DATA(block);
-    VALUE *fiber = RTYPEDDATA_GET_DATA(rb_fiber_current());
-    if (root_environment && proc->type == BLOCK_OF_RUBY)
-        fiber[root_environment] = (VALUE)method_environment(proc->environment);
-}
-
 /* -- what the heap says ---------------------------------------------------------------------------------------- */
 
 /* Exported for the library objspace. Their callbacks must not allocate. */

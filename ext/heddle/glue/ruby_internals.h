@@ -115,17 +115,6 @@ bool hd_thread_waits_for_ever(VALUE thread);
  * the program may have changed the variable since Ruby has looked at it. */
 bool hd_ruby_moves_threads(void);
 
-/* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
-
-/* Gives the fiber that runs a $~ and a $_ of its own, while it runs this block, as a thread has them. Ruby keeps them
- * in the method in which the block stands, except for the block that the fiber was made with; but a scheduled fiber is
- * made with another one. (A rb_fiber_new with a block of Ruby would do.) It does nothing where Ruby's structs are not
- * as they are known. */
-void hd_match_apart(VALUE block);
-
-/* To be called by the first scheduled fiber, with the Proc that it was made with. */
-void hd_find_matches(VALUE fiber_body);
-
 /* -- who has called the hook ----------------------------------------------------------------------------------- */
 
 /* A read_nonblock of Ruby's own? IO#read_nonblock and ARGF.read_nonblock call the io_read hook exactly as the blocking

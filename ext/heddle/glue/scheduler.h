@@ -33,21 +33,18 @@ typedef struct hd_scheduler {
     } watch;
 
     struct { /* see loop.h */
-        VALUE fiber;           /* main thread: the fiber that turns the loop for home, or nil */
-        bool begun;            /* it has a stack */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
         bool check_interrupts; /* the thread has an interrupt for home to look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     } loop;
 
     struct { /* see home.h */
-        VALUE fiber;   /* the one that runs the loop, or nil */
-        VALUE last;    /* the same, or what it was last: where the child of a fork goes on */
-        VALUE runner;  /* main thread: the fiber that has called run, for backtraces; or nil */
+        VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
+        VALUE last;    /* the same, or the last one: where the child of a fork goes on */
+        hd_wait *top;  /* the last wait of home, or of a fiber that home has resumed or entered; or NULL */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
-        VALUE raised;  /* what was fatal, while it is raised out of run; or nil */
-        VALUE orders;  /* fibers that home is to make for handlers: [[body, storage], ...], or nil */
-        bool waits;    /* home is in its loop: switching to it is safe */
+        bool waits;    /* home turns the loop: switching to it is safe */
+        bool lands;    /* control comes to home when a fiber ends, unless home has resumed another one */
         bool stopped;  /* the loop ends at its next step */
     } home;
 

@@ -2,6 +2,7 @@
 
 #include "init.h"
 #include "caught.h"
+#include "fiber_insides.h"
 #include "home.h"
 #include "hook_fiber.h"
 #include "read_ahead.h"
@@ -9,6 +10,7 @@
 #include "stalls.h"
 #include "stats.h"
 #include "strike.h"
+#include "thread_calls.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------- */
 
@@ -26,8 +28,7 @@ static void scheduler_mark(void *pointer)
     hd_scheduler *scheduler = pointer;
     const VALUE objects[] = {
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
-        scheduler->loop.fiber,  scheduler->home.fiber,  scheduler->home.last,  scheduler->home.runner,
-        scheduler->home.fatal,  scheduler->home.raised, scheduler->home.orders,
+        scheduler->home.fiber,  scheduler->home.last,   scheduler->home.fatal,
         scheduler->fibers.body, scheduler->fibers.ended, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
@@ -81,8 +82,8 @@ static void forget_parent(hd_scheduler *scheduler)
     hd_node_init(&scheduler->overdue_node);
     scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
     scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
-    scheduler->frames.fiber = scheduler->running.root = scheduler->loop.fiber = Qnil;
-    scheduler->home.fiber = scheduler->home.fatal = scheduler->home.orders = Qnil;
+    scheduler->frames.fiber = scheduler->running.root = scheduler->home.fiber = scheduler->home.fatal = Qnil;
+    scheduler->home.top = NULL;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
 }
@@ -92,10 +93,9 @@ static VALUE scheduler_alloc(VALUE class)
     hd_scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &hd_scheduler_type, scheduler);
     scheduler->self = self;
-    scheduler->thread = scheduler->sent = scheduler->loop.fiber = Qnil;
+    scheduler->thread = scheduler->sent = Qnil;
     scheduler->running.root = scheduler->running.task = Qnil;
-    scheduler->home.fiber = scheduler->home.last = scheduler->home.runner = Qnil;
-    scheduler->home.fatal = scheduler->home.raised = scheduler->home.orders = Qnil;
+    scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
@@ -230,14 +230,41 @@ static VALUE scheduler_s_of_blocking_fiber(VALUE class)
 {
     (void)class;
     const hd_scheduler *scheduler = hd_scheduler_of_thread();
-    bool own = scheduler && scheduler->running.scheduled && scheduler->home.fiber != rb_fiber_current();
-    return own ? scheduler->self : Qnil;
+    return scheduler && scheduler->running.scheduled ? scheduler->self : Qnil;
 }
 
 /* The fiber that runs is this task's from now on. */
 static VALUE scheduler_set_task(VALUE self, VALUE task)
 {
     return hd_scheduler_get(self)->running.task = task;
+}
+
+/* Runs the block as the main block: in the fiber that calls, which may wait as a task does.
+ *
+ * @param task [Heddle::Task] stands for the block */
+static VALUE scheduler_run_at_home(VALUE self, VALUE task)
+{
+    return hd_run_at_home(hd_scheduler_ready(self), task, rb_yield, Qnil);
+}
+
+/* Runs the block in the fiber that calls, which is not blocking meanwhile: its waits park it. */
+static VALUE scheduler_unblocked(VALUE self)
+{
+    (void)self;
+    return hd_unblocked(rb_yield, Qnil);
+}
+
+/* Is this the fiber of the caller of Heddle.run, which runs the block? */
+static VALUE scheduler_home_p(VALUE self, VALUE fiber)
+{
+    const hd_scheduler *scheduler = hd_scheduler_get(self);
+    return HD_BOOL(scheduler->home.fiber == fiber);
+}
+
+/* Has a Thread#raise sent this exception to the thread? */
+static VALUE scheduler_sent_to_thread_p(VALUE self, VALUE exception)
+{
+    return HD_BOOL(hd_thread_was_sent(hd_scheduler_get(self), exception));
 }
 
 /* @return [Array<Fiber, nil>] the fibers that run the loop, or have run it last: of the scheduler that this thread has
@@ -464,6 +491,10 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "task=", scheduler_set_task, 1);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
     rb_define_private_method(hd_cScheduler, "masks_begun", scheduler_masks_begun, 0);
+    rb_define_private_method(hd_cScheduler, "run_at_home", scheduler_run_at_home, 1);
+    rb_define_private_method(hd_cScheduler, "unblocked", scheduler_unblocked, 0);
+    rb_define_private_method(hd_cScheduler, "home?", scheduler_home_p, 1);
+    rb_define_private_method(hd_cScheduler, "sent_to_thread?", scheduler_sent_to_thread_p, 1);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

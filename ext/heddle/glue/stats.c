@@ -89,7 +89,7 @@ static void count_state(hd_map_node *node, void *states)
 static bool one_runs(hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
-    bool loop = root == scheduler->home.fiber || root == scheduler->loop.fiber;
+    bool loop = scheduler->home.waits && root == scheduler->home.fiber;
     return scheduler->running.scheduled && !scheduler->reactor.rests && !NIL_P(root) && !loop &&
            RTEST(rb_fiber_alive_p(root)) && !hd_wait_of_chain(scheduler, root);
 }

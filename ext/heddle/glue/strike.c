@@ -28,6 +28,7 @@ hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
 
 hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root)
 {
+    if (root == scheduler->home.fiber && scheduler->home.top) return scheduler->home.top;
     hd_wait *wait = hd_wait_of(scheduler, root);
     if (wait) return wait;
     hd_map_node *node = hd_map_find(&scheduler->reactor.chains, (hd_word)root);

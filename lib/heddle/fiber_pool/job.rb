@@ -29,8 +29,7 @@ module Heddle
       def start_from_line
         @in_line = false
         @scheduler.fiber do
-          Continuation.put_storage(@storage)
-          @storage = nil
+          put_storage
           execute(@arguments, &@block)
         end
         strike(@early) if @early && !@cancelled
@@ -57,6 +56,15 @@ module Heddle
         super
         @arguments = @block = @storage = nil
         @pool.job_ended(self) unless @in_line
+      end
+
+      private
+
+      # Makes the Fiber storage of its spawner that of its fiber, but for what is Heddle's own.
+      def put_storage
+        Fiber.current.storage&.each_key { |key| Fiber[key] = nil unless @storage.key?(key) || key == :heddle_scope }
+        @storage.each { |key, value| Fiber[key] = value unless key == :heddle_scope }
+        @storage = nil
       end
     end
     private_constant :Job

@@ -24,16 +24,21 @@ module Heddle
       end
 
       # What strikes the owner meanwhile (a timeout, Fiber#raise) is raised when the tasks have ended; of several the
-      # last one, as what is raised in an ensure block takes the place of what was raised before.
+      # last one, as what is raised in an ensure block takes the place of what was raised before. What is sent to the
+      # thread is raised at once, and the tasks are left to the end of the run.
       def end_tasks(reason)
         struck = nil
+        @scheduler.bound_the_end if @scheduler.for_the_thread?(reason)
         begin
           cancel_tasks(reason)
           wait_for_tasks(grace_left) || strike_again until @tasks.empty?
         rescue *FOR_THE_PROGRAM, Deadlock
+          @given_up = true
           raise
         rescue Exception => e # rubocop:disable Lint/RescueException
-          raise if e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
+          @given_up = @scheduler.for_the_thread?(e)
+          # (The class fatal has no constant.)
+          raise if @given_up || e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison
 
           e.is_a?(Cancelled) ? note_cancel(e) : struck = e
           retry

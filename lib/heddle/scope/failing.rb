@@ -40,7 +40,7 @@ module Heddle
       # @param raised [Exception, nil] what the owner's block has raised
       def raise_first(error, frames, raised = nil)
         others = [*@failures.map(&:failure), *raised].grep_v(Cancelled)
-        TaskFailure.end_scope(error, frames) unless error.is_a?(Cancelled)
+        TaskFailure.end_scope(error, frames, own: error.equal?(raised)) unless error.is_a?(Cancelled)
         TaskFailure.attach(error, others).each { |other| ErrorReport.print(other) }
         TaskFailure.leave(error)
       end

@@ -46,8 +46,7 @@ contract "CancelOnce" do
       ->(work) { Heddle.spawn(&work) && sleep },
       ->(work) { Fiber.schedule(&work) && sleep },
       ->(work) { Heddle.spawn { Heddle.scope { Heddle.spawn(&work) && sleep } } && sleep },
-      ->(work) { Heddle.spawn { Enumerator.new(&work).next } && sleep },
-      lambda(&:call)
+      ->(work) { Heddle.spawn { Enumerator.new(&work).next } && sleep }
     ].each { |start| end_what_rescues_everything(start) }
   end
 

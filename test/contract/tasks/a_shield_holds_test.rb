@@ -143,10 +143,17 @@ contract "Shield" do
     end
   end
 
-  # (In a thread of its own there is no fiber beside the one of the block.)
-  def test_the_only_fiber_has_the_grace_period_too
+  # (The block of a run stands for its thread.)
+  def test_what_is_sent_to_the_thread_is_raised_in_the_block
     log = []
-    raise_in_run { Heddle.shield { sleep(0.1).then { log << :whole } } }
+    raise_in_run { Heddle.shield { sleep(20).then { log << :whole } } }
+
+    assert_empty(log)
+  end
+
+  def test_handle_interrupt_holds_back_what_is_sent_to_the_thread
+    log = []
+    raise_in_run { Thread.handle_interrupt(IOError => :never) { sleep(0.1).then { log << :whole } } }
 
     assert_equal([:whole], log)
   end

@@ -457,14 +457,9 @@ contract "TaskErrors" do
     end
   end
 
-  def test_break_and_return_say_what_to_use
-    leaves = [-> { run { break 3 } }, -> { run { return 3 } },
-              -> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]
-    leaves.each do |leave|
-      error = assert_raises(LocalJumpError, &leave)
-
-      assert_match(/use next or throw/, error.detailed_message)
-    end
+  def test_break_and_return_leave_no_task
+    leaves = [-> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]
+    leaves.each { |leave| assert_raises(LocalJumpError, &leave) }
   end
 
   def test_break_leaves_a_nested_run

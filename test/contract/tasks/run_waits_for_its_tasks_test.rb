@@ -147,15 +147,22 @@ contract "Run" do
     assert_equal([0, 1, 2, 3], threads.map(&:value))
   end
 
-  def test_return_and_throw_leave_it
+  def return_from_run
+    Heddle.run(backend: backend) do
+      Heddle.spawn { sleep(20) }
+      return :returned
+    end
+    :not_here
+  end
+
+  def test_break_return_and_throw_leave_it
     leave = lambda do
       Heddle.run(backend: backend) { Heddle.spawn { sleep(20) } && throw(:out, :thrown) }
     end
 
     assert_equal(:thrown, catch(:out) { leave.call })
-    assert_equal(:broken, [1].each { Heddle.run(backend: backend) { break :broken } })
-  rescue LocalJumpError, UncaughtThrowError
-    skip("control flow across fibers is not possible in Ruby")
+    assert_equal(:broken, Heddle.run(backend: backend) { break :broken if Heddle.spawn { sleep(20) } })
+    assert_equal(:returned, return_from_run)
   end
 
   def test_under_a_scheduler_of_another_kind

@@ -75,7 +75,7 @@ contract "StruckEnd" do
 
   def test_the_main_task
     assert_raises(ZeroDivisionError) do
-      striking(:ended, :call) { Heddle.run(backend: backend) { 1 } }
+      striking(:finish, :call) { Heddle.run(backend: backend) { 1 } }
     end
   end
 

@@ -203,9 +203,12 @@ contract "ThreadDeath" do
     thread = Thread.new do
       Thread.current.report_on_exception = false
       Heddle.run(backend: name) do
+        Heddle.spawn do
+          sleep
+        rescue Exception
+          retry
+        end
         sleep
-      rescue Exception
-        retry
       end
     end
     raise_until_it_ends(thread)
