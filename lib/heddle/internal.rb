@@ -13,7 +13,8 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :bound_the_end, :end_task, :for_the_thread?, :interrupt_chain, :late_scope, :masks_begun, :outside?, :root, :scopes, :spawn_hooks,
+      public :bound_the_end, :end_task, :for_the_thread?, :interrupt_chain, :late_scope, :masks_begun, :outside?,
+             :root, :scopes, :spawn_hooks,
              :task=, :unblocked, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch

@@ -42,7 +42,7 @@ module Heddle
   module Patches
     # Separated by commas: the patches that are not wanted.
     SWITCH = "HEDDLE_WITHOUT"
-    # Set to 1: the patches that write to places in Ruby's structs, which Heddle finds when it is loaded, are not wanted.
+    # Set to 1: the patches that write to places in Ruby's structs, found when Heddle is loaded, are not wanted.
     SAFE_SWITCH = "HEDDLE_SAFE"
     @all = []
 
@@ -107,13 +107,6 @@ module Heddle
       end
     end
 
-    patch(:callers_fiber, "all",
-          "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would need a " \
-          "fiber of its own, which does not own the locks of its caller.",
-          %w[fiber_insides.c], found: FiberInsides.can_unblock?)
-    patch(:match_apart, "all",
-          "Fibers whose blocks stand in the same method share $~ and $_.",
-          %w[fiber_insides.c], found: FiberInsides.can_match_apart?)
     patch(:service_names, "all",
           "With a scheduler, Ruby takes only a number for a port: it looks for the name of a service (\"http\") " \
           "as if it were a host, and fails.",
@@ -285,6 +278,13 @@ module Heddle
     patch(:ssl_would_block_errors, "all",
           "As with the others: the backtrace of the exception takes most of the time.",
           %w[ssl_would_block_errors.rb])
+    patch(:callers_fiber, "all",
+          "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would " \
+          "need a fiber of its own, which does not own the locks of its caller.",
+          %w[fiber_insides.c], found: FiberInsides.can_unblock?)
+    patch(:match_apart, "all",
+          "Fibers whose blocks stand in the same method share $~ and $_.",
+          %w[fiber_insides.c], found: FiberInsides.can_match_apart?)
     complete
   end
   private_constant :Patches

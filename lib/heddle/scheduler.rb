@@ -286,7 +286,7 @@ module Heddle
 
     def ended_but_for_home? = waits.all? { |wait| home?(wait[:root]) }
 
-    # Is the exception (or, without one, what unwinds this fiber) meant for the thread? No task holds that back for ever.
+    # Is the exception meant for the thread? (Without one: is the thread being killed?) No task holds it back for ever.
     def for_the_thread?(error)
       error ? error.is_a?(SignalException) || sent_to_thread?(error) : Thread.current.status == "aborting"
     end

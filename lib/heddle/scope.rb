@@ -225,7 +225,8 @@ module Heddle
       first ||= failure if e.is_a?(Cancelled)
       raise_first(raised = first || e, caller, e)
     ensure
-      end_tasks(own_error) unless @tasks.empty? || @given_up || !runs_here? # the owner is being killed, or a throw leaves it
+      # The owner is being killed, or a throw leaves it.
+      end_tasks(own_error) unless @tasks.empty? || @given_up || !runs_here?
       begin
         close_resources(raised) if @resources && runs_here?
       ensure

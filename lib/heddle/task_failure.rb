@@ -23,7 +23,7 @@ module Heddle
         nil # the methods of an exception's class may fail
       end
 
-      # The error ends a scope: the lines that have opened the scope follow, unless it was raised in the scope's own fiber.
+      # The error ends a scope: the lines that have opened the scope follow, unless its own fiber has raised the error.
       # @private
       # @param frames [Array<String>]
       # @param own [Boolean] has the owner of the scope raised it?

@@ -63,7 +63,7 @@ class DoctorTest < HeddleTest
     text = doctor(env: env).out
 
     assert_match(/^Patches +#{states["active"].size - 2} active/, text)
-    assert_includes(text, "switched off by HEDDLE_WITHOUT: io_close, timeout\n")
+    assert_includes(text, "switched off by HEDDLE_WITHOUT or HEDDLE_SAFE: io_close, timeout\n")
   end
 
   # A method of Net::HTTP that somebody has replaced is left alone.

@@ -26,11 +26,11 @@ VALUE hd_unblocked(VALUE (*function)(VALUE), VALUE argument);
 
 typedef enum { HD_LANDS_ELSEWHERE, HD_LANDS_THERE, HD_LANDING_UNKNOWN } hd_landing_place;
 
-/* When a fiber ends that was entered by transfer, Ruby gives control to the end of the root fiber's resume chain (cont.c,
- * return_fiber). Is this fiber the end? It has resumed no other one. */
+/* When a fiber ends that was entered by transfer, Ruby gives control to the end of the root fiber's resume chain
+ * (cont.c, return_fiber). Is this fiber the end? It has resumed no other one. */
 hd_landing_place hd_lands_at(VALUE fiber);
 
 /* Gives the fiber that runs a $~ and a $_ of its own while it runs this block, as a thread has them. Ruby keeps them in
- * the method in which the block stands, except for the block that the fiber was made with; but a scheduled fiber is made
- * with another one. It does nothing where the place is not known. */
+ * the method in which the block stands, except for the block that the fiber was made with; but a scheduled fiber is
+ * made with another one. It does nothing where the place is not known. */
 void hd_match_apart(VALUE block);

@@ -51,11 +51,11 @@ static VALUE send_back(VALUE pointer)
     return value;
 }
 
-/* Is what was running neither at its end nor waiting for anything? */
+/* Is the fiber that ran neither at its end nor waiting for anything? (Without a stack it has not begun.) */
 static bool left_alone(hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
-    return !NIL_P(root) && root != scheduler->home.fiber &&
+    return !NIL_P(root) && root != scheduler->home.fiber && !scheduler->fibers.starting &&
            RTEST(rb_fiber_alive_p(root)) && root != rb_fiber_current() && !hd_wait_of_chain(scheduler, root);
 }
 

@@ -24,18 +24,6 @@ void hd_stack_is_done_with(void)
     __atomic_add_fetch(&stacks.ended, 1, __ATOMIC_RELAXED);
 }
 
-bool hd_stacks_ran_out(void)
-{
-    return stacks.ran_out;
-}
-
-void hd_stacks_run_out(void)
-{
-    stacks.ended_then = stacks.ended;
-    stacks.failed_ns = hd_clock_now();
-    stacks.ran_out = true;
-}
-
 static void collect(void)
 {
     rb_funcall(rb_mGC, rb_intern("start"), 0); /* rb_gc_start would heed GC.disable */
@@ -63,9 +51,12 @@ static VALUE call_start(VALUE pointer)
 
 static VALUE give_up(VALUE pointer, VALUE error)
 {
-    const hd_scheduler *scheduler = ((stack_call *)pointer)->scheduler;
+    hd_scheduler *scheduler = ((stack_call *)pointer)->scheduler;
     if (!scheduler->fibers.starting) rb_exc_raise(error); /* the fiber has begun: it is another error */
-    hd_stacks_run_out();
+    scheduler->fibers.starting = false;
+    stacks.ended_then = stacks.ended;
+    stacks.failed_ns = hd_clock_now();
+    stacks.ran_out = true;
     raise_no_stack(scheduler);
 }
 

@@ -10,7 +10,3 @@ VALUE hd_with_stack(hd_scheduler *scheduler, VALUE (*start)(VALUE), VALUE argume
 
 /* A fiber of a scheduler is about to end. */
 void hd_stack_is_done_with(void);
-
-/* Was there none for the last fiber that was to start? And that there was none. */
-bool hd_stacks_ran_out(void);
-void hd_stacks_run_out(void);

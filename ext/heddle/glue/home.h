@@ -9,12 +9,11 @@
  *    task does. When the block has ended it turns the loop until the other fibers have ended, too.
  *  - where a scheduler was set in plain Ruby: the fiber that calls run or close, and turns the loop.
  *
- * Ruby gives control to the end of the root fiber's resume chain when a task ends, which mostly is home. If it is a fiber
- * that does not wait in Heddle, for the program has left home by Fiber#transfer, the task does not end: it hands over
- * and is left to the GC.
+ * Ruby gives control to the end of the root fiber's resume chain when a task ends, which mostly is home. If it is a
+ * fiber that does not wait in Heddle, for the program has left home by Fiber#transfer, the task does not end: it hands
+ * over and is left to the GC.
  *
- * A handler may wait, on top of the wait that it has interrupted: home has two waits then, and only the last one is to
- * go on. So the waits of home and of the fibers that it has resumed are a list, the last one first. */
+ * home_waits.h says how a handler waits there. */
 #pragma once
 
 #include "scheduler.h"
@@ -25,16 +24,6 @@ void hd_run_until_idle(hd_scheduler *scheduler);
 
 /* Runs function(argument), the block of a run, in the current fiber. (See hd_fibers_can_be_unblocked.) */
 VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALUE), VALUE argument);
-
-/* Where interrupts reach the program, if that is a fiber that waits or turns the loop; else nil. */
-VALUE hd_home_position(const hd_scheduler *scheduler);
-
-/* The wait has a root and begins; it has ended. */
-void hd_home_wait_begins(hd_scheduler *scheduler, hd_wait *wait);
-void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait);
-
-/* Does a handler, or a fiber that it has resumed, wait on top of this wait? Then its fiber cannot go on yet. */
-bool hd_home_wait_is_covered(const hd_scheduler *scheduler, const hd_wait *wait);
 
 /* The running fiber has done its work. If control would go to a fiber that does not wait in Heddle, it never comes back
  * from here. */

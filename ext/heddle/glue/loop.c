@@ -3,7 +3,7 @@
 
 #include "deadlock.h"
 #include "fiber_return.h"
-#include "home.h"
+#include "home_waits.h"
 #include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may

@@ -1,8 +1,8 @@
 /* THE TURN OF THE LOOP: hd_loop_turn in loop.c. START READING THERE.
  *
- * There is no loop fiber. A fiber that parks (park.h) makes the turn itself: it picks the next ready fiber and transfers
- * to it. When no fiber is ready, it sleeps in the kernel, for all of them. If it is woken by an interrupt of the thread,
- * it switches to home (home.h), where interrupts reach the program.
+ * There is no loop fiber. A fiber that parks (park.h) makes the turn itself: it picks the next ready fiber and
+ * transfers to it. When no fiber is ready, it sleeps in the kernel, for all of them. If it is woken by an interrupt of
+ * the thread, it switches to home (home.h), where interrupts reach the program.
  *
  * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
  * chain, which is some fiber that is parked here. It means: you are the loop now. */

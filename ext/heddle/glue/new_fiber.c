@@ -42,7 +42,7 @@ static VALUE in_handler_p(VALUE self)
     return HD_BOOL(hd_in_handler());
 }
 
-/* -- the maker ---------------------------------------------------------------------------------------------------- */
+/* -- the maker ------------------------------------------------------------------------------------------------ */
 
 /* A fiber of the main thread in which no handler runs: it makes the fibers for those that do. */
 static struct {
@@ -111,7 +111,7 @@ void hd_prepare_new_fibers(void)
     maker.fiber = rb_fiber_new(maker_body, Qnil);
 }
 
-/* -- for tasks ------------------------------------------------------------------------------------------------------ */
+/* -- for tasks ------------------------------------------------------------------------------------------------ */
 
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
 {

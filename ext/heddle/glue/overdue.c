@@ -58,9 +58,10 @@ static bool runs_without_hooks(const hd_scheduler *scheduler)
            !hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
 }
 
-/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait. Seen twice without a wait in between: what has just
- * come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is a system call, for the
- * same reason: the loop does not come to it, so the next hook that the fiber calls raises it, if it calls any. */
+/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait. Seen twice without a wait in
+ * between: what has just come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is
+ * a system call, for the same reason: the loop does not come to it, so the next hook that the fiber calls raises it, if
+ * it calls any. */
 static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;

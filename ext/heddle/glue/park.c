@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "home.h"
+#include "home_waits.h"
 #include "loop.h"
 #include "read_ahead.h"
 #include "stalls.h"

@@ -5,7 +5,6 @@
 
 #include "../os/kept_backend.h"
 #include "init.h"
-#include "new_fiber.h"
 #include "ruby_internals.h"
 
 VALUE hd_cScheduler;
@@ -78,7 +77,6 @@ static void open_backend(hd_scheduler *scheduler)
 {
     scheduler->thread = rb_thread_current();
     hd_scheduler_runs(scheduler, true);
-    hd_prepare_new_fibers();
     scheduler->reactor.ios = hd_io_table();
     bool pinned = hd_threads_are_pinned();
     scheduler->keeps_backend &= pinned;

@@ -4,6 +4,7 @@
 #include "caught.h"
 #include "fiber_insides.h"
 #include "home.h"
+#include "new_fiber.h"
 #include "hook_fiber.h"
 #include "read_ahead.h"
 #include "ruby_internals.h"
@@ -160,6 +161,7 @@ static const hd_backend_ops *forced_backend(const char *name)
 static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
+    hd_prepare_new_fibers();
     rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
     return Qnil;

@@ -79,11 +79,20 @@ module Heddle
       def patches(patches)
         return [] if patches.empty?
 
-        active, off, others = patches.values_at(:active, :switched_off, :not_needed).map { |names| names || [] }
-        lines = ["Patches    #{active.size} active (guides/patches.md says what each is for)"]
-        lines << "           switched off by HEDDLE_WITHOUT: #{off.join(", ")}" if off.any?
-        lines << "           not needed by this Ruby: #{others.join(", ")}" if others.any?
-        lines
+        titles = { switched_off: "switched off by HEDDLE_WITHOUT or HEDDLE_SAFE", not_needed: "not needed by this Ruby",
+                   not_possible: "not possible with this Ruby" }
+        lines = ["Patches    #{patches[:active].size} active (guides/patches.md says what each is for)"]
+        lines += titles.slice(*patches.keys).map { |state, title| "           #{title}: #{patches[state].join(", ")}" }
+        lines + fallbacks(patches[:active])
+      end
+
+      # Of the patches that depend on places in Ruby's structs.
+      def fallbacks(active)
+        { callers_fiber: ["Heddle.run    its block runs in the fiber of its caller",
+                          "Heddle.run    its block is a task: it has a task's stack, does not own the locks of its " \
+                          "caller, and break cannot leave it"],
+          match_apart: ["$~ and $_     each task has its own", "$~ and $_     tasks share them"] }
+          .map { |name, (with, without)| "           #{active.include?(name) ? with : without}" }
       end
 
       def net_http(net_http)

@@ -24,13 +24,15 @@ module Heddle
           -S NAME          run a script that is in PATH, such as the command of a gem: heddle run -S rake
           -e CODE          run this line of code; several -e are several lines
           -                read the script from standard input
+          --deep-tasks     tasks may nest as many calls as a main program (see below)
           --               end the options
 
         All arguments after the script's name are for the script. Options in its first line (#!/usr/bin/env ruby -w) are
         not taken: give them to Ruby with RUBYOPT=-w.
 
-        So that fibers may nest as many calls as a main program, `heddle run` starts Ruby a second time, in the same
-        process, with larger stacks. It does not if RUBY_FIBER_VM_STACK_SIZE or RUBY_FIBER_MACHINE_STACK_SIZE is set.
+        The script has the stack of a main program, a task an eighth of it. With --deep-tasks, `heddle run` starts Ruby
+        a second time, in the same process, with larger stacks for tasks. It does not if RUBY_FIBER_VM_STACK_SIZE or
+        RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
 
       BACKENDS = %w[uring epoll].freeze
@@ -42,7 +44,7 @@ module Heddle
         return :help if @help
         raise UsageError, "heddle run: name a script, or give -e" if @lines.nil? && rest.empty?
 
-        DeepStacks.make_room(["run", *args])
+        DeepStacks.make_room(["run", *args]) if @deep_tasks
         program = program_of(rest)
         ARGV.replace(rest)
         execute(program)
@@ -65,6 +67,7 @@ module Heddle
           when "--" then break
           when "-h", "--help" then return @help = true
           when "-S" then @search = true
+          when "--deep-tasks" then @deep_tasks = true
           when /\A-e(.+)?/m then (@lines ||= []) << ($1 || args.shift || missing("-e"))
           when /\A--backend(?:=(.*))?\z/m then @backend = known($1 || args.shift)
           else raise UsageError, "heddle run: invalid option: #{option}"

@@ -89,9 +89,10 @@ module Heddle
       end
 
       # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
-      # result is returned, and the fiber is struck when it waits next.
+      # result is returned, and the fiber is struck when it waits next. An exception for the thread goes first, as in
+      # plain Ruby.
       def outcome
-        strike if @interruption && without_result?
+        strike if @interruption && (without_result? || for_the_thread?)
         raise_here(@error) if @error
 
         Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption && !KILL.equal?(@interruption)
@@ -100,6 +101,13 @@ module Heddle
 
       # (What comes of an operation that its own +stop+ has made to end may be anything.)
       def without_result? = @error || @result.nil? || @result == -Errno::EINTR::Errno || @stop
+
+      def for_the_thread?
+        return false if KILL.equal?(@interruption) || !Fiber.scheduler.for_the_thread?(@interruption)
+
+        @discard&.call(@result)
+        true
+      end
 
       # With the backtrace of the fiber, for that of the thread says nothing.
       def raise_here(error)

@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     # How deep calls may go in a task. Ruby gives a fiber an eighth of the room that the main program has for its calls,
-    # and takes the sizes from the environment when it starts. Under `heddle run` the main program is a fiber: Ruby is
-    # started once more, in the same process, with room for as many calls as without Heddle.
+    # and takes the sizes from the environment when it starts. So Ruby is started once more, in the same process, with
+    # room for as many calls in a fiber as in the main program.
     module DeepStacks
       # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C, also
       # without YJIT.
