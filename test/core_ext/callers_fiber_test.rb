@@ -6,6 +6,11 @@ require_relative "../test_helper"
 contract "CallersFiber" do
   heddle_only "Heddle.run"
 
+  def setup
+    super
+    needs_patch(:callers_fiber)
+  end
+
   def heddle(&block) = Heddle.run(backend: backend, &block)
 
   # @return [Array] is the fiber that calls blocking, and does its thread count it as such?

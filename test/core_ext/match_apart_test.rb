@@ -12,7 +12,7 @@ class MatchApartTest < HeddleTest
   RUBY
 
   def matches(env = {})
-    outcome = run_ruby("p Heddle.run { #{TWO_TASKS} }", env: env)
+    outcome = run_ruby("p Heddle.run { #{TWO_TASKS} }", env: { "HEDDLE_SAFE" => nil, **env })
 
     assert_equal("", outcome.err)
     outcome.out

@@ -122,6 +122,12 @@ module TestSupport
       skip("plain threads: #{reason}") if reference?
     end
 
+    # With HEDDLE_SAFE=1 (or HEDDLE_WITHOUT) the fallback of a patch runs, which lacks what this test is about.
+    def needs_patch(name)
+      patch = Heddle.patches.find { |one| one.name == name }
+      skip("#{name} is #{patch.state}") unless reference? || patch.active?
+    end
+
     # Runs the block in a fiber under a scheduler of the backend, waits for all jobs, returns the block's value.
     # An exception in a job that the test has not asked for is raised here.
     def reactor(entry: ENTRY, &block)

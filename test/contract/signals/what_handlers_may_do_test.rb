@@ -11,7 +11,11 @@ require "support/trap_cases"
 contract "Trap" do
   heddle_only "scripts"
 
-  def test_while_all_wait = assert_cases(:waiting, TestSupport::TrapCases::ALL)
+  def test_while_all_wait
+    needs_patch(:callers_fiber)
+
+    assert_cases(:waiting, TestSupport::TrapCases::ALL)
+  end
 
   def test_while_a_task_computes = assert_cases(:computing, TestSupport::TrapCases::ALL.except("throw :outside"))
 
@@ -19,6 +23,7 @@ contract "Trap" do
 
   # (A fiber that is made in a handler never sees a signal.) Each signal is sent when the one before was handled.
   def test_one_after_the_other_while_all_wait
+    needs_patch(:callers_fiber)
     ["Heddle.spawn { say }", "Fiber.schedule { say }", "sleep(0.01) && say"].each do |action|
       said = assert_script(<<~RUBY)
         $said = 0
@@ -40,6 +45,7 @@ contract "Trap" do
 
   # Ruby looks for signals at the end of a system call, too.
   def test_while_a_task_looks_files_up
+    needs_patch(:callers_fiber)
     skip("Ruby 3.4 calls the operation in a blocking fiber") if RUBY_VERSION.start_with?("3.4")
 
     said = assert_script(<<~RUBY)

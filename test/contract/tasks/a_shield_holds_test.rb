@@ -145,6 +145,7 @@ contract "Shield" do
 
   # (The block of a run stands for its thread.)
   def test_what_is_sent_to_the_thread_is_raised_in_the_block
+    needs_patch(:callers_fiber)
     log = []
     raise_in_run { Heddle.shield { sleep(20).then { log << :whole } } }
 
@@ -152,6 +153,7 @@ contract "Shield" do
   end
 
   def test_handle_interrupt_holds_back_what_is_sent_to_the_thread
+    needs_patch(:callers_fiber)
     log = []
     raise_in_run { Thread.handle_interrupt(IOError => :never) { sleep(0.1).then { log << :whole } } }
 

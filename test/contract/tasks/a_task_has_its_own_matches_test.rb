@@ -7,6 +7,11 @@ require_relative "../../test_helper"
 contract "OwnMatches" do
   heddle_only "of tasks"
 
+  def setup
+    super
+    needs_patch(:match_apart)
+  end
+
   texts = %w[a1 b2 c3]
   numbers = %w[1 2 3]
 

@@ -472,6 +472,7 @@ contract "TaskErrors" do
   def waits_here(queue) = queue.pop
 
   def test_thread_raise_names_the_line_where_the_program_waits
+    needs_patch(:callers_fiber)
     name = backend
     thread = Thread.new do
       Thread.current.report_on_exception = false
@@ -510,6 +511,7 @@ contract "TaskErrors" do
   end
 
   def test_ctrl_c_names_the_line
+    needs_patch(:callers_fiber)
     outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       def waits_here = sleep
       begin

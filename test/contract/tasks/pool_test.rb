@@ -136,6 +136,7 @@ contract "Pool" do
 
   # The block of a run goes on where its caller is.
   def test_the_same_connection_in_a_run_in_the_block
+    needs_patch(:callers_fiber)
     pool = make_pool
     pair = pool.with { |a| Heddle.run(backend: backend) { pool.with { |b| [a, b] } } }
 

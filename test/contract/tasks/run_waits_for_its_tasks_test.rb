@@ -156,6 +156,7 @@ contract "Run" do
   end
 
   def test_break_return_and_throw_leave_it
+    needs_patch(:callers_fiber)
     leave = lambda do
       Heddle.run(backend: backend) { Heddle.spawn { sleep(20) } && throw(:out, :thrown) }
     end

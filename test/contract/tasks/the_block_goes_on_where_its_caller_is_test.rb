@@ -14,6 +14,7 @@ contract "TaskContext" do
   def in_thread(&) = Thread.new(&).value
 
   def test_the_block_sees_and_leaves_fiber_locals
+    needs_patch(:callers_fiber)
     in_thread do
       Thread.current[:kept] = 1
       Thread.current[:changed] = 2
@@ -31,6 +32,7 @@ contract "TaskContext" do
   end
 
   def test_the_block_sees_and_leaves_storage
+    needs_patch(:callers_fiber)
     in_thread do
       Fiber[:kept] = 1
       Fiber[:changed] = 2
@@ -50,6 +52,7 @@ contract "TaskContext" do
 
   # ActiveSupport::IsolatedExecutionState keeps there what belongs to a request.
   def test_the_block_sees_and_leaves_what_hangs_on_the_fiber
+    needs_patch(:callers_fiber)
     in_thread do
       state = { user: 1 }
       Fiber.current.instance_variable_set(:@state, state)
@@ -63,6 +66,7 @@ contract "TaskContext" do
   end
 
   def test_also_when_the_block_fails
+    needs_patch(:callers_fiber)
     in_thread do
       assert_raises(IOError) { run { (Thread.current[:left] = 1) && raise(IOError) } }
 

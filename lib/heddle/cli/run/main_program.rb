@@ -85,6 +85,7 @@ module Heddle
         program = compile
         define_data
         show_variables_of(program)
+        ARGF.lineno = 0 # and so `$.`: the lines of the script have been read
         program.eval
       end
 
