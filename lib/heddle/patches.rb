@@ -287,7 +287,7 @@ module Heddle
           %w[fiber_insides.c], found: FiberInsides.can_match_apart?)
     complete
   end
-  private_constant :Patches
+  private_constant :Patches, :FiberInsides
 
   # @return [Array<Heddle::Patch>] every change to Ruby's own classes, and whether it is made: guides/patches.md
   def self.patches = Patches.all

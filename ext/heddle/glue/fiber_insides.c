@@ -255,19 +255,21 @@ static VALUE find_in_new_fiber(VALUE outer)
     return rb_fiber_resume(fiber, ARGUMENTS, arguments);
 }
 
+/* @private */
 static VALUE can_unblock_p(VALUE module)
 {
     (void)module;
     return HD_BOOL(blocking.found);
 }
 
+/* @private */
 static VALUE can_match_apart_p(VALUE module)
 {
     (void)module;
     return HD_BOOL(root_environment);
 }
 
-/* Nothing is written to the place any more. */
+/* @private Nothing is written to the place any more. */
 static VALUE leave_blocking(VALUE module)
 {
     (void)module;
@@ -275,6 +277,7 @@ static VALUE leave_blocking(VALUE module)
     return Qnil;
 }
 
+/* @private */
 static VALUE leave_matches(VALUE module)
 {
     (void)module;
@@ -282,6 +285,7 @@ static VALUE leave_matches(VALUE module)
     return Qnil;
 }
 
+/* @private */
 static VALUE leave_resumers(VALUE module)
 {
     (void)module;
@@ -299,7 +303,7 @@ void hd_init_fiber_insides(void)
     VALUE error = rb_errinfo(); /* of a require in a rescue clause */
     rb_protect(find_in_new_fiber, rb_fiber_current(), &ignored);
     rb_set_errinfo(error);
-    VALUE insides = rb_define_module_under(hd_mHeddle, "FiberInsides");
+    VALUE insides = rb_define_module_under(hd_mHeddle, "FiberInsides"); /* private: see patches.rb */
     rb_define_singleton_method(insides, "can_unblock?", can_unblock_p, 0);
     rb_define_singleton_method(insides, "can_match_apart?", can_match_apart_p, 0);
     rb_define_singleton_method(insides, "leave_blocking", leave_blocking, 0);
