@@ -138,6 +138,15 @@ class StyleTest < Minitest::Test
     assert_equal(homes.sort, found.sort)
   end
 
+  # What a test file says to bin/test is understood.
+  def test_test_files_say_how_long_they_take
+    said = sources.grep(%r{\Atest/.*_test\.rb\z}).flat_map { |name| read(name).scan(/^# bin\/test: .*/) }
+    understood = %r{\A# bin/test: (takes \d+ s, (\d+\.\d+ of a|\d+) core\z|not forked\b)}
+
+    assert_empty(said.grep_v(understood))
+    assert_operator(said.size, :>, 20)
+  end
+
   # bin/test runs test/**/*_test.rb; a test elsewhere would never run.
   def test_every_test_is_run
     ruby = sources.grep(%r{\Atest/.*\.rb\z})

@@ -42,7 +42,7 @@ module Tools
       names = File.readlines(TEST_GEMS, chomp: true).grep_v(/\A(#|\s*\z)/)
       return [] if missing(names).empty?
 
-      alone { missing(names).map { |name| try(name) } }
+      alone { missing(names).then { |absent| absent.empty? ? [] : try_together(absent) } }
     end
 
     def remedies
@@ -68,13 +68,24 @@ module Tools
 
     # @return [String] what happened
     def try(name)
-      @console.step("trying #{name} on Ruby #{@info.version}") do |show|
-        Command.run(@info.exe, "-S", "gem", "install", "--no-document", "--conservative", "--install-dir", path, name,
-                    log: @log, env: { "GEM_PATH" => "#{path}:" }, on_line: show)
-      end
+      @console.step("trying #{name} on Ruby #{@info.version}") { |show| gem_install([name], show) }
       "#{name}: installed"
     rescue Problem
       "#{name}: not for Ruby #{@info.version} (#{@log})"
+    end
+
+    # RubyGems goes on with the next one when one cannot be had; then each of these is tried alone, for its log.
+    def try_together(names)
+      title = "installing #{names.size} gems of the tests for Ruby #{@info.version}"
+      @console.step(title, takes: "a few minutes") { |show| gem_install(names, show) }
+      names.map { |name| "#{name}: installed" }
+    rescue Problem
+      names.map { |name| missing([name]).any? ? try(name) : "#{name}: installed" }
+    end
+
+    def gem_install(names, show)
+      Command.run(@info.exe, "-S", "gem", "install", "--no-document", "--conservative", "--install-dir", path, *names,
+                  log: @log, env: { "GEM_PATH" => "#{path}:", "MAKEFLAGS" => "-j#{Tools.processors}" }, on_line: show)
     end
 
     def stamp

@@ -1,19 +1,25 @@
 # frozen_string_literal: true
 
 require_relative "setup"
+require_relative "test_costs"
 require_relative "test_forker"
 require_relative "test_job"
 require_relative "test_pool"
 require_relative "test_program"
 require_relative "test_repeats"
 require_relative "test_report"
+require_relative "test_selection"
 
 module Tools
   # bin/test
   class TestCommand
     HELP = <<~TEXT
-      bin/test                              all tests on every Ruby at hand, the C tests and RuboCop
-      bin/test test/foo_test.rb -n /bar/    these files alone; what is no file or folder goes to minitest
+      bin/test                              the core's tests on every Ruby at hand, those of the products and clients on
+                                            the first one, the C tests and RuboCop
+      bin/test --all                        all tests on every Ruby
+      bin/test --minutes 60                 --all if that takes half of the time at most; no test begins that would end
+                                            later, and what is left out is named
+      bin/test test/foo_test.rb -n /bar/    these files alone, on every Ruby; what is no file or folder goes to minitest
       bin/test --ruby 3.4 --ruby 4.0        on those Rubies alone (a series that bin/setup built, or a path)
 
       HEDDLE_RUBIES="PATH PATH"      the Rubies to test (default: the project's and those that bin/setup built)
@@ -22,36 +28,40 @@ module Tools
       HEDDLE_TEST_FILE_TIMEOUT=1800  seconds after which a file's process is killed
     TEXT
     PACKAGES = File.join(__dir__, "test_packages.txt")
-    # What looks at the sources, or at programs that do not differ from Ruby to Ruby, is run on the first Ruby alone.
-    ONCE = %r{\Atest/(bench|demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z}
 
     # What a test file says that begins by itself, for it must not find Heddle loaded.
     UNFORKED = %r{^# bin/test: not forked}
 
     def initialize(arguments)
+      @started = now
       @rubies = values_of(arguments, "--ruby")
+      @minutes = values_of(arguments, "--minutes").last
+      all = arguments.delete("--all")
       # An existing path is a file to run; everything else is minitest's.
-      @paths, @options = arguments.partition { |argument| File.exist?(argument) }
-      @everything = arguments.empty? || arguments.all?(/\A(--seed(=\d+)?|-s|-v|--verbose|\d+)\z/)
+      paths, @options = arguments.partition { |argument| File.exist?(argument) }
+      @whole = arguments.empty? || arguments.all?(/\A(--seed(=\d+)?|-s|-v|--verbose|\d+)\z/)
       @help = arguments.intersect?(%w[-h --help])
+      @selection = select(paths, all) unless @help
       @limit = Integer(ENV.fetch("HEDDLE_TEST_FILE_TIMEOUT", "1800"))
       @cores = Integer(ENV.fetch("HEDDLE_TEST_JOBS", Tools.processors.to_s))
       @folder = File.join(Tools.tmp, "test", $PROCESS_ID.to_s)
-      @forkers = []
+      @forkers = {}
     end
 
     def run
       return puts(HELP) || 0 if @help
 
-      files = test_files
-      rubies = set_up
+      rubies = find_rubies
+      costs = TestCosts.new
+      choose_what_fits(rubies, costs) if @minutes
+      equip(rubies)
       seed = choose_seed
-      jobs = rubies.flat_map { |info| file_jobs(info, info == rubies.first ? files : files.grep_v(ONCE)) }
-      jobs += checks if @everything
-      puts rubies.map(&:to_s), "seed #{seed}, #{jobs.size} processes"
-      report = TestReport.new(jobs.size, seed)
-      run_all(jobs, report)
-      @forkers.each(&:close)
+      rubies.each { |info| @forkers[info] = TestForker.new(environment(info), File.join(@folder, "#{info.key}.out")) }
+      jobs = jobs_on(rubies)
+      report = TestReport.new(jobs.size, seed, brief: !@whole && !@options.intersect?(%w[-v --verbose]))
+      report.open(rubies, left_out: rubies.size > 1 ? @selection.left_out : 0)
+      run_all(jobs, costs, report)
+      @forkers.each_value(&:close)
       return 1 unless report.close
 
       FileUtils.rm_rf(@folder)
@@ -60,12 +70,17 @@ module Tools
 
     private
 
-    def run_all(jobs, report)
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def run_all(jobs, costs, report)
       failed = []
-      TestPool.new(jobs, @cores).run do |job, result|
+      pool = TestPool.new(jobs, @cores, costs: costs, deadline: @minutes && (@started + (Float(@minutes) * 60)))
+      left_out = pool.run do |job, result|
         report.add(job, result)
+        report.remaining(pool.remaining)
         failed << [job, result] unless result.ok?
       end
+      report.left_out(left_out)
       return if jobs.one?
 
       report.unsteady(TestRepeats.new(failed).run { |job, test| report.repeating(job, test) })
@@ -80,16 +95,39 @@ module Tools
       values
     end
 
-    # @return [Array<RubyInfo>] all Rubies to test on, each with its gems and the extension
-    def set_up
+    def select(paths, all)
+      absent = @options.grep(%r{\.rb\z|\Atest/})
+      raise Problem, "there is no #{absent.join(", ")}" unless absent.empty?
+      raise Problem, "--minutes #{@minutes}: a number" if @minutes && !@minutes.match?(/\A\d+(\.\d+)?\z/)
+
+      TestSelection.new(paths, everything: all)
+    end
+
+    # @return [Array<RubyInfo>]
+    def find_rubies
+      named = @rubies.map { |name| Rubies.of_series(name) || Rubies.named(name) }
+      named.empty? ? Rubies.for_tests(Setup.new.run) : named.uniq(&:exe)
+    end
+
+    # All tests on each Ruby, where that leaves much of the time.
+    def choose_what_fits(rubies, costs)
+      everything = @selection.with_everything
+      seconds = costs.total(jobs_on(rubies, everything), @cores)
+      puts format("This machine: %s.\nAll tests on each Ruby would take about %d minutes, of %g.", Machine.description,
+                  (seconds / 60).ceil, @minutes)
+      @selection = everything if seconds <= Float(@minutes) * 60 / 2
+    end
+
+    # Each Ruby gets the extension, and the gems that its tests need.
+    def equip(rubies)
       console = Console.new
-      rubies = @rubies.map { |name| Rubies.of_series(name) || Rubies.named(name) }
-      rubies = Rubies.for_tests(Setup.new.run) if rubies.empty?
-      install_packages(console)
+      install_packages(console) if @selection.products?(rubies.first, rubies)
+      variant = ENV.fetch("HEDDLE_VARIANT", "")
       rubies.each do |info|
         Setup.new(request: info.exe, console: console).run
-        GemFolder.new(info, console: console).install_for_tests.each { |line| console.say(line) }
-        variant = ENV.fetch("HEDDLE_VARIANT", "")
+        if @selection.products?(info, rubies)
+          GemFolder.new(info, console: console).install_for_tests.each { |line| console.say(line) }
+        end
         Extension.new(info, console: console, variant: variant).build unless variant.empty?
       end
     end
@@ -110,22 +148,16 @@ module Tools
       given || @options.last
     end
 
-    def test_files
-      paths = @paths.empty? ? [File.join(ROOT, "test")] : @paths.map { |path| File.expand_path(path) }
-      files = paths.flat_map { |path| File.directory?(path) ? Dir.glob(File.join(path, "**/*_test.rb")) : [path] }
-      absent = @options.grep(%r{\.rb\z|\Atest/})
-      raise Problem, "there is no #{absent.join(", ")}" unless absent.empty?
-      raise Problem, "there is no test file in #{@paths.empty? ? "test/" : @paths.join(", ")}" if files.empty?
-
-      files.map { |path| path.delete_prefix("#{ROOT}/") }.uniq.sort
+    def jobs_on(rubies, selection = @selection)
+      jobs = rubies.flat_map { |info| file_jobs(info, selection.of(info, rubies)) }
+      @whole ? jobs + checks : jobs
     end
 
     def file_jobs(info, files)
       filtered = @options.any?(/\A(-n|--name|-i|--include|-e|-x|--exclude)/)
-      @forkers << TestForker.new(environment(info), File.join(@folder, "#{info.key}-forks.out"))
       program = TestProgram.new(environment(info), [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb"])
       files.map do |file|
-        starter = File.read(File.expand_path(file, ROOT), 400).match?(UNFORKED) ? program : @forkers.last
+        starter = File.read(File.expand_path(file, ROOT), 400).match?(UNFORKED) ? program : @forkers[info]
         TestJob.new(file, starter, [file, *@options], ruby: info, folder: @folder, limit: @limit, counted: true,
                                                       may_be_empty: filtered)
       end

@@ -1,70 +1,77 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "support"
+require_relative "test_costs"
 
 module Tools
-  # Runs test jobs side by side. Most of them wait most of the time, so there are more of them than cores: as many as
-  # the cores can bear that each keeps busy. Those that took longest in an earlier run come first, and one for which
-  # there is no room lets smaller ones go before it.
+  # Runs test jobs side by side. Most of them wait most of the time, so there are more of them than cores: the next one
+  # starts as soon as those that run leave a part of a core idle. The longest come first.
   class TestPool
     # So that a test that waits for so long and no longer is not held up by a crowd.
     MOST_PER_CORE = 6
 
-    # How long a job takes, in seconds, and how many cores it keeps busy.
-    Cost = Struct.new(:seconds, :cores, keyword_init: true)
-
-    # @param record [String] the path of what is known of earlier runs
-    def initialize(jobs, cores, record: File.join(Tools.cache, "test_costs.json"))
-      @record = record
-      @costs = earlier_costs
-      @jobs = jobs.sort_by { |job| -cost(job).seconds }
+    # @param costs [TestCosts]
+    # @param deadline [Float, nil] on the monotonic clock: no job begins that would end later
+    def initialize(jobs, cores, costs: TestCosts.new, deadline: nil)
+      @costs = costs
+      @waiting = jobs.sort_by { |job| -cost(job).seconds }
       @cores = cores
+      @deadline = deadline
+      @running = {}
+      @expected = @used = 0.0
     end
 
     # Yields each job and its result as it ends.
+    # @return [Array<TestJob>] those for which there was no time
     def run
-      running = []
       ended = Thread::Queue.new
-      waiting = @jobs.dup
-      until waiting.empty? && running.empty?
-        while (next_one = waiting.find { |job| room?(running, job) })
-          running << waiting.delete(next_one)
-          start(next_one, ended)
-        end
+      until (start_some(ended) || @running).empty?
         job, result = ended.pop
-        running.delete(job)
-        note(job, result) if result.ok?
+        note(job, result)
         yield job, result
       end
-      Tools.write_whole(@record, JSON.generate(@costs.transform_values(&:to_h)))
+      @waiting
     ensure
-      @jobs.each(&:kill)
+      @running.each_key(&:kill)
+      @costs.write
+    end
+
+    # An estimate of the time until the last one ends, from the earlier costs and from how this run goes.
+    # @return [Float] seconds
+    def remaining
+      left = @running.map { |job, started| [cost(job).seconds - (now - started), 0].max }
+      work = @waiting.sum { |job| cost(job).work } + @running.keys.zip(left).sum { |job, time| time * cost(job).cores }
+      [work / @cores, *left].max * pace
     end
 
     private
 
-    def room?(running, job)
-      return true if running.empty?
+    def cost(job) = @costs.of(job)
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      running.size < MOST_PER_CORE * @cores && [*running, job].sum { |one| cost(one).cores } <= @cores
-    end
-
-    # As of an earlier run, or as the test file says.
-    def cost(job) = @costs.fetch(job.name) { Cost.new(seconds: job.seconds, cores: job.cores) }
-
-    def note(job, result)
-      @costs[job.name] = Cost.new(seconds: result.seconds.round(1), cores: (result.cores || job.cores).round(2))
+    # @return [nil, Hash] nil when one may end now
+    def start_some(ended)
+      while room? && (job = @waiting.find { |one| in_time?(one) })
+        start(@waiting.delete(job), ended)
+      end
     end
 
     def start(job, ended)
+      @running[job] = now
       Thread.new { ended << [job, job.run] }.abort_on_exception = true
     end
 
-    def earlier_costs
-      JSON.parse(File.read(@record), symbolize_names: true).to_h { |name, cost| [name.to_s, Cost.new(**cost)] }
-    rescue SystemCallError, JSON::ParserError, TypeError, ArgumentError
-      {}
+    def room? = @running.size < MOST_PER_CORE * @cores && @running.keys.sum { |job| cost(job).cores } < @cores
+
+    def in_time?(job) = @deadline.nil? || now + (cost(job).seconds * pace) <= @deadline
+
+    # How much longer jobs take than was expected.
+    def pace = @expected.zero? ? 1.0 : @used / @expected
+
+    def note(job, result)
+      @running.delete(job)
+      @expected += cost(job).seconds
+      @used += result.seconds
+      @costs.note(job, result) if result.ok?
     end
   end
 end

@@ -14,20 +14,36 @@ module Tools
     LINES = 15
     CHARACTERS = 1500
 
+    # Seconds after which it says how long the run will take, and then again.
+    PAUSES = [60, 600].freeze
+
     # @param size [Integer] how many jobs there are
-    def initialize(size, seed)
+    # @param brief [Boolean] whether it says one line for each Ruby, unless something fails
+    def initialize(size, seed, brief: false)
       @size = size
       @seed = seed
+      @brief = brief
+      @started = @said = now
       @done = 0
       @sums = Hash.new { |sums, title| sums[title] = Hash.new(0) }
       @again = []
       @unsteady = []
     end
 
+    # @param left_out [Integer] how many files only the first Ruby runs
+    def open(rubies, left_out: 0)
+      return if @brief
+
+      puts rubies.map(&:to_s), "seed #{@seed}, #{@size} processes"
+      return unless left_out.positive?
+
+      puts "#{left_out} files of products and clients run on Ruby #{rubies.first.version} alone (--all: on each)"
+    end
+
     def add(job, result)
       @done += 1
-      tell(job, result)
-      result.counts.each { |key, number| @sums[job.ruby&.to_s || "checks"][key] += number }
+      tell(job, result) unless @brief && result.ok?
+      { files: 1, **result.counts, seconds: result.seconds }.each { |key, number| @sums[title(job)][key] += number }
       result.failed_tests.each { |test, text| @again << again(job, test) << indent(shorten(text), 6) }
     end
 
@@ -35,12 +51,28 @@ module Tools
       puts "once more, alone: #{[job.ruby&.version, test].compact.join("  ")}"
     end
 
+    # @param seconds [Float] an estimate
+    def remaining(seconds)
+      return if now - @said < PAUSES[@said == @started ? 0 : 1]
+
+      @said = now
+      puts format("after %d min: about %d min more", (now - @started) / 60, (seconds / 60).ceil)
+    end
+
+    # @param jobs [Array<TestJob>] those for which there was no time
+    def left_out(jobs)
+      return if jobs.empty?
+
+      puts "", "Left out, for there was no time (--minutes): #{jobs.size} processes",
+           *jobs.map { |job| "  #{[job.ruby&.version, job.name].compact.join("  ")}" }
+    end
+
     # @param tests [Array<Array(TestJob, String)>] those that passed when they were repeated
     def unsteady(tests) = @unsteady = tests
 
     # @return [Boolean] whether nothing failed, or what failed passed when it was repeated
     def close
-      @sums.each { |title, sums| puts "", "#{title}: #{sums.map { |key, number| "#{number} #{key}" }.join(", ")}" }
+      tell_sums
       runs, failures, errors, skips = %i[runs failures errors skips].map { |key| @sums.values.sum { |sums| sums[key] } }
       puts "", "To run a failed test alone:", *@again if @again.any?
       tell_unsteady
@@ -52,6 +84,17 @@ module Tools
     end
 
     private
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def title(job) = job.ruby&.to_s || "checks"
+
+    def in_words(key, number) = key == :seconds ? format("%.1f s", number) : "#{number} #{key}"
+
+    def tell_sums
+      puts "" unless @brief
+      @sums.each { |title, sums| puts "#{title}: #{sums.map { |key, number| in_words(key, number) }.join(", ")}" }
+    end
 
     def tell_unsteady
       return if @unsteady.empty?

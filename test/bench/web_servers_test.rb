@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 8 s, 1 of a core
+# bin/test: takes 8 s, 1 core
 
 require_relative "../test_helper"
 require "open3"

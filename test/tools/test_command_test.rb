@@ -43,6 +43,10 @@ class TestCommandTest < HeddleTest
   end
 
   def test_several_rubies
+    outcome = run_shell("bin/test #{failing_file} -n test_fine --ruby #{RbConfig.ruby} --ruby #{RbConfig.ruby}")
+
+    assert_equal(1, outcome.out.scan(/^Ruby .*: 1 files, 1 runs, .* s$/).size, outcome.out)
+    assert_equal(["", "1 passed, 0 failed, 0 skipped"], outcome.out.lines(chomp: true).drop(1))
     outcome = run_shell("bin/test #{failing_file} -n test_fine --ruby #{RbConfig.ruby} --ruby none/of/these")
 
     assert_equal(1, outcome.status.exitstatus)
