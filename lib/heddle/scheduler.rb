@@ -298,7 +298,7 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_signal_handler? # (it may wait for no thread; plain Ruby does so, too)
+      return Fiber.blocking { work.call } if in_handler? # (it may wait for no thread; plain Ruby does so, too)
 
       open
       BlockingPool.current.run(work, **)
