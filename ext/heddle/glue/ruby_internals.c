@@ -12,7 +12,8 @@
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-enum { READ_BUFFER_MIN = 8192 }; /* as Ruby makes it */
+/* As Ruby makes them, the second one for an IO that converts what it reads. */
+enum { READ_BUFFER_MIN = 8192, CONVERTED_BUFFER_MIN = 128 * 1024 };
 
 #define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
 
@@ -139,18 +140,24 @@ bool hd_io_is_plain(VALUE io, bool reads)
     return fptr->mode & FMODE_SYNC && (!fptr->rbuf.len || fptr->mode & FMODE_DUPLEX) && hd_io_writes_bytes(io);
 }
 
+static size_t read_buffer_min(const rb_io_t *fptr)
+{
+    return fptr->encs.enc2 || fptr->mode & FMODE_TEXTMODE ? CONVERTED_BUFFER_MIN : READ_BUFFER_MIN;
+}
+
 bool hd_io_read_buffer(VALUE io, size_t *size)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
     if (!fptr || fptr->rbuf.len) return false;
-    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : READ_BUFFER_MIN;
+    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : read_buffer_min(fptr);
     return true;
 }
 
 /* (It has room, unless another reader has filled it meanwhile.) */
 static void make_room(rb_io_t *fptr, size_t size)
 {
-    size_t there = (size_t)fptr->rbuf.len, capacity = there + size < READ_BUFFER_MIN ? READ_BUFFER_MIN : there + size;
+    size_t there = (size_t)fptr->rbuf.len, least = read_buffer_min(fptr);
+    size_t capacity = there + size < least ? least : there + size;
     char *bytes = fptr->rbuf.ptr;
     if (!bytes || (size_t)fptr->rbuf.capa < there + size) {
         fptr->rbuf.ptr = ALLOC_N(char, capacity); /* the old one is not freed: a thread may be reading into it */
