@@ -19,6 +19,11 @@ static bool is_file(int fd)
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
+bool hd_in_blocking_mode(int fd)
+{
+    return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
 bool hd_is_regular_file(int fd)
 {
     struct stat status;
@@ -53,11 +58,11 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     int ready = poll(&poll_fd, 1, 0);
     if (ready < 0) return -errno;
     /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
-    if (ready == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+    if (ready == 0 && hd_in_blocking_mode(fd))
         return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
     if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
     /* Writable means that a little fits: a blocking descriptor would wait for the rest. */
-    if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+    if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && hd_in_blocking_mode(fd))
         size = BLOCKING_WRITE_MAX;
     ssize_t moved = direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
     return moved < 0 ? -errno : moved;

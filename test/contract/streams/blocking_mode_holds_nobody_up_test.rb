@@ -2,6 +2,7 @@
 
 # bin/test: takes 14 s, 0.1 of a core
 
+require "io/nonblock"
 require "pty"
 require_relative "../../test_helper"
 
@@ -49,6 +50,36 @@ contract "BlockingMode" do
           end
 
           assert_equal(data, received)
+        end
+      end
+    end
+  end
+
+  # write(2) waits until it has written all, and hardly a program looks at the number that syswrite returns.
+  {
+    "syswrite" => ->(io, data) { io.syswrite(data) },
+    "syswrite_of_a_buffered_io" => ->(io, data) { (io.sync = false) || io.syswrite(data) },
+    "a_buffer" => ->(io, data) { IO::Buffer.for(data) { |buffer| buffer.write(io, 0) } }
+  }.each do |name, write|
+    TestSupport::Streams::PLAIN.each do |kind|
+      define_method("test_all_of_#{name}_is_written_to_a_blocking_#{kind}") do
+        reactor do
+          reader, writer = stream_pair(kind)
+          blocking_mode(writer)
+          data = Random.new(1).bytes(1_500_000)
+          receiving = go { reader.read(data.bytesize) }
+
+          assert_equal(data.bytesize, write.call(writer, data))
+          assert_equal(data, receiving.value)
+        end
+      end
+
+      define_method("test_a_part_of_#{name}_is_written_to_a_nonblocking_#{kind}") do
+        reactor do
+          _reader, writer = stream_pair(kind)
+          writer.nonblock = true
+
+          assert_includes(1...5_000_000, write.call(writer, "x" * 5_000_000))
         end
       end
     end
