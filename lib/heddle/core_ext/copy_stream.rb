@@ -60,7 +60,7 @@ module Heddle
         private
 
         def wait_writable
-          return if @destination.wait_writable(@destination.timeout)
+          return if @destination.wait_writable(@destination.timeout || nil)
 
           raise IO::TimeoutError, "Blocking operation timed out!"
         end
