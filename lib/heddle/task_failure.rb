@@ -11,7 +11,9 @@ module Heddle
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
     JUMP_HINT = "\n  (a task runs in a fiber of its own, which break and return cannot leave: use next or throw)"
-    private_constant :OWN, :HOOKS, :JUMP_HINT
+    # How many of the others are in the message.
+    SHOWN = 10
+    private_constant :OWN, :HOOKS, :JUMP_HINT, :SHOWN
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -139,16 +141,17 @@ module Heddle
       super
     end
 
-    # The message, and what else has failed. That of a break or return says what to use in its place.
+    # The message, and what else has failed: the first few, and how many more there are. That of a break or return says what to use in its place.
     #
     # @param highlight [Boolean] with escape sequences for a terminal?
     # @return [String]
     def detailed_message(highlight: false, **)
       hint = JUMP_HINT if is_a?(LocalJumpError) && %i[break return].include?(reason)
-      others = suppressed.map do |error|
+      others = suppressed.first(SHOWN).map do |error|
         place = error.backtrace&.first
         "\n  also failed: #{Wording.of(error, :message)} (#{error.class})#{" at #{place}" if place}"
       end
+      others << "\n  and #{suppressed.size - SHOWN} more (see suppressed)" if suppressed.size > SHOWN
       own = super
       hint || others.any? ? [Wording.in_utf8(own), *hint, *others].join : own
     end

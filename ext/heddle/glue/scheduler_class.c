@@ -85,6 +85,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.fiber = scheduler->home.fatal = scheduler->home.orders = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
+    scheduler->hand_over = NULL;
 }
 
 static VALUE scheduler_alloc(VALUE class)
