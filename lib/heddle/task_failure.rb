@@ -141,7 +141,8 @@ module Heddle
       super
     end
 
-    # The message, and what else has failed: the first few, and how many more there are. That of a break or return says what to use in its place.
+    # The message, and what else has failed: the first few, and how many more there are. That of a break or return says
+    # what to use in its place.
     #
     # @param highlight [Boolean] with escape sequences for a terminal?
     # @return [String]

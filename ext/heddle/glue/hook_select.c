@@ -90,8 +90,8 @@ static VALUE ready_arrays(select_call *selection)
     return any ? result : Qnil;
 }
 
-/* The kernel takes no more of them at once than the process may have descriptors (EINVAL), but the same IO may be in the
- * sets many times. */
+/* The kernel takes no more of them at once than the process may have descriptors (EINVAL), but the same IO may be in
+ * the sets many times. */
 static size_t poll_max(size_t count)
 {
     struct rlimit limit;

@@ -32,7 +32,8 @@ bool hd_in_handler(void)
     return caught.state;
 }
 
-/* Does the handler of a signal, or a finalizer, call this? There nobody may lock a Mutex, nor so wait for another thread. */
+/* Does the handler of a signal, or a finalizer, call this? There nobody may lock a Mutex, nor so wait for another
+ * thread. */
 static VALUE in_handler_p(VALUE self)
 {
     (void)self;

@@ -55,9 +55,9 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
     return INT2FIX(opening.result);
 }
 
-/* For the fiber that waits, and has room for that: calls the block until it returns true. An exception or a Fiber#kill ends only one of the
- * calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that follows at once would
- * strike between two calls.) A Thread#kill and a throw go on.
+/* For the fiber that waits, and has room for that: calls the block until it returns true. An exception or a Fiber#kill
+ * ends only one of the calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that
+ * follows at once would strike between two calls.) A Thread#kill and a throw go on.
  *
  * @return [Exception, true, nil] what came first; true: a Fiber#kill */
 static VALUE outlast(VALUE self)

@@ -420,9 +420,9 @@ static ssize_t move_some(hd_transfer *call, size_t most)
 }
 
 /* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
- * write buffer meanwhile, in the midst of this string. So the rest is written now. IO#syswrite and
- * IO::Buffer#write return the part, but not of a descriptor in blocking mode: there write(2) waits until all is written,
- * and hardly a program looks at how much that was. (It is rare enough that the caller's name may be looked at.) */
+ * write buffer meanwhile, in the midst of this string. So the rest is written now. IO#syswrite and IO::Buffer#write
+ * return the part, but not of a descriptor in blocking mode: there write(2) waits until all is written, and hardly a
+ * program looks at how much that was. (It is rare enough that the caller's name may be looked at.) */
 static bool writes_whole_strings(const hd_transfer *call)
 {
     return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
