@@ -389,6 +389,82 @@ bool hd_ruby_moves_threads(void)
     return says(rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")), " +MN");
 }
 
+/* -- who holds a Mutex ----------------------------------------------------------------------------------------- */
+
+enum { PLACES_MAX = 64 };
+
+/* The first word of rb_mutex_t is the rb_fiber_t that holds it; from Ruby 4.0 on the number of its execution context,
+ * which stands somewhere in rb_fiber_t. */
+typedef struct {
+    VALUE mutex;
+    bool begun, by_fiber;
+    size_t count, places[PLACES_MAX]; /* in words: where the number may be */
+} owner_search;
+
+static struct {
+    bool known, by_fiber;
+    size_t place;
+} owners;
+
+uintptr_t hd_mutex_owner(VALUE mutex)
+{
+    return owners.known ? *(uintptr_t *)RTYPEDDATA_GET_DATA(mutex) : 0;
+}
+
+uintptr_t hd_as_owner(VALUE fiber)
+{
+    uintptr_t *words = RTYPEDDATA_GET_DATA(fiber);
+    if (!owners.known) return 0;
+    return owners.by_fiber ? (uintptr_t)words : words[owners.place];
+}
+
+/* The places in the struct of this fiber that say what a Mutex notes of it, and said so in those before it. */
+static VALUE look_at_fiber(RB_BLOCK_CALL_FUNC_ARGLIST(unused, pointer))
+{
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    owner_search *search = (void *)pointer;
+    VALUE fiber = rb_fiber_current();
+    uintptr_t *words = RTYPEDDATA_GET_DATA(fiber);
+    size_t size = RTYPEDDATA_EMBEDDED_P(fiber) ? 0 : malloc_usable_size(words) / sizeof(*words), count = 0;
+    rb_mutex_lock(search->mutex);
+    uintptr_t noted = *(uintptr_t *)RTYPEDDATA_GET_DATA(search->mutex);
+    rb_mutex_unlock(search->mutex);
+    search->by_fiber &= noted == (uintptr_t)words;
+    for (size_t i = 0; !search->begun && i < size && count < PLACES_MAX; i++)
+        if (words[i] == noted) search->places[count++] = i;
+    for (size_t i = 0; search->begun && i < search->count; i++)
+        if (search->places[i] < size && words[search->places[i]] == noted) search->places[count++] = search->places[i];
+    search->count = count;
+    search->begun = true;
+    return Qnil;
+}
+
+static VALUE look_at_fibers(VALUE pointer)
+{
+    look_at_fiber(Qnil, pointer, 0, NULL, Qnil);
+    for (int i = 0; i < 3; i++) rb_fiber_resume(rb_fiber_new(look_at_fiber, pointer), 0, NULL);
+    return Qnil;
+}
+
+void hd_find_owners(void)
+{
+    static bool looked;
+    if (looked) return;
+    owner_search search = {.mutex = rb_mutex_new(), .by_fiber = true};
+    VALUE error = rb_errinfo();
+    int failed = 0;
+    rb_protect(look_at_fibers, (VALUE)&search, &failed); /* (a signal's handler may lock no Mutex) */
+    RB_GC_GUARD(search.mutex);
+    if (failed) {
+        if (NIL_P(error) || !hd_is_hidden(error)) rb_set_errinfo(error);
+        return;
+    }
+    looked = true;
+    owners.by_fiber = search.by_fiber;
+    owners.place = search.places[0];
+    owners.known = search.by_fiber || search.count == 1;
+}
+
 /* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
 
 /* The beginning of rb_proc_t. */

@@ -115,6 +115,17 @@ bool hd_thread_waits_for_ever(VALUE thread);
  * the program may have changed the variable since Ruby has looked at it. */
 bool hd_ruby_moves_threads(void);
 
+/* -- who holds a Mutex (a Mutex#owner would do) ----------------------------------------------------------------- */
+
+/* What a Mutex notes of the fiber that holds it; 0: nobody does, or Ruby's structs are not as they are known. */
+uintptr_t hd_mutex_owner(VALUE mutex);
+
+/* What a Mutex would note of this fiber, which has not ended; or 0. */
+uintptr_t hd_as_owner(VALUE fiber);
+
+/* To be called before the first of these, in a fiber. */
+void hd_find_owners(void);
+
 /* -- where a fiber keeps what it has matched ------------------------------------------------------------------- */
 
 /* Gives the fiber that runs a $~ and a $_ of its own, while it runs this block, as a thread has them. Ruby keeps them

@@ -105,6 +105,7 @@ static VALUE scheduler_alloc(VALUE class)
     if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fibers.body = hd_fiber_body(self);
+    hd_find_owners();
     return self;
 }
 
