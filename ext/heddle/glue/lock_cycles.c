@@ -1,7 +1,7 @@
 /* See lock_cycles.h. Ruby tells nobody who holds a Mutex, so that is found in its struct (ruby_internals.h).
  *
- * To follow the holders at every wait for a lock would cost n steps for each of n waiters. So a wait only leaves a note,
- * and the loop looks at all of them when it has nothing else to do, ten times in a second at most. */
+ * To follow the holders at every wait for a lock would cost n steps for each of n waiters. So a wait only leaves a
+ * note, and the loop looks at all of them when it has nothing else to do, ten times in a second at most. */
 #include "lock_cycles.h"
 
 #include <stdlib.h>

@@ -24,8 +24,8 @@ module Heddle
       end
       private_constant :Source
 
-      # For a destination that is buffered: Ruby writes each part to the descriptor, but what it writes to an object that
-      # is no IO would stay in the buffer until the source ends.
+      # For a destination that is buffered. From an IO Ruby writes each part to the descriptor, but what it reads from
+      # another object would stay in the buffer until the source ends.
       class Destination
         def initialize(io)
           @io = io
