@@ -53,20 +53,26 @@ module Heddle
       @timeouts = scheduler.timeouts
       @counts = scheduler.counts
       @by_root = @waits.group_by { |wait| wait[:root] }
+      @tasks = @scheduler.tasks.filter_map { |task| [task.fiber, task] if task.fiber }.to_h
+      @holders = @waits.flat_map { |wait| wait[:as_holders].map { |holder| [holder, wait[:root]] } }.to_h
     end
 
+    # @param fibers [Array<Fiber>, nil] nil: of all
     # @return [String]
-    def text
-      tasks = @scheduler.tasks.select(&:started?)
-      told = tasks.filter_map(&:fiber)
-      blocks = tasks.map { |task| entry("task #{task.name&.inspect || "without a name"}", task.fiber) }
-      (@waits.map { |wait| wait[:root] }.uniq - told).each { |fiber| blocks << entry("fiber #{fiber.inspect}", fiber) }
-      "#{header(blocks.size)}\n#{blocks.join}"
+    def text(fibers = nil)
+      fibers ||= @tasks.keys | @waits.map { |wait| wait[:root] }
+      "#{header}\n#{fibers.map { |fiber| entry(fiber) }.join}"
     end
 
     private
 
-    def header(size)
+    def title(fiber)
+      task = @tasks[fiber]
+      task ? "task #{task.name&.inspect || "without a name"}" : "fiber #{fiber.inspect}"
+    end
+
+    def header
+      size = (@tasks.keys | @by_root.keys).size
       ready = @waits.count { |wait| wait[:state] == :ready }
       "Heddle #{VERSION} (#{@scheduler.backend}), Ruby #{RUBY_VERSION}, pid #{Process.pid}, " \
         "thread #{Wording.in_line(@scheduler.thread, :inspect)}:\n#{size} tasks and fibers, #{ready} ready, " \
@@ -75,11 +81,18 @@ module Heddle
     end
 
     # A task may stand in a fiber that it has resumed: both backtraces tell where.
-    def entry(title, fiber)
+    def entry(fiber)
       waits = @by_root.fetch(fiber, [])
-      states = waits.map { |wait| Wording.in_line(Description.new(wait), :text) }
+      states = waits.map { |wait| Wording.in_line(Description.new(wait, holder_of(wait)), :text) }
       states = ["running"] if waits.empty?
-      "\n#{Wording.in_line(title)}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
+      "\n#{Wording.in_line(title(fiber))}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
+    end
+
+    # Who holds the lock that it waits for, and where that one stands; nil: nobody of the fibers that wait.
+    def holder_of(wait)
+      fiber = @holders[wait[:holder]] or return
+      place = TaskFailure.clean(backtrace(fiber)).first&.[](/\A.*?:\d+/)
+      "#{title(fiber)} holds#{", at #{place}" if place}"
     end
 
     def limit(fiber)

@@ -8,7 +8,7 @@ module Heddle
   module Internal
     refine Scheduler.singleton_class do
       public :ended_counted, :forget_writer, :latency_bounds, :of_blocking_fiber, :of_thread, :pool_counts,
-             :thread_can_start?, :workers
+             :need_stack, :thread_can_start?, :workers
     end
 
     refine Scheduler do

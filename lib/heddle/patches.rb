@@ -101,7 +101,7 @@ module Heddle
 
         FiberInsides.leave_blocking unless self[:callers_fiber].active?
         FiberInsides.leave_matches unless self[:match_apart].active?
-        FiberInsides.leave_resumers if safe?
+        FiberInsides.leave_the_rest if safe?
         Ractor.make_shareable(@all)
         Ractor.make_shareable(@unwanted)
       end

@@ -315,7 +315,7 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_signal_handler? # (it may wait for no thread; plain Ruby does so, too)
+      return Fiber.blocking { work.call } if in_handler? # (it may wait for no thread; plain Ruby does so, too)
 
       open
       BlockingPool.current.run(work, **)
@@ -355,6 +355,18 @@ module Heddle
       return unless others.all? { |thread| stuck?(thread) }
 
       raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"
+    end
+
+    # One for each fiber of a circle: it waits for the lock that the next one holds. No thread and no signal can give it
+    # back.
+    #
+    # @param members [Array<Array(Fiber, Fiber, Mutex)>] the fiber, its root, the lock
+    # @return [Array<Deadlock>]
+    def lock_circle_errors(members)
+      return [] if Thread.ignore_deadlock
+
+      text = Dump.new(self).text(members.map { |_, root,| root })
+      members.map { Deadlock.new("#{members.size} tasks wait for each other's locks in a circle\n#{text}") }
     end
 
     # May the handler of a signal wake a fiber? (Those of the main Ractor can reach no fiber of another one.)

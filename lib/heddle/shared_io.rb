@@ -40,13 +40,13 @@ module Heddle
 
         frames = frames_of(Fiber.current, root)
         others = frames_of(other_fiber, other_root)
-        told = "#{name(root)} reads from #{IOName.of(io)}, where #{name(other_root)} waits for data already: " \
+        told = "#{title(root)} reads from #{IOName.of(io)}, where #{title(other_root)} waits for data already: " \
                "one of them may get the answer that is meant for the other"
-        first = "#{name(other_root)} waits here:\n#{indent(others)}"
+        first = "#{title(other_root)} waits here:\n#{indent(others)}"
         remedy = "What helps: #{Remedy.of(frames + others)}"
         raise SharedIOError, "#{told}\n#{first}#{remedy}" if raises
 
-        warn("heddle: #{told}\n#{first}#{name(root)} reads here:\n#{indent(frames)}#{remedy}")
+        warn("heddle: #{told}\n#{first}#{title(root)} reads here:\n#{indent(frames)}#{remedy}")
       end
 
       private
@@ -71,7 +71,7 @@ module Heddle
         TaskFailure.clean([fiber, root].uniq.flat_map { |one| one.backtrace || [] })
       end
 
-      def name(root)
+      def title(root)
         task = Dump.schedulers.keys.flat_map(&:tasks).find { |one| root.equal?(one.fiber) }
         return root.inspect unless task
 

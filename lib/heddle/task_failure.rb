@@ -10,7 +10,9 @@ module Heddle
     OWN = Ractor.make_shareable(["#{__dir__}/", "#{__dir__}.rb:"])
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
-    private_constant :OWN, :HOOKS
+    # How many of the others are in the message.
+    SHOWN = 10
+    private_constant :OWN, :HOOKS, :SHOWN
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -125,15 +127,16 @@ module Heddle
       super
     end
 
-    # The message, and what else has failed.
+    # The message, and what else has failed: the first few, and how many more there are.
     #
     # @param highlight [Boolean] with escape sequences for a terminal?
     # @return [String]
     def detailed_message(highlight: false, **)
-      others = suppressed.map do |error|
+      others = suppressed.first(SHOWN).map do |error|
         place = error.backtrace&.first
         "\n  also failed: #{Wording.of(error, :message)} (#{error.class})#{" at #{place}" if place}"
       end
+      others << "\n  and #{suppressed.size - SHOWN} more (see suppressed)" if suppressed.size > SHOWN
       own = super
       others.any? ? [Wording.in_utf8(own), *others].join : own
     end

@@ -17,6 +17,27 @@ contract "CopyStreamPatch" do
     end
   end
 
+  # Who feeds a filter and reads from it by turns waits for each part.
+  def test_each_part_goes_to_a_buffered_destination_at_once
+    reactor do
+      [nil, 6].each do |length|
+        source, feed = pipe
+        reader, destination = pipe
+        destination.sync = false
+        copying = go { IO.copy_stream(source, destination, length) }
+        feed.write("one")
+
+        assert_equal("one", reader.readpartial(10))
+        feed.write("two")
+
+        assert_equal("two", reader.readpartial(10))
+        feed.close
+
+        assert_equal(6, copying.value)
+      end
+    end
+  end
+
   def test_a_close_ends_it
     heddle_only("on threads, Ruby 3.4 and newer leave the worker behind")
     reactor do

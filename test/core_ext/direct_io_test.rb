@@ -144,6 +144,23 @@ contract "DirectIO" do
     end
   end
 
+  # Ruby makes the read buffer of such an IO larger: a read takes all that is in a pipe, and much can be put back.
+  def test_the_buffer_of_an_io_that_converts
+    encodings = [["ISO-8859-1:UTF-8", {}], ["UTF-8", { universal_newline: true }], ["UTF-8", {}]]
+    %i[gets readline getc getbyte].product(encodings) do |method, (encoding, options)|
+      expected, seen = in_both do
+        reader, writer = connection("pipe")
+        reader.set_encoding(encoding, **options)
+        writer.write("a\n#{"b" * 60_000}")
+        reader.public_send(method)
+        left = keep(IO.for_fd(reader.fileno, "rb", autoclose: false)).read_nonblock(100_000, exception: false)
+        [left == :wait_readable || left.bytesize, outcome { reader.ungetbyte("c" * 9000) }]
+      end
+
+      assert_equal(expected, seen, [method, encoding])
+    end
+  end
+
   # A read that asked once more would take the datagram after it.
   def test_an_empty_datagram_is_one_end
     lines = { gets: nil, readline: EOFError }

@@ -27,6 +27,17 @@ class RegisterTest < HeddleTest
     assert_empty(tests.map { |file| File.basename(file, "_test.rb") } - names - COMMON)
   end
 
+  # Whoever walks all modules asks each for its name.
+  def test_modules_answer_what_every_module_answers
+    name = Module.instance_method(:name)
+    ours = ObjectSpace.each_object(Module).select { |one| name.bind_call(one)&.start_with?("Heddle") }
+
+    assert_includes(ours, Heddle)
+    ours.each do |one|
+      %i[name to_s inspect hash].each { |method| assert_includes([0, -1], one.method(method).arity, [one, method]) }
+    end
+  end
+
   def test_entries
     assert_equal(names.uniq, names)
     patches.each do |patch|

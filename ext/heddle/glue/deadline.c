@@ -11,6 +11,12 @@ int64_t hd_deadline_from(VALUE timeout)
     return hd_clock_deadline(hd_clock_now(), interval.tv_sec * HD_NS_PER_SECOND + interval.tv_nsec);
 }
 
+VALUE hd_io_timeout(VALUE io)
+{
+    VALUE timeout = rb_io_timeout(io);
+    return RTEST(timeout) ? timeout : Qnil;
+}
+
 int64_t hd_deadline_of_limit(VALUE limit)
 {
     if (NIL_P(limit)) return HD_NO_DEADLINE;

@@ -8,6 +8,9 @@
  * infinity a RangeError). */
 int64_t hd_deadline_from(VALUE timeout);
 
+/* IO#timeout; nil for false, which Ruby takes for none, too. */
+VALUE hd_io_timeout(VALUE io);
+
 /* The same as Queue#pop(timeout:), Thread#join and Timeout take it: one that is negative is over at once, and none is
  * too large. One that is not a number is never over. */
 int64_t hd_deadline_of_limit(VALUE limit);

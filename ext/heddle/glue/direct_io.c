@@ -189,7 +189,8 @@ static finding fill(VALUE io)
 {
     hd_transfer call;
     direct_read reading = {.call = &call, .fills = true};
-    if (!hd_begin_directly(&call, HD_READ, io) || !find_room(&reading)) return LEFT_TO_RUBY;
+    /* (What is to be converted Ruby reads into a larger buffer.) */
+    if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io) || !find_room(&reading)) return LEFT_TO_RUBY;
     begin_read(&call);
     reading.memory = hd_landing(call.scheduler);
     if (RTEST(read_once((VALUE)&reading))) {

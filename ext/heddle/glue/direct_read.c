@@ -135,7 +135,13 @@ static VALUE io_read(int argc, VALUE *argv, VALUE io)
     return !NIL_P(string) && RSTRING_LEN(string) > 0 ? string : Qnil;
 }
 
-/* One transfer, of as much as is taken at once. */
+static VALUE write_rest_by_ruby(VALUE io, VALUE string, long done)
+{
+    VALUE rest = rb_str_subseq(string, done, RSTRING_LEN(string) - done);
+    return LONG2FIX(done + NUM2LONG(rb_funcallv(io, KEPT("syswrite"), 1, &rest)));
+}
+
+/* One transfer, of as much as is taken at once; of all, if the descriptor is in blocking mode, as by write(2). */
 static VALUE io_syswrite(VALUE io, VALUE string)
 {
     hd_transfer call;
@@ -145,13 +151,17 @@ static VALUE io_syswrite(VALUE io, VALUE string)
     int64_t deadline_ns = 0;
     hd_strikes_raise_overdue(call.scheduler);
     string = rb_str_new_frozen(string);
+    long done = 0, size = RSTRING_LEN(string);
     for (bool wait = hd_transfer_expects_to_wait(&call);; wait = true) {
         if (wait) hd_transfer_wait(&call, &deadline_ns);
-        ssize_t moved = hd_rw_try(HD_WRITE, call.fd, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), HD_NO_OFFSET,
+        ssize_t moved = hd_rw_try(HD_WRITE, call.fd, RSTRING_PTR(string) + done, (size_t)(size - done), HD_NO_OFFSET,
                                   &call.kind);
-        if (moved >= 0) return LONG2FIX(moved);
-        if (moved == -EINPROGRESS || moved == -ETIME) return rb_funcallv(io, KEPT("syswrite"), 1, &string);
-        if (moved != -EAGAIN) rb_syserr_fail((int)-moved, NULL);
+        if (moved == -EINPROGRESS || moved == -ETIME) return write_rest_by_ruby(io, string, done);
+        if (moved < 0 && moved != -EAGAIN) rb_syserr_fail((int)-moved, NULL);
+        if (moved < 0) continue;
+        done += moved;
+        if (done == size || !hd_in_blocking_mode(call.fd)) return LONG2FIX(done);
+        deadline_ns = 0; /* IO#timeout is for each wait */
     }
 }
 

@@ -4,7 +4,6 @@
  * `send` makes the system call here. The others wait here, and call what Ruby's *_nonblock methods are made of: that
  * takes the same arguments and returns the same. Whatever is unusual is left to Ruby's own method. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -31,11 +30,6 @@ static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
                           .buffer = Qnil, .from = HD_NO_OFFSET, .fd = fd, .kind = HD_SOCKET};
     hd_strikes_raise_overdue(call->scheduler);
     return true;
-}
-
-static bool is_in_blocking_mode(const hd_transfer *call)
-{
-    return !(fcntl(call->fd, F_GETFL) & O_NONBLOCK);
 }
 
 /* No flag, so that whoever waits for bytes waits for what he wants. */
@@ -70,7 +64,7 @@ static VALUE wait_for_socket(VALUE pointer)
 static void wait_with_lock(hd_transfer *call, VALUE string, int64_t *deadline_ns)
 {
     socket_wait wait = {call, deadline_ns};
-    if (!string || !is_in_blocking_mode(call)) {
+    if (!string || !hd_in_blocking_mode(call->fd)) {
         hd_transfer_wait(call, deadline_ns);
         return;
     }
@@ -147,7 +141,7 @@ static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE c
 {
     hd_transfer call;
     attempt send = {rb_intern("__sendmsg_nonblock"), 5, {text, flags, to, controls, Qfalse}};
-    if (begin(&call, HD_WRITE, io) && !is_in_blocking_mode(&call)) return call_when_ready(&call, &send);
+    if (begin(&call, HD_WRITE, io) && !hd_in_blocking_mode(call.fd)) return call_when_ready(&call, &send);
     return rb_funcallv(io, KEPT("__sendmsg"), 4, send.argv);
 }
 
@@ -175,7 +169,7 @@ static VALUE server_accept(VALUE io)
     hd_transfer call;
     int64_t deadline_ns = 0;
     if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
-    if (is_in_blocking_mode(&call)) {
+    if (hd_in_blocking_mode(call.fd)) {
         do hd_transfer_wait(&call, &deadline_ns);
         while (!is_readable(&call));
         return rb_funcallv(io, KEPT("accept"), 0, NULL);
@@ -204,7 +198,7 @@ static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE t
         }
         if (moved < 0) continue;
         sent += moved;
-        if (moved == size || !is_in_blocking_mode(call)) return LONG2FIX(sent);
+        if (moved == size || !hd_in_blocking_mode(call->fd)) return LONG2FIX(sent);
     }
 }
 

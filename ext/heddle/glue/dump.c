@@ -5,6 +5,7 @@
 #include "ruby_internals.h"
 #include "stats.h"
 #include "timeout.h"
+#include "unblock_relay.h"
 
 static const char *const KINDS[] = {
     [HD_WAIT_FOR_BLOCK] = "block",     [HD_WAIT_FOR_THREAD] = "thread",   [HD_WAIT_FOR_SLEEP] = "sleep",
@@ -42,6 +43,10 @@ static void push_wait(hd_map_node *node, void *array)
     hd_set(hash, "kind", ID2SYM(rb_intern(KINDS[wait->kind])));
     hd_set(hash, "subject", subject_of(wait));
     hd_set(hash, "ios", ios_of(wait));
+    bool locks = wait->kind == HD_WAIT_FOR_BLOCK && hd_is_a((VALUE)wait->subject, rb_path2class("Thread::Mutex"));
+    hd_set(hash, "holder", locks ? ULL2NUM(hd_mutex_owner((VALUE)wait->subject)) : Qnil);
+    hd_set(hash, "as_holders", rb_assoc_new(ULL2NUM(hd_as_owner((VALUE)hd_wait_fiber(wait))),
+                                            ULL2NUM(hd_as_owner((VALUE)wait->root))));
     hd_set(hash, "since", hd_seconds(now_ns - wait->since_ns));
     hd_set(hash, "left", hd_timer_set(&wait->timer) ? hd_seconds(wait->timer.deadline_ns - now_ns) : Qnil);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "init.h"
+#include "ruby_internals.h"
 #include "scheduler.h"
 
 typedef unsigned word; /* as wide as what is looked for */
@@ -286,10 +287,11 @@ static VALUE leave_matches(VALUE module)
 }
 
 /* @private */
-static VALUE leave_resumers(VALUE module)
+static VALUE leave_the_rest(VALUE module)
 {
     (void)module;
     resumer = 0;
+    hd_leave_owners();
     return Qnil;
 }
 
@@ -308,5 +310,5 @@ void hd_init_fiber_insides(void)
     rb_define_singleton_method(insides, "can_match_apart?", can_match_apart_p, 0);
     rb_define_singleton_method(insides, "leave_blocking", leave_blocking, 0);
     rb_define_singleton_method(insides, "leave_matches", leave_matches, 0);
-    rb_define_singleton_method(insides, "leave_resumers", leave_resumers, 0);
+    rb_define_singleton_method(insides, "leave_the_rest", leave_the_rest, 0);
 }

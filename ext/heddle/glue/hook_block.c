@@ -6,6 +6,7 @@
 #include "init.h"
 #include "closer.h"
 #include "deadline.h"
+#include "lock_cycles.h"
 #include "unblock_relay.h"
 #include "mutex_sleep.h"
 #include "ruby_internals.h"
@@ -33,6 +34,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
         return Qtrue;
     }
     if (hd_lock_again(scheduler, argv[0])) return Qtrue;
+    hd_lock_wanted(scheduler, argv[0]);
     hd_wait_kind kind = hd_is_a(argv[0], rb_cThread) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     int64_t deadline_ns = hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil);
     return HD_BOOL(wait_for(scheduler, kind, argv[0], deadline_ns) != HD_WOKEN_BY_TIMEOUT);

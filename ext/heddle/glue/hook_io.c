@@ -27,7 +27,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     int fd = rb_io_descriptor(io);
     int events = NUM2INT(events_value);
     bool own_timeout = NIL_P(timeout); /* Ruby does not look at IO#timeout before it calls */
-    if (own_timeout) timeout = rb_io_timeout(io);
+    if (own_timeout) timeout = hd_io_timeout(io);
     int ready;
     if (timeout == INT2FIX(0) && !own_timeout) {
         ready = hd_poll_once(fd, events, 0);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "init.h"
 #include "deadline.h"
@@ -89,6 +90,33 @@ static VALUE ready_arrays(select_call *selection)
     return any ? result : Qnil;
 }
 
+/* The kernel takes no more of them at once than the process may have descriptors (EINVAL), but the same IO may be in
+ * the sets many times. */
+static size_t poll_max(size_t count)
+{
+    struct rlimit limit;
+    bool fewer = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 0 && limit.rlim_cur < count;
+    return fewer ? (size_t)limit.rlim_cur : count;
+}
+
+/* How many are ready, or -errno. */
+static int poll_all(const select_call *selection)
+{
+    size_t most = selection->count;
+    int ready = 0;
+    for (size_t done = 0; done < selection->count;) {
+        size_t left = selection->count - done, size = left < most ? left : most;
+        int found = poll(selection->polls + done, size, 0);
+        if (found >= 0) {
+            ready += found;
+            done += size;
+        }
+        else if (errno == EINVAL && poll_max(most) < most) most = poll_max(most);
+        else if (errno != EINTR) return -errno;
+    }
+    return ready;
+}
+
 /* What is ready now, without waiting. Others may have run since the last look, and have closed or reopened an IO: the
  * number of its descriptor may be another file's by now. Raises if one is closed. */
 static VALUE look(select_call *selection)
@@ -100,11 +128,8 @@ static VALUE look(select_call *selection)
         selection->interests[i].revents = pending ? POLLIN : 0;
         buffered |= pending;
     }
-    int ready;
-    do {
-        ready = poll(selection->polls, selection->count, 0);
-    } while (ready < 0 && errno == EINTR);
-    if (ready < 0) rb_sys_fail("heddle: poll");
+    int ready = poll_all(selection);
+    if (ready < 0) rb_syserr_fail(-ready, "heddle: poll");
     if (!ready && !buffered) return Qnil;
     for (size_t i = 0; i < selection->count; i++) {
         if (selection->polls[i].revents & POLLNVAL) rb_syserr_fail(EBADF, NULL);

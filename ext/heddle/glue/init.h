@@ -37,6 +37,7 @@
     init(overdue) \
     init(closer) \
     init(deadlock) \
+    init(lock_cycles) \
     init(chdir) \
     init(file_open) \
     init(flush) \

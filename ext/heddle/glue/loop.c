@@ -4,6 +4,7 @@
 #include "deadlock.h"
 #include "fiber_return.h"
 #include "home_waits.h"
+#include "lock_cycles.h"
 #include "stalls.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
@@ -136,6 +137,7 @@ static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE c
         hd_loop_poll(scheduler);
         return;
     }
+    if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return;
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);

@@ -25,17 +25,17 @@ static VALUE lock_and_unlock(VALUE mutex)
     return rb_mutex_unlock(mutex);
 }
 
-/* (Only the refusal to lock a Mutex tells.) */
+/* (Only the refusal to lock a Mutex tells. Signals' handlers run in the main thread, finalizers in every one.) */
 bool hd_in_handler(void)
 {
-    if (rb_thread_current() != rb_thread_main()) return false;
     hd_caught caught;
     hd_catch(lock_and_unlock, probe(), &caught);
     if (caught.state && !RTEST(rb_obj_is_kind_of(caught.exception, rb_eThreadError))) hd_go_on(&caught);
     return caught.state;
 }
 
-/* Does a signal's handler call this? There nobody may lock a Mutex, nor so wait for another thread. */
+/* Does the handler of a signal, or a finalizer, call this? There nobody may lock a Mutex, nor so wait for another
+ * thread. */
 static VALUE in_handler_p(VALUE self)
 {
     (void)self;
@@ -128,5 +128,5 @@ void hd_init_new_fiber(void)
     rb_gc_register_address(&maker.fiber);
     rb_gc_register_address(&maker.orders);
     probe_key = rb_ractor_local_storage_value_newkey();
-    rb_define_private_method(hd_cScheduler, "in_signal_handler?", in_handler_p, 0);
+    rb_define_private_method(hd_cScheduler, "in_handler?", in_handler_p, 0);
 }

@@ -10,5 +10,5 @@ VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 /* Called before the first handler may ask for a fiber. */
 void hd_prepare_new_fibers(void);
 
-/* Does a signal's handler run here? Only the main thread runs them. */
+/* Does the handler of a signal run here, or a finalizer, which Ruby calls in the same way? */
 bool hd_in_handler(void);

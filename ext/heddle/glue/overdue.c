@@ -50,18 +50,18 @@ static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns
     return longest;
 }
 
-/* Is the program in a blocking fiber, or in the block of Fiber.blocking? (A call that runs inline is Heddle's.) */
-static bool runs_without_hooks(const hd_scheduler *scheduler)
+/* Is the call of the system one that Heddle makes, a close for one? It is short, and is to be finished. */
+static bool is_in_our_call(const hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
-    return RTEST(rb_funcall(root, rb_intern("blocking?"), 0)) && !hd_frame_find(scheduler, root, HD_FRAME_INLINE) &&
-           !hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
+    return hd_frame_find(scheduler, root, HD_FRAME_INLINE) || hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
 }
 
-/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait. Seen twice without a wait in
- * between: what has just come back from a wait with something in its hands (bytes, a connection) is not struck. Nor is
- * a system call, for the same reason: the loop does not come to it, so the next hook that the fiber calls raises it, if
- * it calls any. */
+/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait, or are in a call that no hook
+ * sees: code in C without the GVL, a Ractor, a wait in a blocking fiber. Seen twice without a wait in between: what has just come back
+ * from a wait with something in its hands (bytes, a connection) is not struck. The next hook that the fiber calls after
+ * a call of the system raises the exception, too; if it calls none, the thread is interrupted, as by Ruby's own
+ * Timeout. */
 static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;
@@ -69,13 +69,10 @@ static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
     if (wait && wait->state != HD_WAIT_DONE && scheduler->reactor.rests) return NULL;
     if (!hd_fiber_runs(scheduler->running.root)) return NULL;
     bool in_call = hd_thread_in_system_call(scheduler->thread);
-    bool blocking = runs_without_hooks(scheduler);
-    hd_timeout *due = longest_overdue(scheduler, now_ns); /* (they may have called Ruby code) */
+    hd_timeout *due = longest_overdue(scheduler, now_ns); /* (it may have called Ruby code) */
     if (!due) return NULL;
-    if (in_call && !blocking && !due->blocking) {
-        hd_timeout_expire(due);
-        return NULL;
-    }
+    if (in_call) hd_timeout_expire(due);
+    if (in_call && is_in_our_call(scheduler)) return NULL;
     bool suspected = due->suspected && due->parks == scheduler->running.parks;
     due->suspected = true;
     due->parks = scheduler->running.parks;

@@ -24,6 +24,14 @@ static VALUE thread_can_start_p(VALUE class)
     return HD_BOOL(hd_thread_can_start());
 }
 
+/* @private Raises SystemStackError if little is left of the fiber's stack of C. */
+static VALUE need_stack(VALUE class)
+{
+    (void)class;
+    if (ruby_stack_check()) rb_raise(rb_eSysStackError, "stack level too deep");
+    return Qnil;
+}
+
 typedef struct {
     const char *path;
     int flags, result;
@@ -47,9 +55,9 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
     return INT2FIX(opening.result);
 }
 
-/* For the fiber that waits: calls the block until it returns true. An exception or a Fiber#kill ends only one of the
- * calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that follows at once would
- * strike between two calls.) A Thread#kill and a throw go on.
+/* For the fiber that waits, and has room for that: calls the block until it returns true. An exception or a Fiber#kill
+ * ends only one of the calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that
+ * follows at once would strike between two calls.) A Thread#kill and a throw go on.
  *
  * @return [Exception, true, nil] what came first; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
@@ -71,6 +79,7 @@ static VALUE outlast(VALUE self)
 void hd_init_pool_calls(void)
 {
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "thread_can_start?", thread_can_start_p, 0);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "need_stack", need_stack, 0);
     rb_define_private_method(hd_cScheduler, "open_descriptor", open_descriptor, 2);
     rb_define_private_method(hd_cScheduler, "errno_of", errno_of, 1);
     rb_define_private_method(hd_cScheduler, "outlast", outlast, 0);

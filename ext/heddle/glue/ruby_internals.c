@@ -12,7 +12,8 @@
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-enum { READ_BUFFER_MIN = 8192 }; /* as Ruby makes it */
+/* As Ruby makes them, the second one for an IO that converts what it reads. */
+enum { READ_BUFFER_MIN = 8192, CONVERTED_BUFFER_MIN = 128 * 1024 };
 
 #define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
 
@@ -139,18 +140,24 @@ bool hd_io_is_plain(VALUE io, bool reads)
     return fptr->mode & FMODE_SYNC && (!fptr->rbuf.len || fptr->mode & FMODE_DUPLEX) && hd_io_writes_bytes(io);
 }
 
+static size_t read_buffer_min(const rb_io_t *fptr)
+{
+    return fptr->encs.enc2 || fptr->mode & FMODE_TEXTMODE ? CONVERTED_BUFFER_MIN : READ_BUFFER_MIN;
+}
+
 bool hd_io_read_buffer(VALUE io, size_t *size)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
     if (!fptr || fptr->rbuf.len) return false;
-    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : READ_BUFFER_MIN;
+    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : read_buffer_min(fptr);
     return true;
 }
 
 /* (It has room, unless another reader has filled it meanwhile.) */
 static void make_room(rb_io_t *fptr, size_t size)
 {
-    size_t there = (size_t)fptr->rbuf.len, capacity = there + size < READ_BUFFER_MIN ? READ_BUFFER_MIN : there + size;
+    size_t there = (size_t)fptr->rbuf.len, least = read_buffer_min(fptr);
+    size_t capacity = there + size < least ? least : there + size;
     char *bytes = fptr->rbuf.ptr;
     if (!bytes || (size_t)fptr->rbuf.capa < there + size) {
         fptr->rbuf.ptr = ALLOC_N(char, capacity); /* the old one is not freed: a thread may be reading into it */
@@ -380,6 +387,87 @@ bool hd_called_by_wait(void)
 bool hd_ruby_moves_threads(void)
 {
     return says(rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")), " +MN");
+}
+
+/* -- who holds a Mutex ----------------------------------------------------------------------------------------- */
+
+enum { PLACES_MAX = 64 };
+
+/* The first word of rb_mutex_t is the rb_fiber_t that holds it; from Ruby 4.0 on the number of its execution context,
+ * which stands somewhere in rb_fiber_t. */
+typedef struct {
+    VALUE mutex;
+    bool begun, by_fiber;
+    size_t count, places[PLACES_MAX]; /* in words: where the number may be */
+} owner_search;
+
+static struct {
+    bool known, by_fiber, left;
+    size_t place;
+} owners;
+
+uintptr_t hd_mutex_owner(VALUE mutex)
+{
+    return owners.known ? *(uintptr_t *)RTYPEDDATA_GET_DATA(mutex) : 0;
+}
+
+uintptr_t hd_as_owner(VALUE fiber)
+{
+    uintptr_t *words = RTYPEDDATA_GET_DATA(fiber);
+    if (!owners.known) return 0;
+    return owners.by_fiber ? (uintptr_t)words : words[owners.place];
+}
+
+/* The places in the struct of this fiber that say what a Mutex notes of it, and said so in those before it. */
+static VALUE look_at_fiber(RB_BLOCK_CALL_FUNC_ARGLIST(unused, pointer))
+{
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    owner_search *search = (void *)pointer;
+    VALUE fiber = rb_fiber_current();
+    uintptr_t *words = RTYPEDDATA_GET_DATA(fiber);
+    size_t size = RTYPEDDATA_EMBEDDED_P(fiber) ? 0 : malloc_usable_size(words) / sizeof(*words), count = 0;
+    rb_mutex_lock(search->mutex);
+    uintptr_t noted = *(uintptr_t *)RTYPEDDATA_GET_DATA(search->mutex);
+    rb_mutex_unlock(search->mutex);
+    search->by_fiber &= noted == (uintptr_t)words;
+    for (size_t i = 0; !search->begun && i < size && count < PLACES_MAX; i++)
+        if (words[i] == noted) search->places[count++] = i;
+    for (size_t i = 0; search->begun && i < search->count; i++)
+        if (search->places[i] < size && words[search->places[i]] == noted) search->places[count++] = search->places[i];
+    search->count = count;
+    search->begun = true;
+    return Qnil;
+}
+
+static VALUE look_at_fibers(VALUE pointer)
+{
+    look_at_fiber(Qnil, pointer, 0, NULL, Qnil);
+    for (int i = 0; i < 3; i++) rb_fiber_resume(rb_fiber_new(look_at_fiber, pointer), 0, NULL);
+    return Qnil;
+}
+
+void hd_leave_owners(void)
+{
+    owners.left = true;
+}
+
+void hd_find_owners(void)
+{
+    static bool looked;
+    if (looked || owners.left) return;
+    owner_search search = {.mutex = rb_mutex_new(), .by_fiber = true};
+    VALUE error = rb_errinfo();
+    int failed = 0;
+    rb_protect(look_at_fibers, (VALUE)&search, &failed); /* (a signal's handler may lock no Mutex) */
+    RB_GC_GUARD(search.mutex);
+    if (failed) {
+        if (NIL_P(error) || !hd_is_hidden(error)) rb_set_errinfo(error);
+        return;
+    }
+    looked = true;
+    owners.by_fiber = search.by_fiber;
+    owners.place = search.places[0];
+    owners.known = search.by_fiber || search.count == 1;
 }
 
 /* -- what the heap says ---------------------------------------------------------------------------------------- */

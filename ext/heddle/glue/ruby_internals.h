@@ -115,6 +115,20 @@ bool hd_thread_waits_for_ever(VALUE thread);
  * the program may have changed the variable since Ruby has looked at it. */
 bool hd_ruby_moves_threads(void);
 
+/* -- who holds a Mutex (a Mutex#owner would do) ----------------------------------------------------------------- */
+
+/* What a Mutex notes of the fiber that holds it; 0: nobody does, or Ruby's structs are not as they are known. */
+uintptr_t hd_mutex_owner(VALUE mutex);
+
+/* What a Mutex would note of this fiber, which has not ended; or 0. */
+uintptr_t hd_as_owner(VALUE fiber);
+
+/* To be called before the first of these, in a fiber. */
+void hd_find_owners(void);
+
+/* Nothing is to be known of the structs (HEDDLE_SAFE). Called before hd_find_owners. */
+void hd_leave_owners(void);
+
 /* -- who has called the hook ----------------------------------------------------------------------------------- */
 
 /* A read_nonblock of Ruby's own? IO#read_nonblock and ARGF.read_nonblock call the io_read hook exactly as the blocking

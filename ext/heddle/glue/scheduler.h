@@ -91,8 +91,14 @@ typedef struct hd_scheduler {
         bool peers_are_here;
     } sends;
 
+    struct { /* see lock_cycles.h */
+        bool changed;      /* a fiber has begun to wait for a lock since the last look */
+        int64_t looked_ns;
+    } locks;
+
     char *landing;        /* where bytes arrive that are read directly, or NULL; see hd_landing */
     hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
+    struct hd_hand_over *hand_over; /* of a lock, by who runs now; or NULL: see unblock_relay.c */
     struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */
 } hd_scheduler;
 

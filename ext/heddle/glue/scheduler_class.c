@@ -87,6 +87,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.top = NULL;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
+    scheduler->hand_over = NULL;
 }
 
 static VALUE scheduler_alloc(VALUE class)
@@ -105,6 +106,7 @@ static VALUE scheduler_alloc(VALUE class)
     if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     scheduler->fibers.body = hd_fiber_body(self);
+    hd_find_owners();
     return self;
 }
 

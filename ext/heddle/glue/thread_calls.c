@@ -55,11 +55,12 @@ static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
     return rb_funcallv_kw(thread, kept, 2, sent, RB_PASS_KEYWORDS);
 }
 
-/* In sleep, or in ConditionVariable#wait. */
+/* In sleep, in Thread.stop, or in ConditionVariable#wait. */
 static bool sleeps(const hd_wait *wait)
 {
+    VALUE subject = (VALUE)wait->subject;
     return wait->kind == HD_WAIT_FOR_SLEEP ||
-           (wait->kind == HD_WAIT_FOR_BLOCK && hd_is_a((VALUE)wait->subject, cConditionVariable));
+           (wait->kind == HD_WAIT_FOR_BLOCK && (subject == rb_cThread || hd_is_a(subject, cConditionVariable)));
 }
 
 /* Ends the sleep of the main block, which is the thread's own, so to speak. The tasks sleep on. */
@@ -85,13 +86,14 @@ static VALUE run(VALUE thread)
     return rb_funcallv(thread, HD_KEPT("run"), 0, NULL);
 }
 
-/* In place of Thread.stop. Ruby asks no scheduler: all the fibers of the thread would stand still. */
+/* In place of Thread.stop. Ruby asks no scheduler: all the fibers of the thread would stand still. Unlike a sleep
+ * without an end it is a wait for another thread: if all threads have stopped, that is a deadlock. */
 static VALUE stop(VALUE thread_class)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler) || !hd_scheduler_of_thread() || rb_thread_alone())
         return rb_funcallv(thread_class, HD_KEPT("stop"), 0, NULL);
-    rb_fiber_scheduler_kernel_sleep(scheduler, Qnil);
+    rb_fiber_scheduler_block(scheduler, rb_cThread, Qnil);
     return Qnil;
 }
 

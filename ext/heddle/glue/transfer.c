@@ -267,7 +267,7 @@ void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadlin
                             .io = (hd_word)call->io, .looks_again = true};
     bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
     if (alone && call->kind == HD_SOCKET && size <= BROUGHT_MAX) interest.wanted = size;
-    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(rb_io_timeout(call->io));
+    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
     int ready = wait_for(call->scheduler, &interest, *deadline_ns);
     call->came = interest.brought;
     call->moved = interest.result;
@@ -330,7 +330,7 @@ ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
 {
     hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
                             .bytes_to_send = bytes};
-    int ready = wait_for(call->scheduler, &interest, hd_deadline_from(rb_io_timeout(call->io)));
+    int ready = wait_for(call->scheduler, &interest, hd_deadline_from(hd_io_timeout(call->io)));
     if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
     if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     call->fd = rb_io_descriptor(call->io); /* there is more to do with it: raises if it was closed meanwhile */
@@ -346,7 +346,7 @@ void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
  * plain Ruby). */
 static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
 {
-    if (!NIL_P(rb_io_timeout(call->io))) {
+    if (!NIL_P(hd_io_timeout(call->io))) {
         hd_transfer_wait(call, deadline_ns);
         return true;
     }
@@ -420,12 +420,13 @@ static ssize_t move_some(hd_transfer *call, size_t most)
 }
 
 /* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
- * write buffer meanwhile, in the midst of this string. So the rest is written now. (IO#syswrite and
- * IO::Buffer#write return the part. It is rare enough that the caller's name may be looked at.) */
+ * write buffer meanwhile, in the midst of this string. So the rest is written now. IO#syswrite and IO::Buffer#write
+ * return the part, but not of a descriptor in blocking mode: there write(2) waits until all is written, and hardly a
+ * program looks at how much that was. (It is rare enough that the caller's name may be looked at.) */
 static bool writes_whole_strings(const hd_transfer *call)
 {
     return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
-           !HD_OFFSET_BEFORE_LENGTH && hd_called_by_io_write();
+           !HD_OFFSET_BEFORE_LENGTH && (hd_called_by_io_write() || hd_in_blocking_mode(call->fd));
 }
 
 /* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait

@@ -4,6 +4,7 @@
 #include "unblock_relay.h"
 
 #include "init.h"
+#include "caught.h"
 #include "ruby_internals.h"
 #include "strike.h"
 
@@ -14,10 +15,45 @@ bool hd_is_a(VALUE object, VALUE class)
     return !hd_is_hidden(object) && RTEST(rb_obj_is_kind_of(object, class));
 }
 
-/* Unlocking wakes the next of Ruby's list. When it is locked again, its owner will. */
-static void hand_on_lock(VALUE mutex)
+/* A lock that is being handed on. */
+struct hd_hand_over {
+    VALUE mutex;
+    bool again;                 /* the next in its line was struck, too */
+    struct hd_hand_over *outer; /* that of another lock, or NULL */
+};
+
+static struct hd_hand_over *hand_over_of(const hd_scheduler *scheduler, VALUE mutex)
+{
+    struct hd_hand_over *one = scheduler->hand_over;
+    while (one && one->mutex != mutex) one = one->outer;
+    return one;
+}
+
+/* Unlocking wakes the next of Ruby's list. When the mutex is locked again, its owner will do that. */
+static VALUE unlock_once(VALUE mutex)
 {
     if (RTEST(rb_mutex_trylock(mutex))) rb_mutex_unlock(mutex);
+    return Qnil;
+}
+
+/* If the next of Ruby's list was struck as well, the unlock calls the hook, and that comes here again. It leaves the
+ * rest to the first call: so n cancelled waiters need one level of the stack, not n. */
+static void hand_on_lock(hd_scheduler *scheduler, VALUE mutex)
+{
+    struct hd_hand_over *outer = hand_over_of(scheduler, mutex), own = {.mutex = mutex, .outer = scheduler->hand_over};
+    if (outer) {
+        outer->again = true;
+        return;
+    }
+    hd_caught first = {.exception = Qnil}, caught;
+    scheduler->hand_over = &own;
+    do {
+        own.again = false;
+        hd_catch(unlock_once, mutex, &caught);
+        if (caught.state && !first.state) first = caught;
+    } while (own.again);
+    scheduler->hand_over = own.outer;
+    hd_go_on(&first);
 }
 
 /* Who waits at a queue, the longest first. It holds until a fiber begins to wait: then others may have come. So the
@@ -117,7 +153,7 @@ void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait)
 {
     if (wait->kind != HD_WAIT_FOR_BLOCK) return;
     VALUE blocker = (VALUE)wait->subject;
-    if (hd_is_a(blocker, cMutex)) hand_on_lock(blocker);
+    if (hd_is_a(blocker, cMutex)) hand_on_lock(scheduler, blocker);
     if (hd_is_a(blocker, cQueue)) hand_on_item(scheduler, blocker);
 }
 
@@ -125,7 +161,7 @@ void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker) {
         if (hd_is_a(blocker, cMutex)) {
-            hand_on_lock(blocker);
+            hand_on_lock(scheduler, blocker);
             return;
         }
         /* One whose time is over looks into the queue once more; one that was woken gets its item. */

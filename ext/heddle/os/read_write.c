@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -17,6 +19,11 @@ static bool is_file(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+bool hd_in_blocking_mode(int fd)
+{
+    return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
 bool hd_is_regular_file(int fd)
@@ -45,6 +52,52 @@ static bool waits_for_more(int fd, size_t size)
     return size > 1 && is_raw(fd, &settings) && settings.c_cc[VMIN] > 1 && settings.c_cc[VTIME] > 0;
 }
 
+/* The same terminal or FIFO, opened once more in nonblocking mode; or -1. The master of a terminal cannot be: that
+ * would be a new terminal. */
+static int open_apart(hd_direction direction, int fd)
+{
+    char path[32];
+    int number;
+    if (ioctl(fd, TIOCGPTN, &number) == 0) return -1;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, (direction == HD_READ ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static ssize_t read_or_write(hd_direction direction, int fd, void *bytes, size_t size)
+{
+    ssize_t moved = direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
+    return moved < 0 ? -errno : moved;
+}
+
+/* (The mode is shared with whoever else has the open file: it is another one for this moment only.) */
+static ssize_t write_in_nonblocking_mode(int fd, void *bytes, size_t size)
+{
+    int mode = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, mode | O_NONBLOCK);
+    ssize_t moved = read_or_write(HD_WRITE, fd, bytes, size);
+    fcntl(fd, F_SETFL, mode);
+    return moved;
+}
+
+/* One transfer of a descriptor in blocking mode that poll has called ready. A terminal is writable when there is room
+ * for one byte, and the write would wait for the rest, which stops the process if the reader is a part of it. Somebody
+ * else may have written to a FIFO, or read from it, since poll has looked. */
+static ssize_t move_in_blocking_mode(hd_direction direction, int fd, void *bytes, size_t size)
+{
+    struct stat status;
+    bool fifo = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode), terminal = !fifo && isatty(fd);
+    int apart = fifo || terminal ? open_apart(direction, fd) : -1;
+    if (apart >= 0) {
+        ssize_t moved = read_or_write(direction, apart, bytes, size);
+        close(apart);
+        return moved;
+    }
+    if (direction == HD_WRITE && (fifo || terminal)) return write_in_nonblocking_mode(fd, bytes, size);
+    /* Writable means that a little fits. */
+    bool much = direction == HD_WRITE && size > BLOCKING_WRITE_MAX;
+    return read_or_write(direction, fd, bytes, much ? BLOCKING_WRITE_MAX : size);
+}
+
 /* The kernel cannot promise not to block here: terminals, FIFOs, old kernels' pipes, file systems without NOWAIT. */
 static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
 {
@@ -53,14 +106,11 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     int ready = poll(&poll_fd, 1, 0);
     if (ready < 0) return -errno;
     /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
-    if (ready == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+    if (ready == 0 && hd_in_blocking_mode(fd))
         return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
     if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
-    /* Writable means that a little fits: a blocking descriptor would wait for the rest. */
-    if (direction == HD_WRITE && size > BLOCKING_WRITE_MAX && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
-        size = BLOCKING_WRITE_MAX;
-    ssize_t moved = direction == HD_READ ? read(fd, bytes, size) : write(fd, bytes, size);
-    return moved < 0 ? -errno : moved;
+    return hd_in_blocking_mode(fd) ? move_in_blocking_mode(direction, fd, bytes, size)
+                                   : read_or_write(direction, fd, bytes, size);
 }
 
 static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)

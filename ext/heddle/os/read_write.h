@@ -25,6 +25,9 @@ ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_
 /* The same for a write of several pieces to a socket. -EINPROGRESS: it is none. */
 ssize_t hd_send_parts(int fd, struct iovec *parts, int count);
 
+/* Does a call of the system wait here until it is done? */
+bool hd_in_blocking_mode(int fd);
+
 /* Not what only looks like a file, as a FIFO or a device that hands out one message at a time. */
 bool hd_is_regular_file(int fd);
 

@@ -24,6 +24,19 @@ module Heddle
       end
       private_constant :Source
 
+      # For a destination that is buffered. From an IO Ruby writes each part to the descriptor, but what it reads from
+      # another object would stay in the buffer until the source ends.
+      class Destination
+        def initialize(io)
+          @io = io
+        end
+
+        def write(part)
+          @io.write(part).tap { @io.flush }
+        end
+      end
+      private_constant :Destination
+
       # For a file that is copied to what is none.
       class FileCopy
         CHUNK = 262_144
@@ -60,7 +73,7 @@ module Heddle
         private
 
         def wait_writable
-          return if @destination.wait_writable(@destination.timeout)
+          return if @destination.wait_writable(@destination.timeout || nil)
 
           raise IO::TimeoutError, "Blocking operation timed out!"
         end
@@ -97,7 +110,11 @@ module Heddle
               __heddle_copy_stream(from, to, 0, offset) # which checks the arguments, sets and flushes the destination
               FileCopy.new(scheduler, from, to, length, offset).run
             in :stream, Symbol unless offset
-              __heddle_copy_stream(Source.new(from), to, length).tap { to.flush }
+              source = Source.new(from)
+              next __heddle_copy_stream(source, to, length) if to.sync
+
+              __heddle_copy_stream(source, to, 0) # which sets and flushes the destination
+              __heddle_copy_stream(source, Destination.new(to), length)
             in :file, :file
               CopyStream.in_parts(length, offset) { |*part| __heddle_copy_stream(from, to, *part) }
             else

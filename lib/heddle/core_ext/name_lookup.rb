@@ -34,7 +34,7 @@ module Heddle
           return __heddle_named_getaddrinfo(*arguments) unless NameLookup.wanted?(arguments[6], BasicSocket)
 
           list = __heddle_named_getaddrinfo(*Array.new(6) { |i| arguments[i] }, false)
-          list.each { |entry| NameLookup.name(entry) }
+          list.each { |entry| NameLookup.with_name(entry) }
         end
       end
 
@@ -44,14 +44,14 @@ module Heddle
         def addr(*arguments)
           return __heddle_named_addr(*arguments) unless NameLookup.wanted?(arguments.first, self)
 
-          NameLookup.name(__heddle_named_addr(false))
+          NameLookup.with_name(__heddle_named_addr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-peeraddr
         def peeraddr(*arguments)
           return __heddle_named_peeraddr(*arguments) unless NameLookup.wanted?(arguments.first, self)
 
-          NameLookup.name(__heddle_named_peeraddr(false))
+          NameLookup.with_name(__heddle_named_peeraddr(false))
         end
 
         # @see https://docs.ruby-lang.org/en/master/IPSocket.html#method-i-recvfrom
@@ -91,7 +91,7 @@ module Heddle
         # no name, its place is the number's.
         #
         # @return [Array]
-        def name(entry)
+        def with_name(entry)
           name, = names_of(Socket.pack_sockaddr_in(entry[1], entry[3]), 0)
           entry[2] = name if name
           entry

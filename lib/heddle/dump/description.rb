@@ -11,8 +11,10 @@ module Heddle
       }.freeze
 
       # @param wait [Hash] one of Scheduler#waits
-      def initialize(wait)
+      # @param holder [String, nil] who holds the lock that it waits for
+      def initialize(wait, holder = nil)
         @wait = wait
+        @holder = holder
       end
 
       # @return [String]
@@ -61,7 +63,8 @@ module Heddle
         when Thread::ConditionVariable then "a signal of #{subject.inspect}"
         when Thread::SizedQueue then "#{subject.size < subject.max ? "an item of" : "a place in"} #{queue}"
         when Thread::Queue then "an item of #{queue}"
-        when Thread::Mutex then "the lock of #{subject.inspect}"
+        when Thread::Mutex then "the lock of #{subject.inspect}#{", which #{@holder}" if @holder}"
+        when Thread.singleton_class then "a Thread#wakeup"
         when nil then "an unblock"
         else subject.inspect
         end

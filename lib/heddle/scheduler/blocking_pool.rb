@@ -35,6 +35,21 @@ module Heddle
         pool&.pid == Process.pid ? pool.counts : [0, 0]
       end
 
+      # How many levels of a method a fiber must have room for that waits for an operation.
+      ROOM = 64
+      private_constant :ROOM
+
+      # Raises the SystemStackError of a recursion before an operation begins. Later nothing may end the wait, for the
+      # operation works on memory of the fiber: where there is no room for the wait itself, it would fail for ever.
+      # @raise [SystemStackError]
+      def self.need_room
+        Scheduler.need_stack
+        room_for(ROOM)
+      end
+
+      def self.room_for(levels) = levels.zero? || room_for(levels - 1)
+      private_class_method :room_for
+
       # @return [Integer] how many operations are under way
       attr_reader :busy
 
@@ -60,6 +75,7 @@ module Heddle
       # @param options [Hash] see BlockingJob
       # @return [Object] what it returns
       def run(work, lasting: false, attempt: nil, **options)
+        BlockingPool.need_room
         job = BlockingJob.new(work, **options)
         submitted = @lock.synchronize { submit(job, lasting) }
         return run_here(work, attempt) unless submitted

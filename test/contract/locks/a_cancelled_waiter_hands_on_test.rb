@@ -235,7 +235,49 @@ contract "HandOver" do
     end
   end
 
+  # A lock goes past all of them in one loop, not by one level of the stack for each. Two locks do so at once.
+  { "mutexes" => Thread::Mutex, "monitors" => Monitor }.each do |name, kind|
+    define_method("test_#{name}_before_many_that_were_cancelled") do
+      run do
+        locks = Array.new(2) { kind.new }
+        tasks = locks.flat_map { |lock| Array.new(2000) { Heddle.spawn { lock.synchronize { sleep } } } }
+        behind = locks.map { |lock| Heddle.spawn { lock.synchronize { :locked } } }
+        sleep(0.01)
+        tasks.each(&:cancel)
+
+        assert_equal(%i[locked locked], behind.map(&:value))
+        assert(tasks.all?(&:cancelled?))
+      end
+    end
+  end
+
+  # The holder is a thread, and the waiters are tasks of several threads.
+  def test_a_mutex_before_many_tasks_of_threads
+    Heddle.run(backend: backend) do
+      go_on = Thread::Queue.new
+      @mutex.lock
+      threads = Array.new(2) { Thread.new { cancel_waiters(500, go_on) } }
+      sleep(0.001) until threads.all? { |thread| thread[:waits] }
+      @mutex.unlock
+      threads.each { go_on << 1 }
+
+      assert_equal([true, true], threads.map(&:value))
+      assert(@mutex.try_lock)
+    end
+  end
+
   private
+
+  def cancel_waiters(count, go_on)
+    Heddle.run(backend: backend) do
+      tasks = Array.new(count) { Heddle.spawn { @mutex.synchronize { sleep } } }
+      sleep(0.001)
+      tasks.each(&:cancel)
+      Thread.current[:waits] = true
+      Fiber.blocking { go_on.pop }
+      tasks.each(&:wait).all?(&:cancelled?)
+    end
+  end
 
   # Tasks that wait, one behind the other.
   def waiters(count = 2, &block)

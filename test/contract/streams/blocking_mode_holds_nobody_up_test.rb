@@ -2,6 +2,8 @@
 
 # bin/test: takes 14 s, 0.1 of a core
 
+require "io/console"
+require "io/nonblock"
 require "pty"
 require_relative "../../test_helper"
 
@@ -49,6 +51,36 @@ contract "BlockingMode" do
           end
 
           assert_equal(data, received)
+        end
+      end
+    end
+  end
+
+  # write(2) waits until it has written all, and hardly a program looks at the number that syswrite returns.
+  {
+    "syswrite" => ->(io, data) { io.syswrite(data) },
+    "syswrite_of_a_buffered_io" => ->(io, data) { (io.sync = false) || io.syswrite(data) },
+    "a_buffer" => ->(io, data) { IO::Buffer.for(data) { |buffer| buffer.write(io, 0) } }
+  }.each do |name, write|
+    TestSupport::Streams::PLAIN.each do |kind|
+      define_method("test_all_of_#{name}_is_written_to_a_blocking_#{kind}") do
+        reactor do
+          reader, writer = stream_pair(kind)
+          blocking_mode(writer)
+          data = Random.new(1).bytes(1_500_000)
+          receiving = go { reader.read(data.bytesize) }
+
+          assert_equal(data.bytesize, write.call(writer, data))
+          assert_equal(data, receiving.value)
+        end
+      end
+
+      define_method("test_a_part_of_#{name}_is_written_to_a_nonblocking_#{kind}") do
+        reactor do
+          _reader, writer = stream_pair(kind)
+          writer.nonblock = true
+
+          assert_includes(1...5_000_000, write.call(writer, "x" * 5_000_000))
         end
       end
     end
@@ -110,6 +142,41 @@ contract "BlockingMode" do
       slave.write("shown")
 
       assert_equal("shown", reading.value)
+    end
+  end
+
+  # A terminal is writable as soon as there is room for a byte. A write that waited for the rest would stop the process,
+  # with the task that reads the other end.
+  {
+    "terminal" => -> { PTY.open },
+    "terminal_that_is_raw" => -> { PTY.open.tap { |_, slave| slave.raw! } },
+    "master_of_a_terminal" => -> { PTY.open.reverse.tap { |slave, _| slave.raw! } }
+  }.each do |name, open|
+    %i[write syswrite print].each do |method|
+      define_method("test_#{method}_of_much_to_a_#{name}") do
+        reactor do
+          reader, writer = open.call.each { |io| keep(io) }
+          writing = go { 20.times { writer.public_send(method, "#{"x" * 9_999}\n") } && writer.flush }
+          text = +""
+          text << reader.readpartial(4096) && sleep(0.0005) until text.count("\n") == 20
+          writing.value
+
+          assert_equal(199_980, text.count("x"))
+          assert_equal(0, writer.fcntl(Fcntl::F_GETFL) & File::NONBLOCK)
+        end
+      end
+    end
+  end
+
+  def test_a_writer_to_a_full_terminal_is_cancelled
+    heddle_only("cancel")
+    Heddle.run(backend: backend) do
+      _master, slave = PTY.open.each { |io| keep(io) }
+      task = Heddle.spawn { loop { slave.write("x" * 10_000) } }
+      sleep(0.02)
+      task.cancel.wait
+
+      assert_predicate(task, :cancelled?)
     end
   end
 

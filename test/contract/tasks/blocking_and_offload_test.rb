@@ -167,6 +167,22 @@ contract "BlockingAndOffload" do
     end
   end
 
+  # What a thread of the pool does works on memory of the fiber, so nothing ends the wait for it. It must not begin
+  # where the stack has no room for that wait: the process stood still, with the GVL.
+  {
+    "offload" => -> { Heddle.offload { 1 } },
+    "a_folder" => -> { Dir.children("/") },
+    "a_file" => -> { File.open(File::NULL, "w").close }
+  }.each do |name, call|
+    define_method("test_a_recursion_that_ends_in_#{name}") do
+      deeper = ->(level) { call.call && deeper.call(level + 1) || deeper.call(level + 1) }
+      run do
+        assert_raises(SystemStackError) { Heddle.spawn(isolated: true) { deeper.call(0) }.value }
+        assert_equal(:goes_on, Heddle.offload { :goes_on })
+      end
+    end
+  end
+
   def test_a_timeout_interrupts_the_block
     run do
       assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.02) { Heddle.offload { sleep } } }

@@ -252,9 +252,9 @@ contract "Dump" do
       end
     RUBY
 
-    assert_match(/\Acleaned\nHeddle::Deadlock\nevery fiber waits for another one/, out)
-    assert_match(/^task "left": waits for the lock of/, out)
-    assert_match(/^task "main": waits for the tasks of its scope/, out)
+    assert_match(/\Acleaned\nHeddle::Deadlock\n2 tasks wait for each other's locks in a circle/, out)
+    assert_match(/^task "left": waits for the lock of .*, which task "right" holds, at -e:\d+, since/, out)
+    assert_match(/^task "right": waits for the lock of .*, which task "left" holds, at -e:\d+, since/, out)
   end
 
   def test_a_deadlock_under_a_plain_scheduler

@@ -137,6 +137,21 @@ contract "TaskErrors" do
     assert_match(/also failed: of a sibling/, error.full_message)
   end
 
+  def test_the_message_names_a_few_of_many
+    error = assert_raises(IOError) do
+      run do
+        500.times { |number| spawn_whose_ensure_fails("number #{number}") }
+        sleep(0)
+        raise IOError, "first"
+      end
+    end
+
+    assert_equal(500, error.suppressed.size)
+    assert_equal(12, error.detailed_message.lines.size)
+    assert_equal("  and 490 more (see suppressed)", error.detailed_message.lines.last)
+    assert_operator(error.full_message.lines.size, :<, 40)
+  end
+
   def test_what_tasks_raise_when_the_block_has_failed
     error = assert_raises(IOError) do
       run do

@@ -2,6 +2,7 @@
 
 # bin/test: takes 20 s, 0.1 of a core
 
+require "stringio"
 require "tempfile"
 
 require_relative "../../test_helper"
@@ -35,6 +36,28 @@ contract "IOTimeout" do
         end
       end
     end
+  end
+
+  # For Ruby false is no timeout.
+  on_streams "false", TestSupport::Streams::PLAIN do |reader, writer|
+    reader.timeout = writer.timeout = false
+    job = go { [reader.gets, reader.readpartial(4), reader.wait_readable && reader.read.size] }
+    settle
+    writer.write("line\n") && settle
+    writer.write("part") && settle
+    writer.write("x" * 500_000)
+    writer.close
+
+    assert_equal(["line\n", "part", 500_000], job.value)
+  end
+
+  on_streams "copy_stream without a timeout", TestSupport::Streams::PLAIN do |reader, writer|
+    writer.timeout = false
+    job = go { reader.read }
+    IO.copy_stream(StringIO.new("x" * 500_000), writer)
+    writer.close
+
+    assert_equal(500_000, job.value.size)
   end
 
   on_streams "write", TestSupport::Streams::PLAIN do |reader, writer|

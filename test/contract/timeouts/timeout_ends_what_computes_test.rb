@@ -2,6 +2,8 @@
 
 # bin/test: takes 20 s, 0.6 of a core
 
+require "fcntl"
+require "tempfile"
 require "timeout"
 require_relative "../../test_helper"
 
@@ -11,6 +13,13 @@ contract "ComputingTimeout" do
     deadline = now + seconds
     nil while now < deadline
     :computed
+  end
+
+  def function_without_gvl(name)
+    require "fiddle" # (from Ruby 4.0 on it is a gem of its own)
+    Fiddle::Function.new(Fiddle.dlopen(nil)[name], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
+  rescue LoadError
+    skip("no fiddle")
   end
 
   def test_without_a_class
@@ -67,6 +76,78 @@ contract "ComputingTimeout" do
         assert_raises(Timeout::Error) { Fiber.blocking { Timeout.timeout(0.05) { wait.call } } }
       end
     end
+  end
+
+  # Ruby calls no hook there, either: the fiber that the task has resumed is a blocking one.
+  def test_waits_in_a_blocking_fiber_that_was_resumed
+    reader, = pipe
+    waits = [-> { sleep(10) }, -> { reader.read(1) }, -> { Thread::Queue.new.pop(timeout: 10) }, -> { compute }]
+    waits.each do |wait|
+      reactor do
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { Fiber.new(blocking: true) { wait.call }.resume } }
+        assert_raises(Timeout::Error) do
+          Timeout.timeout(0.05) { Fiber.new(blocking: true) { Fiber.new(blocking: true) { wait.call }.resume }.resume }
+        end
+        assert_raises(Timeout::Error) { Fiber.new(blocking: true) { Timeout.timeout(0.05) { wait.call } }.resume }
+      end
+    end
+  end
+
+  # Code in C that lets the GVL go, and asks no hook, as that of bcrypt: whoever looks finds it in a call.
+  {
+    "timeout" => ->(&block) { Timeout.timeout(0.05, &block) },
+    "heddle_timeout" => ->(&block) { Heddle.timeout(0.05, &block) },
+    "deadline" => ->(&block) { Heddle.scope(deadline: 0.05, &block) },
+    "timeout_in_a_task" => ->(&block) { Heddle.spawn(isolated: true) { Timeout.timeout(0.05, &block) }.value }
+  }.each do |name, limit|
+    define_method("test_calls_without_a_hook_in_a_#{name}") do
+      heddle_only("tasks") unless name == "timeout"
+      usleep = function_without_gvl("usleep")
+      reactor do
+        calls = 0
+        assert_raises(Timeout::Error) { limit.call { |*| 1000.times { usleep.call(20_000) && (calls += 1) } } }
+        assert_operator(calls, :<, 900)
+        assert_equal(:goes_on, Timeout.timeout(20) { usleep.call(20_000) && :goes_on })
+      end
+    end
+  end
+
+  # A call that would never end is interrupted: its thread is.
+  def test_a_call_that_waits_for_ever
+    Tempfile.create do |file|
+      lock = [Fcntl::F_WRLCK, IO::SEEK_SET, 0, 0, 0].pack("ssx4qqlx4")
+      ready, told = IO.pipe.each { |io| keep(io) }
+      child = fork do
+        File.open(file.path, "r+") { |other| other.fcntl(Fcntl::F_SETLKW, lock) && told.write("x") && sleep }
+      end
+      ready.read(1)
+      reactor do
+        assert_raises(Timeout::Error) { Timeout.timeout(0.05) { file.fcntl(Fcntl::F_SETLKW, lock) } }
+      end
+    ensure
+      Process.kill(:KILL, child) && Process.wait(child)
+    end
+  end
+
+  def test_a_wait_for_a_ractor
+    code = <<~RUBY
+      require "timeout"
+      Warning[:experimental] = false
+      ractor = Ractor.new { sleep }
+      wait = ractor.respond_to?(:value) ? ->(*) { ractor.value } : ->(*) { ractor.take }
+      Heddle.run(backend: #{backend.inspect}) do
+        [wait, ->(*) { Ractor.receive }].each do |one|
+          Timeout.timeout(0.05, &one)
+        rescue Timeout::Error
+          puts "over"
+        end
+      end
+      $stdout.flush
+      exit!(true)
+    RUBY
+    heddle_only("Heddle")
+
+    assert_equal("over\nover\n", assert_script(code, timeout: 100))
   end
 
   # Neither the timeout nor the others wait for them.

@@ -23,6 +23,26 @@ contract "Select" do
     assert_equal([[reader], [writer], []], IO.select([reader], [writer]))
   end
 
+  # The kernel looks at no more at once than a process may have descriptors.
+  def test_more_entries_than_descriptors
+    limits = Process.getrlimit(:NOFILE)
+    reactor do
+      reader, writer = pipe
+      Process.setrlimit(:NOFILE, writer.fileno + 30, limits.last)
+      readers = [reader] * 3 * (writer.fileno + 30)
+      job = go { IO.select(readers, [writer] * 50, nil, 20) }
+
+      assert_equal([[], [writer] * 50, []], job.value)
+      job = go { IO.select(readers, nil, nil, 20) }
+      settle
+      writer.write("x")
+
+      assert_equal([readers, [], []], job.value)
+    end
+  ensure
+    Process.setrlimit(:NOFILE, *limits)
+  end
+
   on_streams "select with a timeout returns nil", TestSupport::Streams::PLAIN do |reader, _writer|
     result = :none
     taken = elapsed { result = IO.select([reader], nil, nil, 0.05) }
