@@ -16,22 +16,17 @@ module Heddle
       @thread = yield(method(:work).to_proc)
     end
 
-    # Starts the block as a task, and returns when it has started. For any thread, this one as well.
+    # Starts the block as a task, without a wait for its start. For any thread, this one as well.
     #
     # @param name [String, nil] for reports
-    # @return [Heddle::Task]
-    # @raise [Heddle::Error] when the thread has ended
-    def start(name = nil, &block)
-      answer = Thread::Queue.new
-      order(name, block, answer)
-      answer.pop || raise(Error, "the thread of the tasks has ended")
-    end
-
-    # The same, without a wait for its start.
-    #
-    # @param name [String, nil] for reports
+    # @param refused [#call, nil] is called if the thread ends before the task has started
     # @return [void]
-    def post(name = nil, &block) = order(name, block, nil)
+    # @raise [Heddle::Error] when the thread has ended
+    def post(name = nil, refused: nil, &block)
+      @orders << [name, block, refused]
+    rescue ClosedQueueError
+      raise Error, "the thread of the tasks has ended"
+    end
 
     # Raises the error in a task of this thread, where it waits, as Thread#raise does in a thread. For any thread. Does
     # nothing if the task has ended.
@@ -44,7 +39,7 @@ module Heddle
       @scheduler.interrupt(fiber, error) if fiber
     end
 
-    # It ends when all tasks have ended that were started, or posted, before.
+    # It ends when all tasks have ended that were posted before.
     # @return [void]
     def close = @orders.close
 
@@ -57,30 +52,34 @@ module Heddle
 
     private
 
-    def order(name, block, answer)
-      @orders << [name, block, answer]
-    rescue ClosedQueueError
-      raise Error, "the thread of the tasks has ended"
-    end
-
     def work
       Heddle.run do
         @scheduler = Fiber.scheduler
         scope = Scope.current
-        while (name, block, answer = @orders.pop)
-          task = scope.spawn_isolated(name, &block)
-          answer&.push(task)
+        while (order = @orders.pop)
+          start(scope, *order)
         end
       ensure
-        refuse_orders # (not later: a task that ends with the thread may wait for an answer)
+        refuse_orders # (not later: a task that ends with the thread may wait for another one)
       end
     ensure
       refuse_orders
     end
 
+    # (Where this thread is killed just now, it may not start.)
+    def start(scope, name, block, refused)
+      started = false
+      scope.spawn_isolated(name) do
+        started = true
+        block.call
+      end
+    ensure
+      refused&.call unless started
+    end
+
     def refuse_orders
       @orders.close
-      @orders.pop.last&.close until @orders.empty?
+      @orders.pop.last&.call until @orders.empty?
     end
   end
   private_constant :LoopThread

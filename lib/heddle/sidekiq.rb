@@ -5,13 +5,20 @@ require_relative "adapters"
 
 module Heddle
   Adapters.load_library("sidekiq", ">= 8.0", "< 9", feature: "heddle/sidekiq")
-  require "sidekiq/manager"
+  require "sidekiq/launcher"
   require_relative "sidekiq/settings"
   require_relative "sidekiq/context"
   require_relative "sidekiq/manager"
   require_relative "sidekiq/processor"
+  require_relative "sidekiq/ending"
 
   Sidekiq::Context.start
-  Adapters.prepend_to("sidekiq", ::Sidekiq::Manager, Sidekiq::Manager, feature: "heddle/sidekiq")
-  Adapters.prepend_to("sidekiq", ::Sidekiq::Processor, Sidekiq::Processor, feature: "heddle/sidekiq")
+  { ::Sidekiq::Manager => Sidekiq::Manager, ::Sidekiq::Processor => Sidekiq::Processor,
+    ::Sidekiq::Config => Sidekiq::Ending::Config, ::Sidekiq::Launcher => Sidekiq::Ending::Launcher,
+    ::Sidekiq::Scheduled::Poller => Sidekiq::Ending::Poller }.each do |owner, methods|
+    Adapters.prepend_to("sidekiq", owner, methods, feature: "heddle/sidekiq")
+  end
+  if defined?(::Sidekiq::CLI)
+    Adapters.prepend_to("sidekiq", ::Sidekiq::CLI, Sidekiq::Ending::CLI, feature: "heddle/sidekiq")
+  end
 end

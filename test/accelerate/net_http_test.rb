@@ -229,7 +229,7 @@ class AccelerateNetHttpTest < HeddleTest
   end
 
   def run_cases(kind, backend, *options)
-    outcome = run_command(*ruby_command, *options, CASES, kind, backend)
+    outcome = run_command(*ruby_command, *options, CASES, kind, backend, Minitest.seed.to_s)
 
     assert_equal(["", true], [outcome.err, outcome.success?])
     JSON.parse(outcome.out)

@@ -162,4 +162,54 @@ contract "SQLite3Adapter" do
 
     assert_equal([3], numbers)
   end
+
+  # A transaction is done as a whole or not at all, whatever ends its block.
+  { cancel: ->(work) { Heddle.spawn(&work).then { |task| sleep(0.02) && task.cancel.wait } },
+    a_failed_sibling: lambda do |work|
+      Heddle.scope do
+        Heddle.spawn(&work)
+        sleep(0.02) && raise(IOError)
+      end
+    end,
+    heddle_timeout: ->(work) { Heddle.timeout(0.02, &work) },
+    timeout: ->(work) { Timeout.timeout(0.02) { work.call } },
+    an_error: ->(work) { work.call(-> { raise IOError }) },
+    no_standard_error: ->(work) { work.call(-> { raise NotImplementedError }) } }.each do |name, ending|
+    define_method("test_half_a_transaction_#{name}") do
+      adapt
+      database = open_database
+      work = lambda do |then_does = -> { sleep(5) }|
+        database.transaction do
+          database.execute("INSERT INTO numbers VALUES (1)")
+          then_does.call
+          database.execute("INSERT INTO numbers VALUES (2)")
+        end
+      end
+      Heddle.run(backend: backend) do
+        ending.call(work)
+      rescue IOError, Timeout::Error, NotImplementedError
+        nil
+      end
+
+      assert_empty(numbers)
+      Heddle.run(backend: backend) { work.call(-> {}) }
+
+      assert_equal([1, 2], numbers)
+    end
+  end
+
+  # What leaves the block without an exception commits, as without the adapter; also amid a rescue.
+  def test_a_transaction_that_is_left
+    adapt
+    database = open_database
+    Heddle.run(backend: backend) do
+      database.transaction { database.execute("INSERT INTO numbers VALUES (1)") && break }
+      raise IOError
+    rescue IOError
+      database.transaction { database.execute("INSERT INTO numbers VALUES (2)") }
+      catch(:out) { database.transaction { database.execute("INSERT INTO numbers VALUES (3)") && throw(:out) } }
+    end
+
+    assert_equal([1, 2, 3], numbers)
+  end
 end

@@ -18,37 +18,37 @@ class LoopThreadTest < HeddleTest
   end
 
   def test_tasks_of_one_thread
-    tasks = Array.new(100) { |number| @loop.start("job") { sleep(0.02) && [number, Thread.current] } }
+    tasks = Array.new(100) { |number| start("job") { sleep(0.02) && [number, Thread.current] } }
 
     assert_equal((0...100).map { |number| [number, @thread] }, tasks.map(&:value))
     assert_equal("job", tasks.first.name)
   end
 
   def test_a_failure_is_of_its_own
-    other = @loop.start { sleep(0.02) && :other }
-    failed = @loop.start { raise IOError, "of its own" }
+    other = start { sleep(0.02) && :other }
+    failed = start { raise IOError, "of its own" }
 
     assert_equal("of its own", assert_raises(IOError) { failed.value }.message)
     assert_equal(:other, other.value)
-    assert_equal(:one_more, @loop.start { :one_more }.value)
+    assert_equal(:one_more, start { :one_more }.value)
   end
 
   def test_what_a_task_spawns_belongs_to_it
     ended = []
-    task = @loop.start { Heddle.spawn { sleep(0.02) && (ended << :inner) } && :value }
+    task = start { Heddle.spawn { sleep(0.02) && (ended << :inner) } && :value }
 
     assert_equal(:value, task.value)
     assert_equal([:inner], ended)
-    assert_raises(IOError) { @loop.start { Heddle.spawn { sleep(0.01) && raise(IOError) } }.value }
+    assert_raises(IOError) { start { Heddle.spawn { sleep(0.01) && raise(IOError) } }.value }
   end
 
   def test_a_task_starts_another_one
-    assert_equal(:inner, @loop.start { @loop.start { :inner }.value }.value)
+    assert_equal(:inner, start { start { :inner }.value }.value)
   end
 
   def test_interrupt
     cleaned = []
-    task = @loop.start do
+    task = start do
       Thread.handle_interrupt(IOError => :never) { sleep(0.05) && cleaned.push(:shielded) }
       sleep
     ensure
@@ -69,32 +69,57 @@ class LoopThreadTest < HeddleTest
     assert_nil(@loop.join(0.001))
     assert_same(@thread, @loop.join)
     assert_equal(10, done.size)
-    assert_raises(Heddle::Error) { @loop.start { nil } }
+    assert_raises(Heddle::Error) { start { nil } }
     assert_raises(Heddle::Error) { @loop.post { nil } }
   end
 
   # Nobody waits for ever for its start.
   def test_the_thread_is_killed
-    waits = @loop.start { sleep }
+    waits = start { sleep }
     @thread.kill.join
 
     assert_predicate(waits, :cancelled?)
     assert_predicate(@loop, :closed?)
-    assert_raises(Heddle::Error) { @loop.start { nil } }
+    assert_raises(Heddle::Error) { start { nil } }
   end
 
   # Also not a task that ends with it, and starts another one.
   def test_a_start_when_the_thread_is_killed
     refused = []
     3.times do
-      @loop.start do
+      start do
         sleep
       ensure
-        refused << assert_raises(Heddle::Error) { @loop.start { nil } }
+        refused << assert_raises(Heddle::Error) { start { nil } }
       end
     end
     @thread.kill.join
 
     assert_equal(3, refused.size)
+  end
+
+  # Those that it has not begun with are refused, each one once.
+  def test_what_is_posted_and_the_thread_is_killed
+    refused = Thread::Queue.new
+    start do
+      2.times { |number| @loop.post(refused: -> { refused << number }) { nil } }
+      @thread.kill
+      sleep
+    end
+    @thread.join
+
+    assert_equal([0, 1], Array.new(refused.size) { refused.pop })
+  end
+
+  private
+
+  # @return [Heddle::Task]
+  def start(name = nil)
+    started = Thread::Queue.new
+    @loop.post(name, refused: started.method(:close)) do
+      started << Heddle.current_task
+      yield
+    end
+    started.pop || raise(Heddle::Error, "refused")
   end
 end

@@ -30,7 +30,7 @@ class SidekiqSettingsTest < HeddleTest
       require "heddle/sidekiq"
       config = Sidekiq::Config.new
       2.times { Heddle::Sidekiq.fetch_reliably(config) }
-      events = config[:lifecycle_events].values_at(:beat, :exit).map(&:size)
+      events = config[:lifecycle_events].values_at(:startup, :exit).map(&:size)
       config[:fetch_class].superclass == Sidekiq::BasicFetch && events == [1, 1] or abort(events.inspect)
 
       config = Sidekiq::Config.new

@@ -4,7 +4,7 @@
 # the client got or what was raised, and what went over the wire: the same whether heddle/accelerate/net_http is loaded
 # or not. Run by test/accelerate/net_http_test.rb, in processes of its own.
 #
-#   ruby net_http_cases.rb plain|accelerated threads|uring|epoll
+#   ruby net_http_cases.rb plain|accelerated threads|uring|epoll SEED
 
 require "json"
 require "net/http"
@@ -123,15 +123,52 @@ module Cases
       cases["large #{kind}, reset"] = [[body(bytes)[...-5], :reset]]
       cases["large #{kind}, hangs"] = [[body(bytes)[...-5], :hang]]
     end
-    cases.transform_values { |lists| [lists, get] }
+    cases.merge!(surpluses)
+    cases.to_h { |name, lists| [name, [lists, lists.size > 1 ? twice : get]] }
+  end
+
+  # Bytes after the end of a body, which come with its last bytes.
+  def surpluses
+    surplus = { "an answer" => TEXT, "an empty line" => "\r\n", "a large answer" => body(ASCII), "a byte" => "x" }
+    whole = body(MIXED)
+    surplus.to_h do |kind, bytes|
+      ["large with #{kind} more", [[whole[...-5], :pause, whole[-5..] + bytes, :close], [TEXT]]]
+    end
+  end
+
+  # Any answer, with a large body.
+  def odd_answers(seed, count)
+    random = Random.new(seed)
+    fields = ["", "Connection: close\r\n", "Connection: keep-alive\r\n", "Content-Type: text/plain; charset=utf-8\r\n",
+              "Content-Encoding: identity\r\n", "X: y\r\n z\r\n", "Transfer-Encoding: identity\r\n"]
+    Array.new(count) do |number|
+      bytes = [ASCII, BINARY, MIXED].sample(random:)[0, random.rand(1..80_000)]
+      size = bytes.bytesize + [0, 0, 0, -3, 5, -20_000].sample(random:)
+      text = "#{OK}#{fields.sample(random:)}Content-Length: #{[size, 0].max}\r\n\r\n".b + bytes
+      cuts = [*Array.new(random.rand(0..2)) { random.rand(text.bytesize) }, text.bytesize].sort
+      parts = [0, *cuts].each_cons(2).flat_map { |from, to| [text[from...to], :pause] }[...-1]
+      ["odd answer #{seed}/#{number}", [[[*parts, :close], [TEXT]], twice]]
+    end.to_h
+  end
+
+  # The second one by a new connection, if the first one is at its end.
+  def twice
+    lambda do |http|
+      Array.new(2) do |number|
+        sleep(0.1) if number == 1
+        http.get("/x").body
+      rescue StandardError => e
+        e.class.name
+      end.map { |body| text(body) }.inspect
+    end
   end
 
   def clients
-    twice = [[TEXT], [body(BINARY)], [TEXT]]
+    thrice = [[TEXT], [body(BINARY)], [TEXT]]
     post = ->(http) { http.post("/x", "data", "Content-Type" => "text/plain", "X-Odd-name" => "1", "te" => "x") }
     fields = { "connection" => "keep-alive", :symbol => "1", "X-REQUEST-ID" => "2", "lower-case-x" => "3" }
     {
-      "three on one connection" => [twice, ->(http) { Array.new(3) { http.get("/x") }.last }],
+      "three on one connection" => [thrice, ->(http) { Array.new(3) { http.get("/x") }.last }],
       "closed meanwhile" => [[[TEXT, :close], [TEXT]], ->(http) { http.get("/1") && sleep(0.05) && http.get("/2") }],
       "post" => [[[TEXT]], post],
       "put a large one" => [[[TEXT]], ->(http) { http.put("/x", BINARY, "Content-Type" => "text/plain") }],
@@ -235,7 +272,8 @@ if $PROGRAM_NAME == __FILE__
   require "heddle"
   require "heddle/accelerate/net_http" if accelerated == "accelerated"
   in_task = backend == "threads" ? ->(&block) { block.call } : ->(&block) { Heddle.run(backend:, &block) }
-  results = Cases.answers.merge(Cases.clients).to_h do |name, (lists, client)|
+  cases = Cases.answers.merge(Cases.clients, Cases.odd_answers(ARGV.fetch(2).to_i, 60))
+  results = cases.to_h do |name, (lists, client)|
     [name, in_task.call { Cases.run(lists, client) }]
   end
   puts JSON.generate(results)

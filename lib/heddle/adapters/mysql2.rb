@@ -14,6 +14,10 @@ module Heddle
     # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only connecting goes on to its end, for at
     # most +connect_timeout+. A timeout around +query+ strikes at its end, as mysql2 has it: use +read_timeout+.
     #
+    # When the garbage collector frees a prepared statement, or a result of one, the library reads from the connection
+    # until no answer is under way: it takes the rows of another query, and the whole process waits for the network. So
+    # none is freed while a call is under way, or rows are streamed (Kept).
+    #
     # @private
     module Mysql2
       # A statement of so many bytes is sent at once: the buffer of a socket has room for it.
@@ -65,23 +69,54 @@ module Heddle
         end
       end
 
+      # The prepared statements of a client, and their results.
+      class Kept
+        def initialize
+          @all = ObjectSpace::WeakMap.new
+          @count = 0 # those that lived when it was last looked at, and the new ones
+          @held = nil
+        end
+
+        # @param object [Mysql2::Statement, Mysql2::Result]
+        def add(object)
+          @all[object] = true
+          @count += 1
+        end
+
+        # From now on none is freed. Those that the garbage collector has found to be unused, and will free at any time,
+        # are freed at once.
+        # @return [void]
+        def hold
+          return if @count.zero?
+
+          GC.start(full_mark: false, immediate_sweep: true) if @all.size < @count
+          @held = @all.keys
+          @count = @held.size
+        end
+
+        # @return [void]
+        def release = @held = nil
+      end
+
       # Takes the place of methods of Mysql2::Client.
       module Client
         def query(sql, options = {})
           return super if !Adapters.task? || closed? || @query_options.merge(options)[:async]
 
           heddle_call do |call|
-            Thread.handle_interrupt(::Mysql2::Util::TIMEOUT_ERROR_NEVER) do
+            result = Thread.handle_interrupt(::Mysql2::Util::TIMEOUT_ERROR_NEVER) do
               long = sql.is_a?(String) && sql.bytesize > SENT_AT_ONCE
               long ? call.offload { super } : heddle_query(call) { super(sql, options.merge(async: true)) }
             end
+            heddle_stream(result) if @query_options.merge(options)[:stream]
+            result
           end
         end
 
         def prepare(sql)
           return super unless Adapters.task?
 
-          heddle_call { |call| call.offload { super } }
+          heddle_call { |call| call.offload { super } }.tap { |statement| heddle_kept.add(statement) }
         end
 
         def ping
@@ -112,9 +147,11 @@ module Heddle
 
           begin
             @heddle_call = call = Call.new(self)
+            heddle_kept.hold
             result = yield(call)
           ensure
             @heddle_call = nil
+            heddle_kept.release unless @heddle_streams
             call.close
             close if @heddle_closes
           end
@@ -122,6 +159,14 @@ module Heddle
           when ::Mysql2::Result, ::Mysql2::Statement then result.instance_variable_set(:@heddle_client, self)
           end
           result
+        end
+
+        def heddle_kept = @heddle_kept ||= Kept.new
+
+        # @param result [Mysql2::Result, nil] whose rows come one by one; nil: they have come
+        def heddle_stream(result)
+          @heddle_streams = result
+          heddle_kept.hold if result
         end
 
         private
@@ -159,7 +204,9 @@ module Heddle
         def execute(*, **)
           return super unless @heddle_client && Adapters.task?
 
-          @heddle_client.heddle_call { |call| call.offload { super } }
+          result = @heddle_client.heddle_call { |call| call.offload { super } }
+          @heddle_client.heddle_kept.add(result) if result
+          result
         end
 
         # (It waits for no answer.)
@@ -185,7 +232,7 @@ module Heddle
             while (row = rows.pop)
               yield(row)
             end
-            fetching.value
+            fetching.value.tap { @heddle_client.heddle_stream(nil) }
           ensure
             fetching&.cancel&.wait
           end

@@ -13,6 +13,9 @@ module Heddle
     # A cancel or a timeout ends the wait for the lock, and the statement has done nothing. A statement that computes or
     # reads from the disk holds up all threads of the process as before.
     #
+    # SQLite3::Database#transaction commits what its block has done so far when an exception ends it that is no
+    # StandardError, as a cancel and a timeout are. With the adapter it rolls back.
+    #
     # @private
     module SQLite3
       # Takes the place of methods of SQLite3::Database.
@@ -34,6 +37,30 @@ module Heddle
           ensure
             @heddle_waiting = nil
           end
+        end
+
+        def transaction(mode = nil)
+          return super unless block_given? && Adapters.task?
+
+          before = $!
+          super do
+            yield(self)
+          ensure
+            @heddle_torn = !$!.equal?(before) || Thread.current.status == "aborting"
+          end
+        end
+
+        # At the end of the block, too, which sqlite3 does not know to be torn.
+        def commit
+          return super unless @heddle_torn
+
+          @heddle_torn = false
+          transaction_active? && rollback
+        end
+
+        def rollback
+          @heddle_torn = false
+          super
         end
 
         def prepare(*)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "fetches"
 require_relative "processor_task"
 
 module Heddle
@@ -10,30 +11,52 @@ module Heddle
     #
     # @private
     module Processor
+      # @param order [Order] what it has asked for
+      attr_writer :heddle_order
+
       def start
-        @thread ||= ProcessorTask.start(self) { run } if Sidekiq.tasks?(capsule)
+        @thread ||= ProcessorTask.new(self) { run } if Sidekiq.tasks?(capsule)
         super
       end
 
+      # A job that it has not begun goes back at once, whatever holds up the task.
+      def terminate(*)
+        @done = true
+        heddle_withdraw
+        super
+      end
+
+      def kill(*)
+        @done = @heddle_killed = true
+        heddle_withdraw
+        super
+      end
+
+      # @param unit [Object, nil] the job that it begins
+      def heddle_begin(unit) = @job = unit
+
       private
 
-      # Only some ask Redis at the same time, the others wait in line: 500 idle ones would keep 500 connections. When
-      # the processors are to stop, those in line do not ask any more. If one is interrupted while it asks, Redis would
-      # still give a job to its connection, and nobody would read it: the connection is closed.
-      def get_one # rubocop:disable Naming/AccessorMethodName -- it is Sidekiq's
+      def heddle_withdraw
+        unit = @heddle_order&.withdraw
+        Fetches.of(capsule).give_back(unit) if unit
+      end
+
+      def fetch
+        Sidekiq.tasks?(capsule) ? Fetches.of(capsule).ask(self) { get_one } : super
+      end
+
+      # What a job spawns belongs to it: the job has ended when they all have, and it fails with them. One that was
+      # killed is in its queue again. If it has rescued the Shutdown, its end counts for nothing: neither is it retried,
+      # nor pushed once more.
+      def execute_job(...)
         return super unless Sidekiq.tasks?(capsule)
 
         begin
-          answered = false
-          ProcessorTask.fetchers(capsule).acquire { super unless stopping? }.tap { answered = true }
+          Heddle.run { super }
         ensure
-          capsule.redis_pool.reload(&:close) unless answered
+          raise ::Sidekiq::Shutdown if @heddle_killed
         end
-      end
-
-      # What a job spawns belongs to it: the job has ended when they all have, and it fails with them.
-      def execute_job(...)
-        Sidekiq.tasks?(capsule) ? Heddle.run { super } : super
       end
     end
   end

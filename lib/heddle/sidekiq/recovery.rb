@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "digest"
+
 module Heddle
   module Sidekiq
     # Puts back the jobs of processes that are gone.
@@ -11,10 +13,18 @@ module Heddle
       # A job that was put back so many times within three days kills its processes, and goes to the dead jobs.
       TIMES = 3
       COUNTED_FOR = 3 * 24 * 60 * 60
+      # Seconds between two looks.
+      PAUSE = 10
+
+      SAY_ALIVE = <<~LUA
+        #!lua flags=allow-oom
+        return redis.call("set", KEYS[1], "1", "EX", ARGV[1])
+      LUA
 
       # One job: each step of it is done once, however many processes do this at the same time.
       PUT_BACK = <<~LUA
-        if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
+        #!lua flags=allow-oom
+        if redis.call("exists", KEYS[5]) == 1 or redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
         local times = redis.call("incr", KEYS[3])
         redis.call("expire", KEYS[3], ARGV[4])
         if times <= tonumber(ARGV[3]) then
@@ -24,54 +34,102 @@ module Heddle
         redis.call("zadd", KEYS[4], ARGV[2], ARGV[1])
         return 2
       LUA
-      private_constant :TIMES, :COUNTED_FOR, :PUT_BACK
+
+      # The process may have gone on meanwhile, after a long pause, and taken a job.
+      FORGET = <<~LUA
+        #!lua flags=allow-oom
+        if redis.call("exists", KEYS[3]) == 1 or redis.call("llen", KEYS[1]) > 0 then return 0 end
+        return redis.call("srem", KEYS[2], ARGV[1])
+      LUA
+      private_constant :TIMES, :COUNTED_FOR, :PAUSE, :SAY_ALIVE, :PUT_BACK, :FORGET
 
       # @param config [Sidekiq::Config]
-      def initialize(config)
+      # @param process [String, nil] the name of this process
+      def initialize(config, process: nil)
         @config = config
+        @process = process
+        @left = Thread::Queue.new
+        @landed = {} # by queue: what had landed there at the last look
       end
 
-      # With each heartbeat.
+      # Looks after the others, every 10 seconds. (With Sidekiq's heartbeat it would not while Redis is full.)
+      # @return [void]
+      def start
+        safe_thread("heddle/recovery") do
+          until @left.closed?
+            look
+            @left.pop(timeout: PAUSE)
+          end
+        end
+      end
+
       # @return [void]
       def run
-        queues = config.capsules.each_value.flat_map(&:queues).uniq
-        ReliableFetch.say_alive(self, queues.map { |queue| "queue:#{queue}" }) # also after a long pause
+        say_alive
         lists_of_the_dead.each { |member| empty(member) }
+        queues.each { |queue| give_back_landed(queue) }
       end
 
       # This process ends, and has no jobs any more; if it has, the next one puts them back.
       # @return [void]
-      def leave = redis { |redis| redis.unlink(ReliableFetch::ALIVE + identity) }
+      def leave
+        @left.close
+        redis { |redis| redis.unlink(alive) }
+      end
 
       private
+
+      def look
+        run
+      rescue StandardError => e # Redis is away
+        logger.warn("heddle/sidekiq: #{e.message}")
+      end
+
+      def alive(process = @process || ReliableFetch.process(self)) = ReliableFetch::ALIVE + process
+
+      def say_alive = script(SAY_ALIVE, [alive], ReliableFetch::ALIVE_FOR)
+
+      def script(text, keys, *) = redis { |redis| redis.call("EVAL", text, keys.size, *keys, *) }
 
       def lists_of_the_dead
         members = redis { |redis| redis.smembers(ReliableFetch::LISTS) }
         return [] if members.empty?
 
-        alive = redis do |redis|
+        living = redis do |redis|
           redis.pipelined do |pipeline|
-            members.each { |member| pipeline.exists(ReliableFetch::ALIVE + member.split("|", 2).first) }
+            members.each { |member| pipeline.exists(alive(member.split("|", 2).first)) }
           end
         end
-        members.zip(alive).filter_map { |member, living| member if living.zero? }
+        members.zip(living).filter_map { |member, exists| member if exists.zero? }
       end
 
       def empty(member)
         process, queue = member.split("|", 2)
         list = ReliableFetch::PREFIX + member
-        outcomes = redis { |redis| redis.lrange(list, 0, -1) }.map { |job| put_back(list, queue, job) }
-        redis { |redis| redis.srem(ReliableFetch::LISTS, [member]) }
+        jobs = redis { |redis| redis.lrange(list, 0, -1) }
+        outcomes = jobs.map { |job| put_back(list, queue, job, alive(process)) }
+        script(FORGET, [list, ReliableFetch::LISTS, alive(process)], member)
         again, dead = [1, 2].map { |outcome| outcomes.count(outcome) }
         logger.warn { "Process #{process} is gone: #{again} of its jobs are in #{queue} again" } if again.positive?
         logger.error { "#{dead} jobs have ended #{TIMES + 1} processes, and are dead now" } if dead.positive?
       end
 
-      def put_back(list, queue, job)
+      def queues
+        own = config.capsules.each_value.flat_map(&:queues).map { |queue| "queue:#{queue}" }
+        redis { |redis| redis.smembers(ReliableFetch::QUEUES) } | own
+      end
+
+      # A process takes what has landed at once. If it is there at the next look as well, the process is gone.
+      def give_back_landed(queue)
+        list = ReliableFetch::LANDED + queue
+        jobs = redis { |redis| redis.lrange(list, 0, -1) }
+        jobs.intersection(@landed[queue] || []).each { |job| script(ReliableFetch::GIVE_BACK, [list, queue], job) }
+        @landed[queue] = jobs
+      end
+
+      def put_back(list, queue, job, alive)
         counter = "heddle:recovered:#{Digest::SHA256.hexdigest(job)}"
-        redis do |redis|
-          redis.call("EVAL", PUT_BACK, 4, list, queue, counter, "dead", job, Time.now.to_f, TIMES, COUNTED_FOR)
-        end
+        script(PUT_BACK, [list, queue, counter, "dead", alive], job, Time.now.to_f, TIMES, COUNTED_FOR)
       end
     end
     private_constant :Recovery

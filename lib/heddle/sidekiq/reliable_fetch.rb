@@ -1,13 +1,18 @@
 # frozen_string_literal: true
 
-require "digest"
+require "securerandom"
 require "sidekiq/fetch"
 
 module Heddle
   module Sidekiq
-    # Keeps a job in Redis while it is done, in a list of its process and queue: LMOVE takes it from the queue to there,
-    # and it is removed when it is done, or when it is put back. A process says every 10 seconds, with Sidekiq's
-    # heartbeat, that it is alive; if it has not for a minute, another one puts its jobs back.
+    # Keeps a job in Redis while it is done, in a list of its process and queue: a script moves it from the queue to
+    # there, and it is removed when it is done, or when it is put back. A process says every 10 seconds that it is
+    # alive; if it has not for a minute, another one puts its jobs back.
+    #
+    # Each step is one command or script, so that a process may be paused or killed between any two of them. A list with
+    # a job in it is always among LISTS: the script that takes a job enters it, and only an empty list of a dead process
+    # is left out. A wait in Redis runs no script: the job lands in a list of its queue, which all processes look at for
+    # ever, and the script takes it from there. All scripts run in a full Redis, too.
     #
     # @private
     class ReliableFetch < ::Sidekiq::BasicFetch
@@ -15,92 +20,128 @@ module Heddle
       LISTS = "heddle:working"
       PREFIX = "heddle:working:"
       ALIVE = "heddle:alive:"
+      # In which a job lands after a wait; and the queues that have such a list.
+      LANDED = "heddle:landed:"
+      QUEUES = "heddle:queues"
       # Seconds for which a process is alive that says no more; Sidekiq's own heartbeat has the same.
       ALIVE_FOR = 60
+      # Seconds until the next try to say that a job is done.
+      PAUSE = 0.5
 
       # From the first queue that has a job. The lists of this process come after the queues, in the same order.
       TAKE = <<~LUA
-        for number = 1, #KEYS / 2 do
-          local job = redis.call("lmove", KEYS[number], KEYS[number + #KEYS / 2], "right", "left")
-          if job then return {KEYS[number], job} end
+        #!lua flags=allow-oom
+        local queues = (#KEYS - 2) / 2
+        for number = 1, queues do
+          local job = redis.call("lmove", KEYS[number], KEYS[number + queues], "right", "left")
+          if job then
+            redis.call("sadd", KEYS[#KEYS - 1], ARGV[number + 1])
+            redis.call("set", KEYS[#KEYS], "1", "EX", ARGV[1])
+            return {KEYS[number], job}
+          end
         end
+      LUA
+
+      # A job that has landed, unless another one has put it back.
+      CLAIM = <<~LUA
+        #!lua flags=allow-oom
+        if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return end
+        redis.call("lpush", KEYS[2], ARGV[1])
+        redis.call("sadd", KEYS[3], ARGV[2])
+        redis.call("set", KEYS[4], "1", "EX", ARGV[3])
+        return ARGV[1]
       LUA
 
       # Puts a job back, unless another one has done so.
       GIVE_BACK = <<~LUA
+        #!lua flags=allow-oom
         if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
         return redis.call("rpush", KEYS[2], ARGV[1])
       LUA
-      private_constant :TAKE
+      private_constant :PAUSE, :TAKE, :CLAIM
 
       # A job that is in a list.
-      UnitOfWork = Struct.new(:queue, :job, :fetch) do
+      UnitOfWork = Struct.new(:queue, :job, :fetch, :done) do
         def queue_name = queue.delete_prefix("queue:")
         def acknowledge = fetch.acknowledge(self)
         def requeue = fetch.give_back([self])
       end
       private_constant :UnitOfWork
 
-      # @param config [Sidekiq::Config]
-      # @return [void]
-      def self.set(config)
-        return if config[:fetch_class] == self
-        raise ArgumentError, "config: its fetch_class is #{config[:fetch_class]}" if config[:fetch_class]
+      class << self
+        # @param config [Sidekiq::Config]
+        # @return [void]
+        def set(config)
+          return if config[:fetch_class] == self
+          raise ArgumentError, "config: its fetch_class is #{config[:fetch_class]}" if config[:fetch_class]
 
-        recovery = Recovery.new(config)
-        config[:fetch_class] = self
-        config.on(:beat) { recovery.run }
-        config.on(:exit) { recovery.leave } if config[:lifecycle_events].key?(:exit) # not before Sidekiq 8.1
-      end
+          recovery = Recovery.new(config)
+          config[:fetch_class] = self
+          config.on(:startup) { recovery.start }
+          config.on(:exit) { recovery.leave } if config[:lifecycle_events].key?(:exit) # not before Sidekiq 8.1
+        end
 
-      # @param component [Sidekiq::Component] of this process
-      # @param queues [Array<String>]
-      # @return [void]
-      def self.say_alive(component, queues)
-        members = queues.map { |queue| "#{component.identity}|#{queue}" }
-        component.redis do |redis|
-          redis.multi do |transaction|
-            transaction.set(ALIVE + component.identity, "1", "EX", ALIVE_FOR)
-            transaction.sadd(LISTS, members) if members.any?
-          end
+        # Sidekiq's own is that of the parent in a fork that was made after the first use of it.
+        #
+        # @param component [Sidekiq::Component]
+        # @return [String] the name of this process, which no other one has or will have
+        def process(component)
+          @process = nil if @pid != ::Process.pid
+          @pid = ::Process.pid
+          @process ||= "#{component.hostname.tr("|", "-")}:#{@pid}:#{SecureRandom.hex(8)}"
         end
       end
 
       # @param capsule [Sidekiq::Capsule]
-      def initialize(capsule)
-        super
-        @lists = @queues.uniq.to_h { |queue| [queue, "#{PREFIX}#{identity}|#{queue}"] }
-        @alive_until = 0
+      # @param process [String] its name
+      def initialize(capsule, process: ReliableFetch.process(capsule))
+        super(capsule)
+        @alive = ALIVE + process
+        @members = @queues.uniq.to_h { |queue| [queue, "#{process}|#{queue}"] }
+        @lists = @members.transform_values { |member| PREFIX + member }
         @turn = 0
+        @registered = false
       end
 
       def retrieve_work
         queues = queues_cmd
         return if queues.empty? && sleep(TIMEOUT) # (Sidekiq::BasicFetch does the same)
 
-        say_alive
-        queue, job = redis { |redis| take(redis, queues) || wait(redis, queues) }
-        UnitOfWork.new(queue, job, self) if job
+        take(queues) || wait(queues)
       end
 
-      # @param jobs [Array<UnitOfWork>] that were begun when the process has to end
-      def bulk_requeue(jobs)
-        return if jobs.empty?
+      # @param units [Array<UnitOfWork>] that were begun when the process has to end
+      def bulk_requeue(units)
+        return if units.empty?
 
-        give_back(jobs)
-        logger.info("Pushed #{jobs.size} jobs back to Redis")
-      rescue ::RedisClient::Error => e # they stay in the list, and are put back when this process is gone
-        logger.warn("Failed to requeue #{jobs.size} jobs: #{e.message}")
+        give_back(units)
+        logger.info("Pushed #{units.count { |unit| !unit.done }} jobs back to Redis")
+      rescue StandardError => e # they stay in the list, and are put back when this process is gone
+        logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
       end
 
+      # Tries until it is known to be done: a job that stays in the list would run again when this process has ended.
+      #
+      # @param unit [UnitOfWork]
       def acknowledge(unit)
         redis { |redis| redis.lrem(lists.fetch(unit.queue), 1, unit.job) }
+      rescue StandardError => e
+        logger.warn("A job is done, which Redis does not take down yet: #{e.message}") unless unit.done
+        unit.done = true
+        sleep(PAUSE)
+        retry
       end
 
+      # @param units [Array<UnitOfWork>]
       def give_back(units)
         redis do |redis|
           redis.pipelined do |pipeline|
-            units.each { |unit| pipeline.call("EVAL", GIVE_BACK, 2, lists.fetch(unit.queue), unit.queue, unit.job) }
+            units.each do |unit|
+              list = lists.fetch(unit.queue)
+              next pipeline.call("LREM", list, 1, unit.job) if unit.done
+
+              pipeline.call("EVAL", GIVE_BACK, 2, list, unit.queue, unit.job)
+            end
           end
         end
       end
@@ -109,25 +150,41 @@ module Heddle
 
       attr_reader :lists
 
-      def take(redis, queues)
-        redis.call("EVAL", TAKE, queues.size * 2, *queues, *lists.values_at(*queues))
+      def take(queues)
+        keys = [*queues, *lists.values_at(*queues), LISTS, @alive]
+        queue, job = redis do |redis|
+          redis.call("EVAL", TAKE, keys.size, *keys, ALIVE_FOR, *@members.values_at(*queues))
+        end
+        UnitOfWork.new(queue, job, self) if job
       end
 
       # Redis waits for one queue only, so those who wait take turns.
-      def wait(redis, queues)
+      def wait(queues)
+        register
         queue = queues[(@turn += 1) % queues.size]
-        limit = TIMEOUT / queues.size.to_f
-        job = redis.blocking_call(limit, "BLMOVE", queue, lists.fetch(queue), "RIGHT", "LEFT", limit)
-        [queue, job] if job
+        job = land(queue, TIMEOUT / queues.size.to_f)
+        job &&= claim(queue, job)
+        UnitOfWork.new(queue, job, self) if job
       end
 
-      # The others look into the lists of this process before they get a job: at first, and after a long pause, before
-      # the next heartbeat.
-      def say_alive
-        return if Clock.now < @alive_until
+      # Nobody ever takes them out.
+      def register
+        redis { |redis| redis.sadd(QUEUES, lists.keys) } unless @registered
+        @registered = true
+      end
 
-        self.class.say_alive(self, lists.keys)
-        @alive_until = Clock.now + (ALIVE_FOR / 2)
+      def land(queue, limit)
+        redis { |redis| redis.blocking_call(limit, "BLMOVE", queue, LANDED + queue, "RIGHT", "LEFT", limit) }
+      rescue ::RedisClient::CommandError => e
+        raise unless e.message.start_with?("OOM")
+
+        sleep(limit) # a full Redis refuses this command
+        nil
+      end
+
+      def claim(queue, job)
+        keys = [LANDED + queue, lists.fetch(queue), LISTS, @alive]
+        redis { |redis| redis.call("EVAL", CLAIM, keys.size, *keys, job, @members.fetch(queue), ALIVE_FOR) }
       end
     end
     private_constant :ReliableFetch

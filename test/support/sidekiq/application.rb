@@ -24,6 +24,18 @@ REPORT = "report"
 # What a job has seen goes to a list in Redis.
 def report(*facts) = Sidekiq.redis { |redis| redis.call("RPUSH", REPORT, JSON.generate(facts)) }
 
+LOCK = Mutex.new
+
+# A log that takes its time for each line.
+class LateLog
+  def write(text)
+    sleep(0.01)
+    $stdout.syswrite(text)
+  end
+
+  def close = nil
+end
+
 # A server middleware.
 class Marks
   include Sidekiq::ServerMiddleware
@@ -47,6 +59,10 @@ Sidekiq.configure_server do |config|
     require "heddle/sidekiq"
     Heddle::Sidekiq.fetch_reliably(config)
   end
+  if ENV["TEST_LOCK"] # which a job may have
+    %i[quiet shutdown exit].each { |event| config.on(event) { LOCK.synchronize { nil } } }
+  end
+  config.logger = Logger.new(LateLog.new) if ENV["TEST_LOG"]
   if ENV["TEST_CAPSULE"]
     config.capsule("threaded") do |capsule|
       capsule.concurrency = 2
@@ -117,11 +133,14 @@ end
 class Iterate
   include Sidekiq::IterableJob
 
-  def build_enumerator(count, cursor:) = array_enumerator([*0...count], cursor:)
+  def build_enumerator(count, _stays = nil, cursor:) = array_enumerator([*0...count], cursor:)
 
-  def each_iteration(number, *)
+  def each_iteration(number, _count, stays = nil)
     sleep(0.05)
     report("iterated", number, ::Process.pid)
+    sleep(60) if stays
+  rescue Sidekiq::Shutdown
+    raise unless stays
   end
 end
 
@@ -169,4 +188,50 @@ class Kill
   include Sidekiq::Job
 
   def perform = ::Process.kill(:KILL, ::Process.pid)
+end
+
+# Holds up all others.
+class Compute
+  include Sidekiq::Job
+
+  def perform(seconds)
+    report("computes")
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+  end
+end
+
+# Has a lock and a connection, or goes for the log, while another one computes.
+class Hold
+  include Sidekiq::Job
+
+  def perform(what)
+    report("holds")
+    case what
+    when "lock" then Sidekiq.redis { LOCK.synchronize { sleep(60) } }
+    when "log" then loop { logger.info("a line") && sleep(0.01) }
+    end
+  end
+end
+
+# Takes the Shutdown for any other error.
+class Swallow
+  include Sidekiq::Job
+
+  def perform(then_fails)
+    report("begun")
+    sleep(60)
+  rescue Exception # rubocop:disable Lint/RescueException -- it is what the test is about
+    raise "an error of its own" if then_fails
+  end
+end
+
+# Leaves a line in a file, and does nothing in Redis.
+class Write
+  include Sidekiq::Job
+
+  def perform(path, seconds = 0)
+    sleep(seconds)
+    File.write(path, "done\n", mode: "a")
+  end
 end

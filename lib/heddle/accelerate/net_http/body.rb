@@ -10,8 +10,11 @@ module Heddle
       module Body
         # A smaller one comes with the header, or is read in one go as well.
         LARGE = 16 * 1024
+        # Bytes beyond the end of the body go into the buffer, as with plain Net::HTTP: before its next request it looks
+        # at the socket, where it must find the end of the connection and not them.
+        SURPLUS = ::Net::BufferedIO::BUFSIZE
         ENCODINGS = Ractor.make_shareable([Encoding::BINARY, Encoding::UTF_8, Encoding::US_ASCII])
-        private_constant :LARGE, :ENCODINGS
+        private_constant :LARGE, :SURPLUS, :ENCODINGS
 
         # @private
         module Buffer
@@ -24,7 +27,7 @@ module Heddle
 
           def heddle_receive(len, dest, ignore_eof)
             while (missing = len - dest.bytesize).positive?
-              case HTTPBytes.receive(@io, dest, missing)
+              case HTTPBytes.receive(@io, dest, missing + SURPLUS)
               when :wait_readable
                 @io.wait_readable(@read_timeout) or raise ::Net::ReadTimeout, @io
               when nil
@@ -35,6 +38,12 @@ module Heddle
                 return __heddle_plain_read(missing, dest, ignore_eof)
               end
             end
+            heddle_keep(dest.slice!(len..)) if missing.negative?
+          end
+
+          def heddle_keep(surplus)
+            @rbuf << surplus
+            @rbuf_empty = false
           end
         end
 

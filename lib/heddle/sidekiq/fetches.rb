@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "order"
+require_relative "spare_pool"
+
+module Heddle
+  module Sidekiq
+    # Asks Redis for the jobs of a capsule's processors, in a thread of its own. What Redis hands to a connection is
+    # read there at once, also while a job computes and holds up all others. So each job that was handed over either
+    # begins, or goes back into its queue.
+    #
+    # Only some processors ask Redis at the same time, the others wait in line: 500 idle ones would keep 500
+    # connections. A processor keeps its place until its job begins, so that no more jobs than this wait for one that
+    # computes.
+    #
+    # @private
+    class Fetches
+      # A fetch takes less than a millisecond when there are jobs: these are enough for thousands of jobs a second.
+      LIMIT = 10
+      # Seconds until the next try, when Redis does not take a job back.
+      PAUSE = 0.5
+      private_constant :LIMIT, :PAUSE
+
+      @all = ObjectSpace::WeakKeyMap.new
+      @lock = Mutex.new
+
+      # @param capsule [Sidekiq::Capsule]
+      # @return [Fetches]
+      def self.of(capsule) = @all[capsule] || @lock.synchronize { @all[capsule] ||= new(capsule) }
+
+      # @param capsule [Sidekiq::Capsule]
+      def initialize(capsule)
+        @capsule = capsule
+        @limiter = Limiter.new(LIMIT)
+        @lock = Mutex.new
+        @changed = ConditionVariable.new
+        @open = 0 # tasks that ask Redis, or give a job back
+      end
+
+      # In the task of a processor.
+      #
+      # @param processor [Heddle::Sidekiq::Processor]
+      # @yield asks Redis
+      # @yieldreturn [Object, nil] a job
+      # @return [Object, nil] the job
+      def ask(processor, &)
+        @limiter.acquire
+        order = processor.heddle_order = Order.new(processor) { @limiter.release }
+        post(order.method(:answer)) { serve(order, &) }
+        order.take
+      ensure
+        give_back(order.withdraw) if order
+      end
+
+      # Puts a job back that has not begun.
+      #
+      # @param unit [Object, nil] as Sidekiq's fetch has made it
+      # @return [void]
+      def give_back(unit)
+        return unless unit
+
+        post do
+          Thread.current[:sidekiq_redis_pool] = SparePool.new(@capsule)
+          unit.requeue
+        rescue StandardError # Redis is away, or does not write: it must not be lost for that
+          sleep(PAUSE)
+          retry
+        end
+      end
+
+      # Waits until Redis hands over nothing any more, and has taken back what nobody begins.
+      #
+      # @param seconds [Numeric]
+      # @return [void]
+      def settle(seconds)
+        ends = Clock.now + seconds
+        @lock.synchronize do
+          while @open.positive? && (left = ends - Clock.now).positive?
+            @changed.wait(@lock, left)
+          end
+        end
+      end
+
+      private
+
+      def serve(order)
+        Thread.current[:sidekiq_capsule] = @capsule
+        unit = order.wanted? ? yield : nil
+        give_back(unit) unless order.answer(unit)
+      ensure
+        order.answer # an exception has ended it
+      end
+
+      def post(refused = nil)
+        begun
+        dropped = lambda do
+          refused&.call
+          ended
+        end
+        FETCHES.post(@capsule, "#{@capsule.name}/fetch", refused: dropped) do
+          yield
+        ensure
+          ended
+        end
+      end
+
+      def begun
+        FETCHES.enter
+        @lock.synchronize { @open += 1 }
+      end
+
+      def ended
+        @lock.synchronize { (@open -= 1).zero? && @changed.broadcast }
+        FETCHES.leave
+      end
+    end
+    private_constant :Fetches
+  end
+end

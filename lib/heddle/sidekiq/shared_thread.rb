@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../loop_thread"
+
+module Heddle
+  module Sidekiq # :nodoc:
+    # A LoopThread that processors have in common. It starts with the first task and ends with the last processor. After
+    # a fork, and when an exception has ended it, another one takes its place.
+    #
+    # Its lock is taken in Heddle.blocking: a task that waits for it and holds another lock would keep that one for as
+    # long as another task computes.
+    #
+    # @private
+    class SharedThread
+      # @param name [String]
+      def initialize(name)
+        @name = name
+        @lock = Mutex.new
+        @users = 0
+      end
+
+      # One more processor uses it.
+      # @return [void]
+      def enter
+        locked do
+          @users = 0 unless ours?
+          @owner = ::Process.pid
+          @users += 1
+        end
+      end
+
+      # @return [void]
+      def leave
+        locked do
+          @users -= 1
+          next if @users.positive?
+
+          @loop&.close
+          @loop = nil
+        end
+      end
+
+      # @return [Boolean]
+      def used? = ours? && @users.positive?
+
+      # Starts the block as a task.
+      #
+      # @param component [Sidekiq::Component] makes the thread
+      # @param name [String] for reports
+      # @param refused [#call, nil] see LoopThread#post
+      # @yieldparam loop [LoopThread]
+      # @return [void]
+      def post(component, name, refused: nil)
+        loop = current(component)
+        loop.post(name, refused:) { yield(loop) }
+      rescue Error
+        raise unless loop&.closed?
+
+        retry # (an exception has ended this one)
+      end
+
+      # @param seconds [Numeric]
+      # @return [Boolean] does a task keep the others from running for all of this time?
+      def late?(seconds)
+        answer = Thread::Queue.new
+        locked { @loop if ours? }&.post("heddle", refused: answer.method(:close)) { answer.close } or return false
+        answer.pop(timeout: seconds)
+        !answer.closed?
+      rescue Error
+        false
+      end
+
+      private
+
+      # (A fork has no threads.)
+      def ours? = @owner == ::Process.pid
+
+      def locked(&) = Heddle.blocking { @lock.synchronize(&) }
+
+      def current(component)
+        locked do
+          @loop = nil unless ours? && !@loop&.closed?
+          @loop ||= LoopThread.new { |work| component.safe_thread(@name, &work) }
+        end
+      end
+    end
+    private_constant :SharedThread
+
+    # In which the jobs run.
+    JOBS = SharedThread.new("heddle")
+    # In which Redis is asked for them: no job holds it up.
+    FETCHES = SharedThread.new("heddle/fetch")
+    private_constant :JOBS, :FETCHES
+  end
+end

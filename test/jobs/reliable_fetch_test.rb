@@ -1,0 +1,221 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "support/clients"
+require "support/servers/redis"
+
+# What the tests below are made of.
+module ReliableFetchSteps
+  # A process, as far as Redis sees it. Each of its commands is a step.
+  class FakeProcess
+    # @return [Array<String>] the jobs that it has done
+    attr_reader :done
+
+    def initialize(name, redis, steps)
+      @done = []
+      @config = Config.new(Stepped.new(redis, steps))
+      @fetch = fetch_class.new(@config, process: name)
+      @recovery = Heddle::Sidekiq.const_get(:Recovery).new(@config, process: name)
+    end
+
+    def fetch_class = Heddle::Sidekiq.const_get(:ReliableFetch)
+    def take = @unit = @fetch.retrieve_work
+
+    def finish
+      return unless @unit
+
+      @done << @unit.job
+      @unit.acknowledge
+    end
+
+    def give_back = @unit&.requeue
+    def look = @recovery.run
+    def leave = @recovery.leave
+  end
+
+  # Stops before each command, and after it.
+  class Stepped
+    def initialize(redis, steps)
+      @redis = redis
+      @steps = steps
+    end
+
+    def step
+      Fiber.yield if @steps
+      yield.tap { Fiber.yield if @steps }
+    end
+
+    def call(*) = step { @redis.call(*) }
+    def blocking_call(...) = step { @redis.blocking_call(...) }
+    def pipelined(&) = step { Pipeline.new([]).tap(&).run(@redis) }
+    def lrem(*) = call("LREM", *)
+    def lrange(*) = call("LRANGE", *)
+    def sadd(*) = call("SADD", *)
+    def smembers(*) = call("SMEMBERS", *)
+    def unlink(*) = call("UNLINK", *)
+
+    Pipeline = Struct.new(:commands) do
+      def call(*command) = commands << command
+      def exists(key) = call("EXISTS", key)
+      def run(redis) = redis.pipelined { |pipeline| commands.each { |command| pipeline.call(*command) } }
+    end
+    private_constant :Pipeline
+  end
+
+  # What both classes ask of Sidekiq.
+  Config = Struct.new(:connection) do
+    def redis = yield(connection)
+    def queues = %w[one]
+    def mode = :strict
+    def logger = Logger.new(nil)
+    def hostname = "host"
+    def capsules = {}
+  end
+end
+
+# fetch_reliably, step by step: processes are paused and killed between any two of their commands, while others look for
+# the jobs of those that are gone. Each job is in a queue or done in the end.
+contract "ReliableFetch" do
+  extend TestSupport::Clients
+
+  client "redis-client", server: TestSupport::Servers::Redis
+
+  def setup
+    super
+    missing = TestSupport::Clients.load("sidekiq", "sidekiq/version")
+    skip(missing) if missing
+    require "sidekiq"
+    require "sidekiq/component"
+    require "sidekiq/capsule"
+    require "heddle/sidekiq/settings"
+    require "heddle/sidekiq/reliable_fetch"
+    @redis = RedisClient.config(host: "127.0.0.1", port: server.port).new_client
+  end
+
+  def teardown
+    @redis&.close
+    super
+  end
+
+  # One takes a job and is stopped after any number of steps. It counts as gone, and another one looks after its jobs,
+  # and is stopped after any number of steps, too. Meanwhile the first one may go on for some steps, and is killed.
+  { take: [:take], finish: %i[take finish],
+    give_back: %i[take give_back], again: %i[take finish take] }.each do |name, calls|
+    once define_method("test_no_step_loses_a_job_#{name}") { check_all(calls, %w[one two]) }
+  end
+
+  # The jobs come when it waits for them.
+  once def test_no_step_of_a_wait_loses_a_job = check_all(%i[take finish], [])
+
+  # A member that was left out while it had no job comes back with the next one.
+  once def test_a_process_that_was_gone_goes_on
+    reset("a job")
+    slow = ReliableFetchSteps::FakeProcess.new("slow", @redis, false)
+    other = ReliableFetchSteps::FakeProcess.new("other", @redis, false)
+    slow.look
+    gone
+    other.look
+    slow.take
+    gone
+    other.look
+
+    assert_equal(["a job"], queue)
+  end
+
+  # Two that look at the same time put a job back once.
+  once def test_two_that_start_at_once
+    (0..looks).each do |steps|
+      reset("a job")
+      ReliableFetchSteps::FakeProcess.new("killed", @redis, false).take
+      gone
+      one = run_steps(ReliableFetchSteps::FakeProcess.new("one", @redis, true), [:look])
+      steps.times { one.alive? && one.resume }
+      ReliableFetchSteps::FakeProcess.new("two", @redis, false).look
+      one.resume while one.alive?
+
+      assert_equal(["a job"], queue, "after #{steps} steps")
+    end
+  end
+
+  # The name is of this process alone: that of its parent is not.
+  once def test_names
+    component = ReliableFetchSteps::Config.new(nil)
+    name = Heddle::Sidekiq.const_get(:ReliableFetch).process(component)
+    other = IO.popen("-") do |io|
+      io ? io.read : print(Heddle::Sidekiq.const_get(:ReliableFetch).process(component))
+    end
+
+    assert_match(/\Ahost:#{Process.pid}:\h{16}\z/, name)
+    assert_equal(name, Heddle::Sidekiq.const_get(:ReliableFetch).process(component))
+    refute_equal(name.split(":"), other.split(":"))
+    refute_equal(name[/\h+\z/], other[/\h+\z/])
+  end
+
+  private
+
+  def reset(*jobs)
+    @redis.call("FLUSHALL")
+    jobs.each { |job| @redis.call("LPUSH", "queue:one", job) }
+  end
+
+  def queue = @redis.call("LRANGE", "queue:one", 0, -1)
+
+  # A minute has passed, in which none of them said that it is alive.
+  def gone = @redis.call("KEYS", "heddle:alive:*").each { |key| @redis.call("DEL", key) }
+
+  def run_steps(process, calls) = Fiber.new { calls.each { |call| process.public_send(call) } && nil }
+
+  # @return [Integer] of how many steps it is
+  def count(fiber)
+    steps = 0
+    steps += 1 while fiber.resume || fiber.alive?
+    steps
+  end
+
+  # With a job of another process.
+  def looks
+    @looks ||= begin
+      reset("one")
+      ReliableFetchSteps::FakeProcess.new("gone", @redis, false).take
+      gone
+      count(run_steps(ReliableFetchSteps::FakeProcess.new("looks", @redis, true), [:look]))
+    end
+  end
+
+  def check_all(calls, jobs)
+    reset("one", "two")
+    most = count(run_steps(ReliableFetchSteps::FakeProcess.new("counted", @redis, true), calls)) + (jobs.empty? ? 6 : 0)
+    most.times do |first|
+      (0..looks).each do |second|
+        [0, 1, 2, most].each { |third| check_case(calls, jobs, [first, second, third]) }
+      end
+    end
+  end
+
+  def check_case(calls, jobs, steps)
+    reset(*jobs)
+    process = ReliableFetchSteps::FakeProcess.new("killed", @redis, true)
+    killed = run_steps(process, calls)
+    if jobs.empty?
+      go_on(killed, 2)
+      @redis.call("LPUSH", "queue:one", "one", "two")
+    end
+    go_on(killed, steps[0])
+    gone
+    looking = run_steps(ReliableFetchSteps::FakeProcess.new("looking", @redis, true), [:look])
+    go_on(looking, steps[1])
+    go_on(killed, steps[2])
+    looking.resume while looking.alive?
+    gone
+    ReliableFetchSteps::FakeProcess.new("last", @redis, false).then { |last| 2.times { last.look } }
+    check_end(process.done, steps)
+  end
+
+  def go_on(fiber, steps) = steps.times { fiber.alive? && fiber.resume }
+
+  def check_end(done, steps)
+    assert_empty(%w[one two] - queue - done, steps)
+    assert_empty(@redis.call("KEYS", "heddle:working*") + @redis.call("KEYS", "heddle:landed*"), steps)
+    assert_equal(queue.uniq, queue, steps)
+  end
+end
