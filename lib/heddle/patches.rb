@@ -267,7 +267,11 @@ module Heddle
           %w[socket_read_nonblock.rb])
     patch(:ssl_would_block_errors, "all",
           "As with the others: the backtrace of the exception takes most of the time.",
-          %w[ssl_would_block_errors.rb])
+          %w[ssl_would_block_errors.rb openssl_errors.rb])
+    patch(:ssl_turn, "all",
+          "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others from " \
+          "running.",
+          %w[ssl_turn.rb openssl_errors.rb turn.c])
     complete
   end
   private_constant :Patches

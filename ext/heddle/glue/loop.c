@@ -163,6 +163,7 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     VALUE loop = loop_of(scheduler);
     bool polls = current != scheduler->home.fiber || loop == current;
     bool due = hd_reactor_poll_due(reactor);
+    if (own) hd_wait_note_turn(own);
     if (due && polls) hd_loop_poll(scheduler);
     bool sends_back = (own && !own->scheduled) || current == scheduler->home.fiber;
     hd_wait *next = due && !polls ? NULL : hd_next_ready(reactor);

@@ -54,7 +54,7 @@ static VALUE make_at_home(hd_scheduler *scheduler, VALUE body)
     VALUE nothing, storage = rb_funcall(rb_fiber_current(), rb_intern("storage"), 0);
     VALUE order = rb_ary_new_from_args(2, body, storage);
     bool there = scheduler->home.waits;
-    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = there,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = there ? HD_IN_FRONT : HD_BEHIND,
                           .switch_away = there ? go_home : NULL, .argument = (VALUE)scheduler, .result = &nothing};
     if (NIL_P(scheduler->home.orders)) scheduler->home.orders = rb_ary_new();
     rb_ary_push(scheduler->home.orders, order);

@@ -39,10 +39,10 @@ static void begin(park_call *parking)
     /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
     if (request->switch_away && !scheduler->masks.ended)
         hd_strikes_raise_overdue(scheduler);
-    else
+    else if (!request->quiet)
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
     if (request->kind == HD_WAIT_YIELDED) {
-        hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->in_front);
+        hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->place);
     }
     else {
         int error = hd_wait_begin(wait, &scheduler->reactor, request->kind, fiber, request->deadline_ns);
@@ -196,5 +196,11 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_yield(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_BEHIND});
+}
+
+void hd_yield_to(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    hd_place place = wait->place == HD_BEHIND ? HD_BEHIND : HD_IN_LINE;
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = place});
 }

@@ -44,7 +44,7 @@ int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd)
     for (; node; node = hd_map_find_next(reactor->ios, node)) {
         const hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
         if (!hd_interest_landed(interest) || interest->wait->reactor != reactor) continue;
-        hd_yield(scheduler);
+        hd_yield_to(scheduler, interest->wait);
         return rb_io_descriptor(io);
     }
     return fd;
