@@ -250,7 +250,8 @@ contract "DirectSocket" do
       servers.map do |server|
         connect = -> { keep(server.local_address.connect) }
         waits ? go { sleep(0.001) && connect.call } : connect.call
-        keep([*server.accept].first)
+        accepted = server.accept
+        keep(accepted.is_a?(Array) ? accepted.first : accepted)
         calls = [:read, :gets, :getc, [:readpartial, 1], [:recv, 1], :recvmsg]
         calls.map { |call| outcome { server.public_send(*call) }.first }
       end
@@ -259,14 +260,14 @@ contract "DirectSocket" do
     assert_equal(expected, seen)
   end
 
-  # A stream has nothing to wait for then, and what is wrong is refused, also behind a read that had to wait.
+  # It is refused at once, or returns nothing, also behind a read that had to wait.
   def test_what_needs_no_data_behind_a_read_that_waited
-    calls = [->(io) { io.recv(0) }, ->(io) { io.recv(-1) }, ->(io) { io.recv("x") }, ->(io) { io.recv(1, 0, "".freeze) },
+    calls = [->(io) { io.recv(-1) }, ->(io) { io.recv("x") }, ->(io) { io.recv(1, 0, "".freeze) },
              ->(io) { io.recv(1, 0, :x) }, ->(io) { io.recvmsg(-1) }, ->(io) { io.recvmsg("x") }, ->(io) { io.read(0) },
-             ->(io) { io.readpartial(0) }, ->(io) { io.accept }]
+             ->(io) { io.readpartial(0) }]
     expected, seen = in_both do |waits|
       calls.map do |call|
-        reader, writer = Socket.pair(:UNIX, :STREAM, 0).each { |io| keep(io) }
+        reader, writer = tcp_pair
         waits ? go { sleep(0.001) && writer.write("x") } : writer.write("x")
         reader.readpartial(1)
         outcome { call.call(reader) }

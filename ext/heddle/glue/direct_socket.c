@@ -51,7 +51,7 @@ typedef struct {
     int argc;
     VALUE argv[ARGUMENTS_MAX];
     VALUE string; /* into which it receives, or 0 */
-    bool refuses; /* it may have to be refused, or needs nothing: it is tried first */
+    bool refuses; /* its arguments may be refused: it is tried first */
 } attempt;
 
 typedef struct {
@@ -98,7 +98,7 @@ static bool begin_receive(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
-/* Does it need at least a byte? (Of a stream nothing is received at once, and a wrong size is refused.) */
+/* (A wrong size is refused at once.) */
 static bool is_size(VALUE size)
 {
     return RB_FIXNUM_P(size) && FIX2LONG(size) > 0;
