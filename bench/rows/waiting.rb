@@ -142,7 +142,7 @@ module Bench
       end
 
       STREAMS.each do |count|
-        Bench.row("streams#{count}", "delay of a 1 ms timer beside #{count} streams of lines that are always there, p99",
+        Bench.row("streams#{count}", "delay of a 1 ms timer beside #{count} busy streams, p99",
                   unit: "tick", operations: 500, figure: :p99,
                   also: { max: ["the same, maximum", "tick"] },
                   expect: ->(n) { [n, true] }) do |peer, n|

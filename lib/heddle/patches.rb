@@ -269,8 +269,8 @@ module Heddle
           "As with the others: the backtrace of the exception takes most of the time.",
           %w[ssl_would_block_errors.rb openssl_errors.rb])
     patch(:ssl_turn, "all",
-          "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others from " \
-          "running.",
+          "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others " \
+          "from running.",
           %w[ssl_turn.rb openssl_errors.rb turn.c])
     complete
   end

@@ -196,7 +196,7 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_yield(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_BEHIND});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
 }
 
 void hd_yield_to(hd_scheduler *scheduler, const hd_wait *wait)

@@ -42,7 +42,7 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
     return wake < 0 ? wake : wake != HD_WOKEN_BY_TIMEOUT;
 }
 
-/* Lets every other ready fiber run first. */
+/* Lets the others that events have woken run first. */
 void hd_yield(hd_scheduler *scheduler);
 
 /* Lets the fiber of this wait, which is ready, run first. */
