@@ -223,21 +223,22 @@ static bool must_not_wait(const hd_transfer *call)
 
 enum { GUESS_OF_READS = 1, GUESS_OF_ACCEPTS = 2, ALL_GUESSES = 3 };
 
-/* A guess that saves the system call that would find nothing. The peer of a request and response protocol waits at every
- * read: once a read had to wait, the next one asks the kernel to wait at once, with all the other requests of this turn.
- * When such a wait is answered immediately, reads are tried first again.
+/* A guess that saves the system call that would find nothing. The peer of a request and response protocol waits at
+ * every read: once a read had to wait, the next one asks the kernel to wait at once, with all the other requests of
+ * this turn. When such a wait is answered immediately, reads are tried first again.
  *
- * A wrong guess costs a look at the kernel, never more, because the kernel tells of everything that a read would find at
- * once. That holds for one IO, and for one kind of call: a listening socket refuses a read at once, and is not readable.
- * For another IO with that number the kernel may have nothing to tell where a read finds the end of the file. And there
- * is no guess for writes: a socket or a pipe that has room for a small one need not be writable. */
+ * A wrong guess costs a look at the kernel, never more, because the kernel tells of everything that a read would find
+ * at once. That holds for one IO, and for one kind of call: a listening socket refuses a read at once, and is not
+ * readable. For another IO with that number the kernel may have nothing to tell where a read finds the end of the file.
+ * And there is no guess for writes: a socket or a pipe that has room for a small one need not be writable. */
 bool hd_transfer_expects_to_wait(const hd_transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
     if (call->direction == HD_WRITE || call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
     if (call->fd >= scheduler->guesses.count) return false;
     uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
-    return (guess & ~(uintptr_t)ALL_GUESSES) == call->io && guess & (call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS);
+    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
+    return (guess & ~(uintptr_t)ALL_GUESSES) == call->io && guess & which;
 }
 
 void hd_transfer_forget(hd_scheduler *scheduler, int fd)
