@@ -1,7 +1,7 @@
 /* THE TURN OF A FIBER: what succeeds without waiting counts, too. A stream whose data is always there never parks its
  * reader, who would keep all others from running. So every operation that may succeed without waiting calls
- * hd_turn_spend before it begins: a method in C, a hook. When the turn is used up (HD_NS_PER_TURN), and others are ready
- * or the kernel was not looked at for so long, the fiber stands behind those that an event has woken (hd_next_ready).
+ * hd_turn_spend before it begins: a method in C, a hook. When the turn is used up (HD_NS_PER_TURN), and others are
+ * ready or the kernel was not looked at for so long, the fiber stands behind those that an event has woken.
  *
  * It does so before the operation, for then nothing has been read that could get lost: a pending exception is raised
  * there, as at any wait. To ask costs a look at the clock for some of the operations (core/reactor.h). */
