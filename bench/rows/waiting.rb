@@ -13,6 +13,8 @@ module Bench
     FIRST_PINGS = 2_000
     BUSY_TASKS = 10
     TICK = 0.001
+    # How many streams are busy beside the timer.
+    STREAMS = [1, 30].freeze
 
     class << self
       # A server with so many connections, a task for each, and a client in a process of its own.
@@ -57,7 +59,47 @@ module Bench
         late.sort
       end
 
+      # The same beside tasks that read lines which are always there, from processes that write as fast as they can.
+      # @return [Array(Array<Float>, Array<Integer>)] the lateness of the ticks, and how many lines each task has read
+      def tick_beside_streams(peer, ticks, count)
+        writers, readers = Array.new(count) { feed }.transpose
+        late = []
+        lines = [0] * count
+        finished = false
+        peer.run do
+          readers.each_with_index do |reader, i|
+            peer.spawn { (reader.gets && lines[i] += 1) until finished }
+          end
+          peer.spawn do
+            ticks.times do
+              due = now + TICK
+              sleep(TICK)
+              late << ((now - due) * 1e6)
+            end
+            finished = true
+          end
+        end
+        [late.sort, lines]
+      ensure
+        writers&.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+        readers&.each(&:close)
+      end
+
       private
+
+      # @return [Array(Integer, IO)] a process, and what it writes
+      def feed
+        reader, writer = UNIXSocket.pair
+        lines = "#{"x" * 63}\n" * 1024
+        pid = Process.fork do
+          reader.close
+          loop { writer.write(lines) }
+        rescue SystemCallError
+          exit!
+        end
+        writer.close
+        [pid, reader]
+      end
 
       def ask(client, pings)
         client.puts(pings)
@@ -97,6 +139,17 @@ module Bench
         late = tick(peer, n)
         peer.found.merge!(p50: late[late.size / 2], p99: late[late.size * 99 / 100], max: late.last)
         [late.size, late.first >= 0]
+      end
+
+      STREAMS.each do |count|
+        Bench.row("streams#{count}", "delay of a 1 ms timer beside #{count} busy streams, p99",
+                  unit: "tick", operations: 500, figure: :p99,
+                  also: { max: ["the same, maximum", "tick"] },
+                  expect: ->(n) { [n, true] }) do |peer, n|
+          late, lines = tick_beside_streams(peer, n, count)
+          peer.found.merge!(p99: late[late.size * 99 / 100], max: late.last)
+          [late.size, lines.all?(&:positive?)]
+        end
       end
     end
   end

@@ -277,7 +277,11 @@ module Heddle
           %w[socket_read_nonblock.rb])
     patch(:ssl_would_block_errors, "all",
           "As with the others: the backtrace of the exception takes most of the time.",
-          %w[ssl_would_block_errors.rb])
+          %w[ssl_would_block_errors.rb openssl_errors.rb])
+    patch(:ssl_turn, "all",
+          "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others " \
+          "from running.",
+          %w[ssl_turn.rb openssl_errors.rb turn.c])
     patch(:callers_fiber, "all",
           "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would " \
           "need a fiber of its own, which does not own the locks of its caller.",

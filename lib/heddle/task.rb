@@ -65,7 +65,7 @@ module Heddle
     def wait(timeout = nil)
       Check.time("timeout", timeout)
       @asked = true
-      return self if @finished
+      return finished_already if @finished
       raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
       waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
@@ -235,6 +235,12 @@ module Heddle
       @finished = true
       @fiber = @amid = nil # Ruby frees its stack when nobody keeps it
       @waiters&.close
+    end
+
+    # A loop over many tasks that have ended must not keep the others from running.
+    def finished_already
+      CoreExt.spend_turn(nil)
+      self
     end
 
     def run_block(arguments, &block)

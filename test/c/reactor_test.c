@@ -65,6 +65,71 @@ TEST(a_poll_is_due_when_a_deadline_has_come)
     close_setting();
 }
 
+/* Operations that succeed at once use the turn up. */
+TEST(a_turn_is_used_up)
+{
+    waiter other = {0};
+    open_sim((sim_faults){0});
+    poll_now();
+    hd_reactor_begin_turn(&reactor);
+    CHECK(!hd_reactor_count_operation(&reactor)); /* the first one does not look at the clock */
+    CHECK(hd_reactor_count_operation(&reactor));
+    sim_advance(HD_NS_PER_TURN / 2);
+    CHECK(!hd_reactor_turn_is_over(&reactor));
+    sim_advance(HD_NS_PER_TURN / 2);
+    CHECK(hd_reactor_turn_is_over(&reactor)); /* nobody is ready, but the kernel was not looked at for so long */
+    CHECK(hd_reactor_poll_due(&reactor));
+    poll_now();
+    CHECK(!hd_reactor_turn_is_over(&reactor));
+    hd_wait_begin_ready(&other.wait, &reactor, (hd_word)&other, HD_IN_LINE);
+    CHECK(hd_reactor_turn_is_over(&reactor));
+    CHECK(hd_next_ready(&reactor) == &other.wait);
+    hd_wait_end(&other.wait);
+    CHECK(!hd_reactor_count_operation(&reactor)); /* its turn */
+    CHECK(!hd_reactor_turn_is_over(&reactor));
+    close_setting();
+}
+
+/* Of short operations every fourth looks at the clock, of long ones each. */
+TEST(how_often_operations_look_at_the_clock)
+{
+    open_sim((sim_faults){0});
+    for (int is_long = 0; is_long < 2; is_long++) {
+        poll_now();
+        hd_reactor_begin_turn(&reactor);
+        int looks = 0;
+        for (int i = 0; i < 41; i++) {
+            if (hd_reactor_count_operation(&reactor)) looks++, hd_reactor_turn_is_over(&reactor);
+            sim_advance(is_long ? HD_NS_PER_SHORT_OPERATION : 1000);
+        }
+        CHECK_EQ(is_long ? 40 : 10, looks);
+    }
+    close_setting();
+}
+
+/* The more wait behind others, the shorter is a turn. */
+TEST(turns_are_short_when_many_wait)
+{
+    enum { MANY = 1000 };
+    static waiter waiters[MANY];
+    const struct { int count; int64_t turn_ns; } cases[] = {
+        {1, HD_NS_PER_TURN}, {20, HD_NS_PER_TURN}, {100, HD_NS_PER_ROUND / 100}, {MANY, HD_NS_PER_TURN_AT_LEAST}};
+    open_sim((sim_faults){0});
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (int w = 0; w < cases[i].count; w++)
+            hd_wait_begin_ready(&waiters[w].wait, &reactor, (hd_word)&waiters[w], HD_BEHIND);
+        poll_now();
+        hd_reactor_begin_turn(&reactor);
+        sim_advance(cases[i].turn_ns - 1);
+        CHECK(!hd_reactor_turn_is_over(&reactor));
+        sim_advance(1);
+        CHECK(hd_reactor_turn_is_over(&reactor));
+        for (int w = 0; w < cases[i].count; w++) hd_wait_end(&waiters[w].wait);
+        CHECK_EQ(0, reactor.behind_count);
+    }
+    close_setting();
+}
+
 /* A timer and an event reach their fibers although others are always ready. */
 TEST(nobody_starves)
 {
@@ -78,7 +143,7 @@ TEST(nobody_starves)
     sim_write(fds[1], 1);
     int switches = 0;
     while (!reader.woken || !sleeper.woken) {
-        hd_wait_begin_ready(&yielder.wait, &reactor, (hd_word)&yielder, false);
+        hd_wait_begin_ready(&yielder.wait, &reactor, (hd_word)&yielder, HD_IN_LINE);
         for (hd_wait *wait = NULL; wait != &yielder.wait;) {
             if (hd_reactor_poll_due(&reactor)) poll_now();
             wait = hd_next_ready(&reactor);
@@ -106,7 +171,7 @@ TEST(the_timeout_of_a_turn)
     CHECK_EQ(300, hd_reactor_timeout(&reactor));
     sim_advance(100);
     CHECK_EQ(200, hd_reactor_timeout(&reactor));
-    hd_wait_begin_ready(&ready.wait, &reactor, (hd_word)&ready, false);
+    hd_wait_begin_ready(&ready.wait, &reactor, (hd_word)&ready, HD_IN_LINE);
     CHECK_EQ(0, hd_reactor_timeout(&reactor));
     CHECK(hd_next_ready(&reactor) == &ready.wait);
     sim_advance(250);
@@ -298,6 +363,9 @@ int main(int argc, char **argv)
     RUN(a_poll_is_due_after_64_switches);
     RUN(a_poll_is_due_after_a_millisecond);
     RUN(a_poll_is_due_when_a_deadline_has_come);
+    RUN(a_turn_is_used_up);
+    RUN(how_often_operations_look_at_the_clock);
+    RUN(turns_are_short_when_many_wait);
     RUN(nobody_starves);
     RUN(the_timeout_of_a_turn);
     RUN(limits_and_timers_fire_in_one_order);

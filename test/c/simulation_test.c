@@ -20,7 +20,7 @@ typedef struct {
     hd_wake cause; /* valid when READY */
     hd_word exception;
     int64_t deadline_ns;
-    bool in_front;
+    hd_place place; /* where it stands when it is ready */
     uint64_t order; /* when it was parked, or became ready by something else than its deadline */
     int interests;
     int fd_index[INTERESTS_MAX];
@@ -33,9 +33,12 @@ typedef struct {
     int fibers[FIBERS], length;
 } line;
 
-static line ready, due; /* who can run, as it must be: those whose deadline has come by themselves */
+/* Who can run, as it must be: those whose deadline has come by themselves, and those behind by themselves. */
+static line ready, due, behind;
 static bool due_was_last;
+static int64_t behind_ns; /* when one of those behind was taken last, or the first of them came */
 static uint64_t sequence;
+static int64_t turn_began_ns; /* of the fiber that was taken last, but for one in front */
 static int fds[FDS];
 static bool event_stays[FIBERS];  /* an event of this parked fiber is there, since the last turn or longer */
 static int64_t looked_ns[FIBERS]; /* ... and a turn has ended then that found it so from its start; 0 = not yet */
@@ -78,12 +81,13 @@ static void note_events(void)
     }
 }
 
-static void model_ready(fiber *f, hd_wake cause, bool front)
+static void model_ready(fiber *f, hd_wake cause)
 {
-    line *of = cause == HD_WOKEN_BY_TIMEOUT ? &due : &ready;
+    bool front = f->place == HD_IN_FRONT;
+    line *of = f->place == HD_BEHIND ? &behind : cause == HD_WOKEN_BY_TIMEOUT ? &due : &ready;
+    if (f->place == HD_BEHIND && !behind.length) behind_ns = reactor.now_ns;
     f->state = READY;
     f->cause = cause;
-    f->in_front = front;
     if (cause != HD_WOKEN_BY_TIMEOUT) f->order = ++sequence;
     if (front) memmove(&of->fibers[1], &of->fibers[0], (size_t)of->length * sizeof(*of->fibers));
     of->fibers[front ? 0 : of->length] = (int)(f - fibers);
@@ -92,21 +96,29 @@ static void model_ready(fiber *f, hd_wake cause, bool front)
 
 static void model_remove(fiber *f)
 {
-    line *lines[] = {&ready, &due};
-    for (int l = 0; l < 2; l++)
+    line *lines[] = {&ready, &due, &behind};
+    for (int l = 0; l < 3; l++)
         for (int i = 0, *in = lines[l]->fibers; i < lines[l]->length; i++)
             if (in[i] == f - fibers) memmove(&in[i], &in[i + 1], (size_t)(--lines[l]->length - i) * sizeof(*in));
     f->state = IDLE;
 }
 
+static bool can_run(void)
+{
+    return ready.length || due.length || behind.length;
+}
+
 /* Who must run next, taken out of the model; or -1. */
 static int model_next(void)
 {
-    if (!ready.length && !due.length) return -1;
+    if (!ready.length && !due.length && !behind.length) return -1;
     const fiber *first = ready.length ? &fibers[ready.fibers[0]] : NULL;
-    bool waits = first && (due_was_last || first->in_front || first->order < fibers[due.fibers[0]].order);
-    due_was_last = due.length && !waits;
-    line *of = due_was_last ? &due : &ready;
+    bool front = first && first->place == HD_IN_FRONT;
+    bool passed_over = behind.length && !front && reactor.now_ns - behind_ns >= HD_NS_PASSED_OVER;
+    bool waits = first && (due_was_last || front || first->order < fibers[due.fibers[0]].order);
+    if (!passed_over) due_was_last = due.length && !waits;
+    line *of = passed_over || (!ready.length && !due.length) ? &behind : due_was_last ? &due : &ready;
+    if (of == &behind) behind_ns = reactor.now_ns;
     int next = of->fibers[0];
     memmove(&of->fibers[0], &of->fibers[1], (size_t)--of->length * sizeof(*of->fibers));
     return next;
@@ -152,10 +164,10 @@ static void park_fiber(fiber *f)
     f->record = calloc(1, sizeof(*f->record));
     CHECK(f->record);
     if (chance(10)) {
-        bool front = chance(50);
-        hd_wait_begin_ready(&f->record->wait, &reactor, word_of(f), front);
+        f->place = (hd_place)rnd(3);
+        hd_wait_begin_ready(&f->record->wait, &reactor, word_of(f), f->place);
         f->deadline_ns = HD_NO_DEADLINE;
-        model_ready(f, HD_WOKEN_BY_EVENT, front);
+        model_ready(f, HD_WOKEN_BY_EVENT);
         return;
     }
     int interests = chance(60) ? 1 + (int)rnd(chance(80) ? 1 : INTERESTS_MAX) : 0;
@@ -188,7 +200,7 @@ static void settle(fiber *f)
     CHECK_EQ(was_parked, settled);
     if (!settled) return;
     f->exception = raise ? 7 : 0;
-    model_ready(f, raise ? HD_WOKEN_BY_EXCEPTION : HD_WOKEN_BY_UNBLOCK, false);
+    model_ready(f, raise ? HD_WOKEN_BY_EXCEPTION : HD_WOKEN_BY_UNBLOCK);
     hd_reactor_wake_if_asleep(&reactor);
 }
 
@@ -217,7 +229,7 @@ static void close_pair(int at)
             fiber *f = fiber_of(interest->wait);
             if (settle_with_exception(interest->wait, 9)) {
                 f->exception = 9;
-                model_ready(f, HD_WOKEN_BY_EXCEPTION, false);
+                model_ready(f, HD_WOKEN_BY_EXCEPTION);
             }
             hd_interest_disarm(interest);
         }
@@ -251,30 +263,42 @@ static fiber *check_woken(const hd_wait *wait, hd_wake cause)
     return f;
 }
 
+static void check_event(const hd_wait *wait)
+{
+    fiber *f = check_woken(wait, HD_WOKEN_BY_EVENT);
+    CHECK(f->seen || faults.phantom_percent);
+    short revents = 0;
+    for (int i = 0; i < f->interests; i++) {
+        CHECK_EQ(0, f->record->interests[i].revents & ~(f->record->interests[i].events | POLLIN | POLLOUT));
+        revents |= f->record->interests[i].revents;
+    }
+    CHECK(revents);
+    model_ready(f, HD_WOKEN_BY_EVENT);
+}
+
+static const fiber *check_timeout(const hd_wait *wait)
+{
+    fiber *f = check_woken(wait, HD_WOKEN_BY_TIMEOUT);
+    CHECK_AT_LEAST(f->deadline_ns, reactor.now_ns);
+    model_ready(f, HD_WOKEN_BY_TIMEOUT);
+    return f;
+}
+
 /* What reap has woken: each for a true reason, behind those that were ready before. */
 static void check_reaped(void)
 {
     hd_node *node = check_known(&reactor.ready, &ready);
-    for (; node; node = hd_list_after(&reactor.ready, node)) {
-        fiber *f = check_woken(HD_CONTAINER_OF(node, hd_wait, ready_node), HD_WOKEN_BY_EVENT);
-        CHECK(f->seen || faults.phantom_percent);
-        short revents = 0;
-        for (int i = 0; i < f->interests; i++) {
-            CHECK_EQ(0, f->record->interests[i].revents & ~(f->record->interests[i].events | POLLIN | POLLOUT));
-            revents |= f->record->interests[i].revents;
-        }
-        CHECK(revents);
-        model_ready(f, HD_WOKEN_BY_EVENT, false);
-    }
+    for (; node; node = hd_list_after(&reactor.ready, node))
+        check_event(HD_CONTAINER_OF(node, hd_wait, ready_node));
     int64_t last_deadline_ns = INT64_MIN;
     node = check_known(&reactor.due, &due);
     for (; node; node = hd_list_after(&reactor.due, node)) {
-        fiber *f = check_woken(HD_CONTAINER_OF(node, hd_wait, ready_node), HD_WOKEN_BY_TIMEOUT);
-        CHECK_AT_LEAST(f->deadline_ns, reactor.now_ns);
+        const fiber *f = check_timeout(HD_CONTAINER_OF(node, hd_wait, ready_node));
         CHECK_AT_LEAST(last_deadline_ns, f->deadline_ns); /* in order of deadlines */
         last_deadline_ns = f->deadline_ns;
-        model_ready(f, HD_WOKEN_BY_TIMEOUT, false);
     }
+    CHECK(!check_known(&reactor.behind, &behind)); /* nobody is woken to stand there */
+    CHECK_EQ(behind.length, reactor.behind_count);
     for (int i = 0; i < FIBERS; i++)
         if (fibers[i].state == PARKED) {
             CHECK_AT_LEAST(reactor.now_ns + 1, fibers[i].deadline_ns); /* a due timer is not forgotten */
@@ -300,7 +324,7 @@ static void take_turn(int64_t limit_ns)
     bool stayed[FIBERS];
     memcpy(stayed, event_stays, sizeof(stayed));
     int64_t began_ns = sim_now(), timeout_ns = hd_reactor_timeout(&reactor);
-    if (ready.length || due.length) CHECK_EQ(0, timeout_ns);
+    if (can_run()) CHECK_EQ(0, timeout_ns);
     if (timeout_ns > limit_ns) timeout_ns = limit_ns;
     reactor.asleep = timeout_ns > 0;
     hd_reactor_poll_nogvl(&reactor, timeout_ns);
@@ -323,6 +347,8 @@ static void run_one(void)
     CHECK_EQ(READY, f->state);
     CHECK_EQ(f->cause, wait->wake);
     CHECK_EQ(f->exception, wait->exception);
+    if (f->place != HD_IN_FRONT) turn_began_ns = reactor.now_ns;
+    CHECK_EQ(turn_began_ns, reactor.turn.began_ns);
     wakes[wait->wake]++;
     note((uint64_t)(f - fibers) << 8 | wait->wake);
     note((uint64_t)sim_now());
@@ -364,7 +390,7 @@ static void step(void)
         break;
     default:
         take_turn(5 * HD_NS_PER_MS);
-        for (uint64_t batch = rnd(FIBERS); batch > 0 && (ready.length || due.length); batch--) run_one();
+        for (uint64_t batch = rnd(FIBERS); batch > 0 && can_run(); batch--) run_one();
         break;
     }
     note_events();
@@ -382,7 +408,7 @@ static void finish_all(void)
                 settle(&fibers[i]);
             waiting += fibers[i].state != IDLE;
         }
-        while (ready.length || due.length) run_one();
+        while (can_run()) run_one();
         if (!waiting) break;
         if (sim_now() > end_ns) FAIL("%d fibers are never woken", waiting);
         take_turn(HD_NS_PER_MS);
@@ -414,11 +440,12 @@ static uint64_t run_once(uint64_t seed)
     memset(fibers, 0, sizeof(fibers));
     memset(event_stays, 0, sizeof(event_stays));
     memset(looked_ns, 0, sizeof(looked_ns));
-    ready.length = due.length = 0;
+    ready.length = due.length = behind.length = 0;
     due_was_last = false;
     faults = random_faults();
     sim = (setting){.name = "sim", .ops = &hd_backend_sim, .world = &sim_world, .faults = faults};
     open_setting(&sim);
+    turn_began_ns = reactor.now_ns;
     for (int i = 0; i < FDS; i += 2) CHECK_EQ(0, sim_pair(&fds[i]));
     for (int i = 0; i < STEPS; i++) step();
     finish_all();

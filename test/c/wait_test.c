@@ -64,7 +64,7 @@ TEST(found_by_its_root)
     CHECK(hd_map_find(&reactor.chains, 8) == &resumed.root_node);
     hd_wait_end(&resumed), hd_wait_end(&own);
     check_unlinked(&resumed);
-    hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, false);
+    hd_wait_begin_ready(&resumed, &reactor, (hd_word)&resumed, HD_IN_LINE);
     CHECK_EQ((hd_word)&resumed, resumed.root);
     hd_wait_for_root(&resumed, 8);
     hd_reactor_forget(&reactor, 1);
@@ -213,10 +213,10 @@ TEST(first_come_first_served_but_the_front)
     begin(&waits[0], HD_NO_DEADLINE);
     begin(&waits[1], HD_NO_DEADLINE);
     CHECK(hd_wait_settle(&waits[1], HD_WOKEN_BY_EVENT));
-    hd_wait_begin_ready(&waits[2], &reactor, (hd_word)&waits[2], false);
+    hd_wait_begin_ready(&waits[2], &reactor, (hd_word)&waits[2], HD_IN_LINE);
     CHECK(hd_wait_settle(&waits[0], HD_WOKEN_BY_EVENT));
-    hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], true);
-    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], true);
+    hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], HD_IN_FRONT);
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], HD_IN_FRONT);
     begin(&waits[5], 0);
     CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
     const int order[] = {4, 3, 1, 2, 0, 5};
@@ -231,14 +231,14 @@ TEST(a_deadline_overtakes_what_became_ready_later)
 {
     hd_wait waits[6];
     open_reactor();
-    hd_wait_begin_ready(&waits[0], &reactor, (hd_word)&waits[0], false);
+    hd_wait_begin_ready(&waits[0], &reactor, (hd_word)&waits[0], HD_IN_LINE);
     begin(&waits[1], 0);
     begin(&waits[2], 0);
     begin(&waits[3], HD_NO_DEADLINE);
     CHECK(hd_wait_settle(&waits[3], HD_WOKEN_BY_EVENT));
-    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], false);
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], HD_IN_LINE);
     CHECK_EQ(2, fire_due(&reactor.timers, now_ns));
-    hd_wait_begin_ready(&waits[5], &reactor, (hd_word)&waits[5], true);
+    hd_wait_begin_ready(&waits[5], &reactor, (hd_word)&waits[5], HD_IN_FRONT);
     const int order[] = {5, 0, 1, 3, 2, 4};
     for (int i = 0; i < 6; i++) CHECK(hd_next_ready(&reactor) == &waits[order[i]]);
     CHECK(!hd_next_ready(&reactor));
@@ -253,7 +253,7 @@ TEST(deadlines_and_others_take_turns)
     int slept = 0, yielded = 0;
     open_reactor();
     begin(&sleeper, 0);
-    hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, false);
+    hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, HD_IN_LINE);
     for (int i = 0; i < 100; i++) {
         fire_due(&reactor.timers, now_ns);
         hd_wait *next = hd_next_ready(&reactor);
@@ -262,12 +262,66 @@ TEST(deadlines_and_others_take_turns)
         if (next == &sleeper)
             slept++, begin(&sleeper, 0);
         else
-            yielded++, hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, false);
+            yielded++, hd_wait_begin_ready(&yielder, &reactor, (hd_word)&yielder, HD_IN_LINE);
     }
     CHECK_EQ(50, slept);
     CHECK_EQ(50, yielded);
     hd_wait_end(&sleeper);
     hd_wait_end(&yielder);
+    close_reactor();
+}
+
+/* Whoever an event has woken runs before those whose turn was used up, which run in the order in which they came. */
+TEST(some_stand_behind)
+{
+    hd_wait waits[6];
+    open_reactor();
+    hd_wait_begin_ready(&waits[0], &reactor, (hd_word)&waits[0], HD_BEHIND);
+    begin(&waits[1], HD_NO_DEADLINE);
+    begin(&waits[2], 0);
+    hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], HD_BEHIND);
+    CHECK(hd_wait_settle(&waits[1], HD_WOKEN_BY_EVENT));
+    CHECK_EQ(1, fire_due(&reactor.timers, now_ns));
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], HD_IN_LINE);
+    hd_wait_begin_ready(&waits[5], &reactor, (hd_word)&waits[5], HD_IN_FRONT);
+    CHECK_EQ(2, reactor.behind_count);
+    CHECK(hd_next_ready(&reactor) == &waits[5]);
+    for (int i = 0; i < 3; i++) CHECK(hd_next_ready(&reactor)->place == HD_IN_LINE);
+    hd_wait_end(&waits[0]); /* its fiber was killed */
+    CHECK_EQ(1, reactor.behind_count);
+    CHECK(hd_next_ready(&reactor) == &waits[3]);
+    CHECK_EQ(0, reactor.behind_count);
+    CHECK(!hd_next_ready(&reactor));
+    for (int i = 1; i < 6; i++) hd_wait_end(&waits[i]);
+    close_reactor();
+}
+
+/* Events that never end leave a turn now and then to those behind, which all have theirs. */
+TEST(those_behind_are_not_passed_over_for_ever)
+{
+    hd_wait woken, greedy[3];
+    int turns[3] = {0}, events = 0;
+    open_reactor();
+    for (int i = 0; i < 3; i++) hd_wait_begin_ready(&greedy[i], &reactor, (hd_word)&greedy[i], HD_BEHIND);
+    begin(&woken, HD_NO_DEADLINE);
+    for (int i = 0; i < 3000; i++) {
+        if (woken.state == HD_WAIT_PARKED) CHECK(hd_wait_settle(&woken, HD_WOKEN_BY_EVENT));
+        hd_wait *next = hd_next_ready(&reactor);
+        hd_wait_end(next);
+        reactor.now_ns = now_ns += next == &woken ? HD_NS_PER_TURN / 10 : HD_NS_PER_TURN;
+        if (next == &woken) {
+            events++;
+            begin(&woken, HD_NO_DEADLINE);
+            continue;
+        }
+        turns[next - greedy]++;
+        hd_wait_begin_ready(next, &reactor, (hd_word)next, HD_BEHIND);
+    }
+    for (int i = 0; i < 3; i++) CHECK_AT_LEAST(turns[0] - turns[i] + 1, 2);
+    CHECK_AT_LEAST(90, turns[0] * 3);
+    CHECK_AT_LEAST(2500, events);
+    hd_wait_end(&woken);
+    for (int i = 0; i < 3; i++) hd_wait_end(&greedy[i]);
     close_reactor();
 }
 
@@ -328,6 +382,8 @@ int main(int argc, char **argv)
     RUN(first_come_first_served_but_the_front);
     RUN(a_deadline_overtakes_what_became_ready_later);
     RUN(deadlines_and_others_take_turns);
+    RUN(some_stand_behind);
+    RUN(those_behind_are_not_passed_over_for_ever);
     RUN(deadlines_past_far_and_none);
     RUN(misuse_is_caught);
     RUN(ready_events);

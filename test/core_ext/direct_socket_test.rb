@@ -244,6 +244,59 @@ contract "DirectSocket" do
     assert_equal(expected, seen)
   end
 
+  # What an accept had to do says nothing of a read, which the socket refuses.
+  def test_a_read_of_a_server_behind_an_accept
+    expected, seen = in_both do |waits|
+      servers.map do |server|
+        connect = -> { keep(server.local_address.connect) }
+        waits ? go { sleep(0.001) && connect.call } : connect.call
+        accepted = server.accept
+        keep(accepted.is_a?(Array) ? accepted.first : accepted)
+        calls = [:read, :gets, :getc, [:readpartial, 1], [:recv, 1], :recvmsg]
+        calls.map { |call| outcome { server.public_send(*call) }.first }
+      end
+    end
+
+    assert_equal(expected, seen)
+  end
+
+  # It is refused at once, or returns nothing, also behind a read that had to wait.
+  def test_what_needs_no_data_behind_a_read_that_waited
+    calls = [->(io) { io.recv(-1) }, ->(io) { io.recv("x") }, ->(io) { io.recv(1, 0, "".freeze) },
+             ->(io) { io.recv(1, 0, :x) }, ->(io) { io.recvmsg(-1) }, ->(io) { io.recvmsg("x") }, ->(io) { io.read(0) },
+             ->(io) { io.readpartial(0) }]
+    expected, seen = in_both do |waits|
+      calls.map do |call|
+        reader, writer = tcp_pair
+        waits ? go { sleep(0.001) && writer.write("x") } : writer.write("x")
+        reader.readpartial(1)
+        outcome { call.call(reader) }
+      end
+    end
+
+    assert_equal(expected, seen)
+  end
+
+  # A little fits in although the kernel does not call the socket, or the pipe, writable.
+  def test_a_small_write_behind_one_that_waited
+    reactor do
+      [socket_pair, pipe.reverse].each do |writer, reader|
+        size = 64
+        size += writer.write_nonblock("x" * 4096, exception: false) while writer.wait_writable(0)
+        writing = go { writer.write("y" * 10_000) }
+        settle
+        left = size + 10_000 - 64
+        left -= reader.readpartial(left).bytesize until writing.finished? || (settle && writing.finished?)
+        filled = 0
+        filled += writer.write_nonblock("z" * 1000) while writer.wait_writable(0)
+        small = go { writer.write("!") }
+        settle
+
+        assert_predicate(small, :finished?)
+      end
+    end
+  end
+
   # Nobody else waits for a server in blocking mode, and it stays in that.
   def test_a_server_in_blocking_mode
     reactor do

@@ -8,9 +8,11 @@ int hd_reactor_init(hd_reactor *reactor, hd_map *ios, unsigned generation)
     *reactor = (hd_reactor){.ios = ios, .generation = generation};
     hd_list_init(&reactor->ready);
     hd_list_init(&reactor->due);
+    hd_list_init(&reactor->behind);
     hd_timers_init(&reactor->timers);
     hd_timers_init(&reactor->limits);
     reactor->now_ns = reactor->polled_ns = hd_clock_now();
+    hd_reactor_begin_turn(reactor);
     int error = hd_map_init(&reactor->waits);
     return error ? error : hd_map_init(&reactor->chains);
 }
@@ -60,6 +62,8 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
     hd_reactor_close(reactor);
     hd_list_init(&reactor->ready);
     hd_list_init(&reactor->due);
+    hd_list_init(&reactor->behind);
+    reactor->behind_count = 0;
     hd_timers_free(&reactor->timers);
     hd_timers_free(&reactor->limits);
     hd_map_forget(&reactor->waits);
@@ -86,6 +90,37 @@ bool hd_reactor_poll_due(hd_reactor *reactor)
     reactor->switches_per_clock = long_runs ? 1 : HD_SWITCHES_PER_CLOCK;
     reactor->switches_by_clock = 0;
     return reactor->now_ns - reactor->polled_ns >= HD_NS_PER_POLL || reactor->now_ns >= next_deadline(reactor);
+}
+
+void hd_reactor_begin_turn(hd_reactor *reactor)
+{
+    reactor->turn.began_ns = reactor->turn.looked_ns = reactor->now_ns;
+    reactor->turn.operations = 0;
+    reactor->turn.looked_at = HD_FIRST_LOOK - 1; /* (so many will have been made then) */
+    reactor->turn.next_look = HD_FIRST_LOOK;
+    reactor->turn.extended = false;
+}
+
+/* How long a turn may last now. */
+static int64_t length_of_turn(const hd_reactor *reactor)
+{
+    if (reactor->behind_count <= HD_NS_PER_ROUND / HD_NS_PER_TURN) return HD_NS_PER_TURN;
+    int64_t share_ns = HD_NS_PER_ROUND / (int64_t)reactor->behind_count;
+    return share_ns > HD_NS_PER_TURN_AT_LEAST ? share_ns : HD_NS_PER_TURN_AT_LEAST;
+}
+
+bool hd_reactor_turn_is_over(hd_reactor *reactor)
+{
+    int64_t count = (int64_t)reactor->turn.operations - reactor->turn.looked_at;
+    int64_t now_ns = hd_clock_now(), since_ns = now_ns - reactor->turn.looked_ns;
+    bool short_ones = since_ns < HD_NS_PER_SHORT_OPERATION * count;
+    reactor->now_ns = reactor->turn.looked_ns = now_ns;
+    reactor->turn.looked_at = reactor->turn.operations;
+    reactor->turn.next_look = reactor->turn.operations + (short_ones ? HD_OPERATIONS_PER_CLOCK : 1);
+    if (now_ns - reactor->turn.began_ns < length_of_turn(reactor)) return false;
+    bool polls = now_ns - reactor->polled_ns >= HD_NS_PER_POLL || now_ns >= next_deadline(reactor);
+    if (polls) reactor->switches = HD_SWITCHES_PER_POLL;
+    return polls || hd_reactor_has_ready(reactor);
 }
 
 int64_t hd_reactor_timeout(hd_reactor *reactor)

@@ -26,13 +26,37 @@ enum { HD_SWITCHES_PER_POLL = 64, HD_SWITCHES_PER_CLOCK = 4 };
 /* When fibers run for this long or longer, the clock is looked at after each: that costs a fortieth of it. */
 #define HD_NS_PER_CLOCK INT64_C(1000)
 
+/* A turn ends after so long. When many wait behind others, it is shorter, so that each of them has its next turn after
+ * HD_NS_PER_ROUND; but never shorter than a switch is worth. */
+#define HD_NS_PER_TURN HD_NS_PER_MS
+#define HD_NS_PER_ROUND (20 * HD_NS_PER_MS)
+#define HD_NS_PER_TURN_AT_LEAST INT64_C(50000)
+
+/* Who waits behind others comes next when these have had all the turns for so long (its own turn included). */
+#define HD_NS_PASSED_OVER (4 * HD_NS_PER_TURN)
+
+/* The first operation of a turn does not look at the clock: nearly all turns have one. When operations are this short,
+ * every fourth does. */
+enum { HD_FIRST_LOOK = 2, HD_OPERATIONS_PER_CLOCK = 4 };
+#define HD_NS_PER_SHORT_OPERATION INT64_C(10000)
+
 typedef struct hd_reactor {
     const hd_backend_ops *ops;
     hd_backend *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_list due;      /* those whose deadline has come, likewise: see hd_next_ready */
+    hd_list behind;   /* those that let the others run first, likewise: their turn was used up, or they have yielded */
+    size_t behind_count;
+    int64_t behind_ns; /* when one of these was taken last, or the first of them came */
     bool due_was_last; /* who was taken last was one of these */
     bool ran;         /* one was taken since the last look at the kernel */
+    struct {
+        int64_t began_ns;    /* the turn of the fiber that runs, and of those that it has started */
+        int64_t looked_ns;   /* when its operations last looked at the clock */
+        unsigned operations; /* that it has made */
+        unsigned looked_at, next_look; /* how many there were at that look, and will be at the next one */
+        bool extended;               /* it was used up when a write began, which was still made */
+    } turn;
     uint64_t sequence; /* of waits that began, or became ready */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (what the GC must mark) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
@@ -77,8 +101,21 @@ bool hd_reactor_poll_due(hd_reactor *reactor);
 
 static inline bool hd_reactor_has_ready(const hd_reactor *reactor)
 {
-    return !hd_list_empty(&reactor->ready) || !hd_list_empty(&reactor->due);
+    return !hd_list_empty(&reactor->ready) || !hd_list_empty(&reactor->due) || !hd_list_empty(&reactor->behind);
 }
+
+/* An operation that may succeed without waiting begins. Is it time to look at the clock? */
+static inline bool hd_reactor_count_operation(hd_reactor *reactor)
+{
+    return ++reactor->turn.operations >= reactor->turn.next_look;
+}
+
+/* Looks at the clock: is the turn used up, and is there anything for which the fiber should stop? Others are ready, or
+ * the kernel was not looked at for so long; then that is due. */
+bool hd_reactor_turn_is_over(hd_reactor *reactor);
+
+/* A turn begins. */
+void hd_reactor_begin_turn(hd_reactor *reactor);
 
 /* How long the kernel may keep us: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
 int64_t hd_reactor_timeout(hd_reactor *reactor);

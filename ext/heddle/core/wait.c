@@ -17,7 +17,7 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->since_ns = wait->ready_ns = reactor->now_ns;
     wait->generation = reactor->generation;
     wait->timer.slot = 0;
-    wait->in_front = false;
+    wait->place = HD_IN_LINE;
     wait->order = reactor->sequence++;
     wait->timer.fire = wait_timed_out;
     hd_node_init(&wait->ready_node);
@@ -37,13 +37,28 @@ int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word
     return error;
 }
 
-void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front)
+static void stand_behind(hd_wait *wait)
+{
+    hd_reactor *reactor = wait->reactor;
+    if (reactor->behind_count++ == 0) reactor->behind_ns = reactor->now_ns;
+    hd_list_push_back(&reactor->behind, &wait->ready_node);
+}
+
+static void leave_queue(hd_wait *wait)
+{
+    hd_node_remove(&wait->ready_node);
+    if (wait->place == HD_BEHIND) wait->reactor->behind_count--;
+}
+
+void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, hd_place place)
 {
     initialize(wait, reactor, HD_WAIT_YIELDED, fiber);
     wait->state = HD_WAIT_READY;
     wait->wake = HD_WOKEN_BY_EVENT;
-    wait->in_front = front;
-    if (front)
+    wait->place = place;
+    if (place == HD_BEHIND)
+        stand_behind(wait);
+    else if (place == HD_IN_FRONT)
         hd_list_push_front(&reactor->ready, &wait->ready_node);
     else
         hd_list_push_back(&reactor->ready, &wait->ready_node);
@@ -85,25 +100,46 @@ static hd_wait *first_of(const hd_list *queue)
     return node ? HD_CONTAINER_OF(node, hd_wait, ready_node) : NULL;
 }
 
-hd_wait *hd_next_ready(hd_reactor *reactor)
+/* The first one of those that an event has woken, or in front; or NULL. */
+static hd_wait *first_woken(hd_reactor *reactor)
 {
     hd_wait *ready = first_of(&reactor->ready), *due = first_of(&reactor->due);
-    bool overtakes = due && !(ready && (reactor->due_was_last || ready->in_front || ready->order < due->order));
-    hd_wait *wait = overtakes ? due : ready;
-    if (!wait) return NULL;
+    bool in_front = ready && ready->place == HD_IN_FRONT;
+    bool overtakes = due && !(ready && (reactor->due_was_last || in_front || ready->order < due->order));
     reactor->due_was_last = overtakes;
+    return overtakes ? due : ready;
+}
+
+/* Has the first one of those behind been passed over for long enough? */
+static bool passed_over(const hd_reactor *reactor)
+{
+    const hd_wait *ready = first_of(&reactor->ready);
+    if (ready && ready->place == HD_IN_FRONT) return false;
+    return reactor->now_ns - reactor->behind_ns >= HD_NS_PASSED_OVER;
+}
+
+hd_wait *hd_next_ready(hd_reactor *reactor)
+{
+    hd_wait *behind = first_of(&reactor->behind);
+    bool comes = behind && passed_over(reactor);
+    hd_wait *wait = comes ? NULL : first_woken(reactor);
+    if (!wait && !(wait = behind)) return NULL;
+    if (wait == behind) reactor->behind_ns = reactor->now_ns;
     reactor->ran = true;
     HD_ASSERT(wait->state == HD_WAIT_READY);
-    hd_node_remove(&wait->ready_node);
+    leave_queue(wait);
     wait->state = HD_WAIT_DONE;
+    if (wait->place != HD_IN_FRONT) hd_reactor_begin_turn(reactor);
     return wait;
 }
 
 int64_t hd_ready_since(const hd_reactor *reactor)
 {
-    const hd_wait *ready = first_of(&reactor->ready), *due = first_of(&reactor->due);
-    int64_t ready_ns = ready && !ready->in_front ? ready->ready_ns : HD_NO_DEADLINE;
-    return hd_earlier(ready_ns, due ? due->ready_ns : HD_NO_DEADLINE);
+    const hd_wait *firsts[] = {first_of(&reactor->ready), first_of(&reactor->due), first_of(&reactor->behind)};
+    int64_t since_ns = HD_NO_DEADLINE;
+    for (int i = 0; i < 3; i++)
+        if (firsts[i] && firsts[i]->place != HD_IN_FRONT) since_ns = hd_earlier(since_ns, firsts[i]->ready_ns);
+    return since_ns;
 }
 
 bool hd_wait_void(const hd_wait *wait)
@@ -117,7 +153,7 @@ void hd_wait_end(hd_wait *wait)
         wait->state = HD_WAIT_DONE;
         return;
     }
-    if (hd_node_linked(&wait->ready_node)) hd_node_remove(&wait->ready_node);
+    if (hd_node_linked(&wait->ready_node)) leave_queue(wait);
     if (hd_timer_set(&wait->timer)) hd_timers_remove(&wait->reactor->timers, &wait->timer);
     if (hd_map_node_linked(&wait->fiber_node)) {
         /* A signal handler may wait on top of another wait of its fiber: the last one ends first. */

@@ -40,6 +40,13 @@ typedef enum {
     HD_WOKEN_BY_EXCEPTION
 } hd_wake;
 
+/* Where a fiber that can run stands. */
+typedef enum {
+    HD_IN_LINE,  /* first come, first served: an event has woken it */
+    HD_IN_FRONT, /* before all others */
+    HD_BEHIND    /* behind all others, first come, first served: its turn was used up, or it lets the others run */
+} hd_place;
+
 typedef struct hd_wait {
     hd_reactor *reactor;
     hd_node ready_node;     /* in reactor->ready while READY */
@@ -58,7 +65,7 @@ typedef struct hd_wait {
     uint64_t order;         /* in reactor->sequence: when it was parked; READY, and not for its deadline: since when */
     unsigned generation;    /* the reactor's when it began: a fork in between voids it */
     uint8_t state, kind, wake;
-    bool in_front;          /* it became ready before all others */
+    uint8_t place;          /* an hd_place: where it is in the queue, or will be */
     bool scheduled;         /* that root was started by the scheduler: it is not the program's own */
 } hd_wait;
 
@@ -73,8 +80,8 @@ bool hd_wait_void(const hd_wait *wait);
 /* Parks a wait. 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
 int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);
 
-/* A wait that is ready at once, at the back of the queue or (front) before all others. */
-void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, bool front);
+/* A wait that is ready at once. */
+void hd_wait_begin_ready(hd_wait *wait, hd_reactor *reactor, hd_word fiber, hd_place place);
 
 /* It holds up this fiber: its own, or the one that has resumed that. Once after the begin. */
 void hd_wait_for_root(hd_wait *wait, hd_word root);
@@ -86,9 +93,13 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake);
  * exception, to be raised later, or 0. False, and nothing done, if the wait is over by an event or an unblock. */
 bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
-/* Who is to run next, taken out of the queue, or NULL. Whose deadline has come goes before those that have become ready
- * since it was parked, so that it is on time however many there are. But such ones and others take turns: neither kind
- * can keep the other from running. And what became ready in front goes first. */
+/* Who runs next, taken out of the queue, or NULL. THE ORDER:
+ *  1. what became ready in front;
+ *  2. those that an event has woken, first come, first served. (Whose deadline has come goes before those that have
+ *     become ready since it was parked, so that it is on time however many there are. But such ones and others take
+ *     turns: neither kind can keep the other from running.)
+ *  3. those behind, first come, first served. They come before 2 when the others have had all the turns for
+ *     HD_NS_PASSED_OVER. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
 
 /* When the first in the queue became ready, of those that did not in front; HD_NO_DEADLINE: there is none. */

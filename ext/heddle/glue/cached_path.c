@@ -12,8 +12,8 @@
 #include <ruby/encoding.h>
 
 #include "init.h"
-#include "strike.h"
 #include "transfer.h"
+#include "turn.h"
 
 /* Opens a path without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
 static int open_cached(const char *path, uint64_t flags)
@@ -51,7 +51,7 @@ static VALUE path_of(VALUE object)
 /* What a path leads to, if the kernel has that in memory: :file, :large_file, :fifo, or nil for everything else. */
 static VALUE cached_kind(VALUE self, VALUE path)
 {
-    hd_strikes_raise_overdue(hd_scheduler_get(self));
+    hd_turn_spend(hd_scheduler_get(self), Qnil, HD_TURN_ENDS);
     struct stat status;
     path = path_of(path);
     if (NIL_P(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
@@ -63,7 +63,7 @@ static VALUE cached_kind(VALUE self, VALUE path)
 /* Has the kernel in memory what the path leads to, or that it leads nowhere? */
 static VALUE cached_p(VALUE self, VALUE path)
 {
-    hd_strikes_raise_overdue(hd_scheduler_get(self));
+    hd_turn_spend(hd_scheduler_get(self), Qnil, HD_TURN_ENDS);
     path = path_of(path);
     if (NIL_P(path)) return Qtrue;
     int fd = look_up(StringValueCStr(path));
@@ -80,9 +80,9 @@ static bool is_plain_path(VALUE path)
 
 VALUE hd_cached_content(hd_scheduler *scheduler, VALUE path)
 {
-    hd_strikes_raise_overdue(scheduler);
+    hd_turn_spend(scheduler, Qnil, HD_TURN_ENDS);
     struct stat status;
-    if (!is_plain_path(path) || hd_slice_is_over(scheduler) || !status_of(StringValueCStr(path), &status)) return Qnil;
+    if (!is_plain_path(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
     /* (Not to be opened for a look: the other end of a FIFO would go on. The size of those in /proc is 0.) */
     if (!S_ISREG(status.st_mode) || status.st_size == 0 || status.st_size > HD_LARGE_FILE) return Qnil;
     VALUE content = rb_str_new(NULL, (long)status.st_size);

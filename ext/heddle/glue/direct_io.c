@@ -102,8 +102,7 @@ static VALUE read_once(VALUE pointer)
     /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
     if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
     for (;; wait = true) {
-        if (wait) {
-            hd_transfer_wait_for_bytes(call, reading->size, &deadline_ns);
+        if (hd_transfer_prepare(call, wait, reading->size, &deadline_ns)) {
             if (call->came) return take_what_came(reading);
             if (!hd_io_is_plain(call->io, true)) return Qfalse;
         }
@@ -395,11 +394,10 @@ VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
     hd_transfer call;
     if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io)) return Qundef;
     if (count > 1 && (count > HD_PARTS_MAX || call.kind != HD_SOCKET)) return Qundef;
+    if (hd_transfer_spend_turn(&call) && !hd_begin_directly(&call, HD_WRITE, write_io)) return Qundef;
     VALUE lock = hd_io_write_lock(write_io);
     if (size == 0 || (!NIL_P(lock) && RTEST(rb_mutex_locked_p(lock)))) return Qundef;
-    hd_strikes_raise_overdue(call.scheduler);
     direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings, .left = size};
-    if (hd_transfer_expects_to_wait(&call)) return write_locked(write_rest, &writing, size);
     if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
         return write_locked(write_with_others, &writing, size);
     ssize_t moved = try_rest(&writing);

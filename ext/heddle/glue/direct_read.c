@@ -30,8 +30,7 @@ static bool begin_file(hd_transfer *call, VALUE io, long size)
     if (!scheduler || hd_kind_of(io) != HD_MAYBE_FILE) return false;
     *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = HD_READ, .io = io,
                           .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = HD_MAYBE_FILE};
-    hd_strikes_raise_overdue(call->scheduler);
-    hd_yield_now_and_then(call);
+    hd_transfer_spend_turn(call);
     return !call->others_ran || hd_io_has_read_nothing(io);
 }
 
@@ -43,12 +42,15 @@ static bool begin_stream(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
-/* Once it is known that something is there, or is not. False: the rest is for Ruby. */
-static bool wait_for_more(exact_read *reading, int64_t *deadline_ns)
+/* Before each attempt. False: the rest is for Ruby. */
+static bool prepare(exact_read *reading, bool wait)
 {
-    if (reading->call.kind == HD_MAYBE_FILE) return false;
-    hd_transfer_wait(&reading->call, deadline_ns);
-    return hd_io_is_plain(reading->call.io, true); /* another task may have filled Ruby's buffer */
+    hd_transfer *call = &reading->call;
+    int64_t deadline_ns = 0; /* IO#timeout is for each wait */
+    call->amid = reading->done > 0;
+    if (call->kind == HD_MAYBE_FILE) return !wait; /* (it has begun its turn) */
+    if (!hd_transfer_prepare(call, wait, 0, &deadline_ns)) return true;
+    return hd_io_is_plain(call->io, true); /* another task may have filled Ruby's buffer */
 }
 
 /* Reads until there is enough, or the end. */
@@ -58,8 +60,7 @@ static VALUE read_exactly(VALUE pointer)
     hd_transfer *call = &reading->call;
     bool wait = hd_transfer_expects_to_wait(call);
     while (reading->done < reading->size) {
-        int64_t deadline_ns = 0; /* IO#timeout is for each wait */
-        if (wait && !wait_for_more(reading, &deadline_ns)) break;
+        if (!prepare(reading, wait)) break;
         ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done,
                                   (size_t)(reading->size - reading->done), HD_NO_OFFSET, &call->kind);
         if (moved == 0) return Qnil;
@@ -149,11 +150,10 @@ static VALUE io_syswrite(VALUE io, VALUE string)
     if (!RB_TYPE_P(string, T_STRING) || !hd_begin_directly(&call, HD_WRITE, write_io))
         return rb_funcallv(io, KEPT("syswrite"), 1, &string);
     int64_t deadline_ns = 0;
-    hd_strikes_raise_overdue(call.scheduler);
     string = rb_str_new_frozen(string);
     long done = 0, size = RSTRING_LEN(string);
-    for (bool wait = hd_transfer_expects_to_wait(&call);; wait = true) {
-        if (wait) hd_transfer_wait(&call, &deadline_ns);
+    for (bool wait = false;; wait = true) {
+        hd_transfer_prepare(&call, wait, 0, &deadline_ns);
         ssize_t moved = hd_rw_try(HD_WRITE, call.fd, RSTRING_PTR(string) + done, (size_t)(size - done), HD_NO_OFFSET,
                                   &call.kind);
         if (moved == -EINPROGRESS || moved == -ETIME) return write_rest_by_ruby(io, string, done);

@@ -28,7 +28,6 @@ static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
     if (fd < 0) return false;
     *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
                           .buffer = Qnil, .from = HD_NO_OFFSET, .fd = fd, .kind = HD_SOCKET};
-    hd_strikes_raise_overdue(call->scheduler);
     return true;
 }
 
@@ -46,6 +45,7 @@ typedef struct {
     int argc;
     VALUE argv[ARGUMENTS_MAX];
     VALUE string; /* into which it receives, or 0 */
+    bool refuses; /* its arguments may be refused: it is tried first */
 } attempt;
 
 typedef struct {
@@ -61,11 +61,11 @@ static VALUE wait_for_socket(VALUE pointer)
 }
 
 /* (As in plain Ruby nobody is to change the string meanwhile, if the socket is in blocking mode.) */
-static void wait_with_lock(hd_transfer *call, VALUE string, int64_t *deadline_ns)
+static void prepare(hd_transfer *call, bool waits, VALUE string, int64_t *deadline_ns)
 {
     socket_wait wait = {call, deadline_ns};
-    if (!string || !hd_in_blocking_mode(call->fd)) {
-        hd_transfer_wait(call, deadline_ns);
+    if (!waits || !string || !hd_in_blocking_mode(call->fd)) {
+        hd_transfer_prepare(call, waits, 0, deadline_ns);
         return;
     }
     rb_str_locktmp(string);
@@ -75,9 +75,9 @@ static void wait_with_lock(hd_transfer *call, VALUE string, int64_t *deadline_ns
 static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
 {
     int64_t deadline_ns = 0;
-    bool wait = hd_transfer_expects_to_wait(call);
+    bool wait = !attempt->refuses && hd_transfer_expects_to_wait(call);
     for (;; wait = true) {
-        if (wait) wait_with_lock(call, attempt->string, &deadline_ns);
+        prepare(call, wait, attempt->string, &deadline_ns);
         VALUE result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
         if (!RB_SYMBOL_P(result)) return result;
     }
@@ -87,8 +87,20 @@ static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
 static bool begin_receive(hd_transfer *call, VALUE io)
 {
     if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
+    hd_strikes_raise_overdue(call->scheduler);
     hd_transfer_meets_reader(call);
     return !call->others_ran || hd_io_is_plain(io, true);
+}
+
+/* (A wrong size is refused at once.) */
+static bool is_size(VALUE size)
+{
+    return RB_FIXNUM_P(size) && FIX2LONG(size) > 0;
+}
+
+static bool is_room(VALUE string)
+{
+    return NIL_P(string) || (RB_TYPE_P(string, T_STRING) && !RB_OBJ_FROZEN(string));
 }
 
 /* The methods that take a size, flags and a string. */
@@ -99,6 +111,7 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
     if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
     attempt receive = {nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
     if (RB_TYPE_P(receive.argv[2], T_STRING)) receive.string = receive.argv[2];
+    receive.refuses = !is_size(receive.argv[0]) || !is_room(receive.argv[2]);
     return call_when_ready(&call, &receive);
 }
 
@@ -132,6 +145,7 @@ static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_siz
 {
     hd_transfer call;
     attempt receive = {rb_intern("__recvmsg_nonblock"), 5, {size, flags, control_size, rights, Qfalse}};
+    receive.refuses = !(NIL_P(size) || is_size(size)) || !(NIL_P(control_size) || is_size(control_size));
     if (has_no_flag(flags) && begin_receive(&call, io)) return call_when_ready(&call, &receive);
     return rb_funcallv(io, KEPT("__recvmsg"), 4, receive.argv);
 }
@@ -157,6 +171,13 @@ static VALUE accept_by_ruby(VALUE call, VALUE error)
     return rb_funcallv(((hd_transfer *)call)->io, KEPT("accept"), 0, NULL);
 }
 
+static bool listens(const hd_transfer *call)
+{
+    int answer = 0;
+    socklen_t size = sizeof(answer);
+    return getsockopt(call->fd, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer;
+}
+
 static bool is_readable(const hd_transfer *call)
 {
     return poll(&(struct pollfd){.fd = call->fd, .events = POLLIN}, 1, 0) != 0;
@@ -169,8 +190,9 @@ static VALUE server_accept(VALUE io)
     hd_transfer call;
     int64_t deadline_ns = 0;
     if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
+    call.accepts = true;
     if (hd_in_blocking_mode(call.fd)) {
-        do hd_transfer_wait(&call, &deadline_ns);
+        if (listens(&call)) do hd_transfer_wait(&call, &deadline_ns);
         while (!is_readable(&call));
         return rb_funcallv(io, KEPT("accept"), 0, NULL);
     }
@@ -185,8 +207,8 @@ static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE t
 {
     int64_t deadline_ns = 0;
     long sent = 0;
-    for (bool wait = hd_transfer_expects_to_wait(call);; wait = true) {
-        if (wait) hd_transfer_wait(call, &deadline_ns);
+    for (bool wait = false;; wait = true) {
+        hd_transfer_prepare(call, wait, 0, &deadline_ns);
         if (sent > RSTRING_LEN(string)) return LONG2FIX(sent); /* it was changed meanwhile */
         long size = RSTRING_LEN(string) - sent;
         const struct sockaddr *address = NIL_P(to) ? NULL : (const struct sockaddr *)RSTRING_PTR(to);

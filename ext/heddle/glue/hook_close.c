@@ -16,6 +16,8 @@
 #include "inline_call.h"
 #include "park.h"
 #include "strike.h"
+#include "transfer.h"
+#include "turn.h"
 
 enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
@@ -319,6 +321,13 @@ static VALUE close_io(VALUE pointer)
                      : close_by_ruby(pointer);
 }
 
+/* What is told of this IO does not hold for the next one with that number, or for another file of this one. */
+static void forget_guesses(const close_call *closing)
+{
+    for (int i = 0; closing->scheduler && i < closing->count; i++)
+        hd_transfer_forget(closing->scheduler, closing->parts[i].fd);
+}
+
 /* Closes the descriptor of these directions, by the method of the class. */
 static VALUE close_for(VALUE io, ID kept, short directions)
 {
@@ -333,8 +342,10 @@ static VALUE close_for(VALUE io, ID kept, short directions)
     bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
     VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
+    forget_guesses(&closing);
     /* 7. What has struck the closer meanwhile goes on. */
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+    if (closing.scheduler) hd_turn_spend(closing.scheduler, Qnil, HD_TURN_ENDS_AMID);
     return result;
 }
 
@@ -389,6 +400,7 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
     clear_the_way(&closing, false);
     hd_flush_before_ruby_does(io);
     VALUE result = rb_funcallv_kw(io, HD_KEPT("reopen"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    forget_guesses(&closing);
     for (int i = 0; i < closing.count; i++) {
         wake_latecomers(&closing.parts[i]);
         hd_interest *interest = first_interest(closing.parts[i].fd);

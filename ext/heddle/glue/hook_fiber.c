@@ -139,6 +139,8 @@ static VALUE start(VALUE pointer)
     scheduler->fibers.starting = true;
     scheduler->running.root = call->fiber;
     scheduler->running.scheduled = true;
+    scheduler->reactor.now_ns = hd_clock_now();
+    hd_reactor_begin_turn(&scheduler->reactor);
     scheduler->running.task = call->task;
     VALUE result = may_land ? hd_transfer_and_send_back(scheduler, call->fiber, 1, &call->work)
                             : rb_fiber_transfer(call->fiber, 1, &call->work);
@@ -152,26 +154,27 @@ static VALUE start_with_stack(VALUE pointer)
 }
 
 /* Runs switch_away(argument) with the current fiber in the ready queue. */
-static VALUE run_instead(hd_scheduler *scheduler, bool in_front, VALUE (*switch_away)(VALUE), VALUE argument)
+static VALUE run_instead(hd_scheduler *scheduler, hd_place place, VALUE (*switch_away)(VALUE), VALUE argument)
 {
     VALUE result = Qnil;
-    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = in_front,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = place,
                           .switch_away = switch_away, .argument = argument, .result = &result};
     hd_park(scheduler, &request);
     return result;
 }
 
 /* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
- * alive: every so often the fibers that are ready run before the caller goes on. */
+ * alive: every so often the fibers that events have woken run before the caller goes on. Each has a turn of its own,
+ * so that it comes as far as its first wait before the next one begins. */
 enum { STARTS_IN_A_ROW = 32 };
 
 /* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
 static VALUE start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)
 {
     start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work, task};
-    bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
-    if (!front) hd_loop_poll(scheduler);
-    run_instead(scheduler, front, start_with_stack, (VALUE)&call);
+    bool first = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
+    if (!first) hd_loop_poll(scheduler);
+    run_instead(scheduler, first ? HD_IN_FRONT : HD_IN_LINE, start_with_stack, (VALUE)&call);
     return call.fiber;
 }
 
@@ -257,8 +260,8 @@ static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    return run_instead(scheduler, true, hd_control_may_come_here(scheduler) ? call_and_send_back : call_original,
-                       (VALUE)&call);
+    return run_instead(scheduler, HD_IN_FRONT,
+                       hd_control_may_come_here(scheduler) ? call_and_send_back : call_original, (VALUE)&call);
 }
 
 static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)

@@ -10,6 +10,7 @@
 #include "shared_io.h"
 #include "strike.h"
 #include "transfer.h"
+#include "turn.h"
 
 /* -- io_wait ------------------------------------------------------------------------------------------------- */
 
@@ -30,6 +31,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     if (own_timeout) timeout = hd_io_timeout(io);
     int ready;
     if (timeout == INT2FIX(0) && !own_timeout) {
+        if (hd_turn_spend(scheduler, io, HD_TURN_ENDS)) fd = rb_io_descriptor(io);
         ready = hd_poll_once(fd, events, 0);
         if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
         if (ready < 0) ready = 0;
@@ -79,11 +81,10 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         int error = error_in_arguments(&call, !NIL_P(from));
         if (error) return INT2FIX(error);
     }
-    if (hd_is_flush(&call)) return hd_flush_all(&call);
+    bool flushes = hd_is_flush(&call);
     if (direction == HD_READ && call.kind != HD_MAYBE_FILE) hd_transfer_meets_reader(&call);
-    hd_strikes_raise_overdue(call.scheduler);
-    hd_yield_now_and_then(&call);
-    return hd_move_all(&call);
+    if (!hd_transfer_expects_to_wait(&call)) hd_transfer_spend_turn(&call);
+    return flushes ? hd_flush_all(&call) : hd_move_all(&call);
 }
 
 /* Reads into a buffer.

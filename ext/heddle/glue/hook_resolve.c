@@ -11,6 +11,7 @@
 #include "deadline.h"
 #include "park.h"
 #include "strike.h"
+#include "turn.h"
 #include "worker_call.h"
 
 /* -- what a lookup has found --------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ typedef struct {
 static VALUE resolve(VALUE pointer)
 {
     resolve_call *resolution = (void *)pointer;
-    hd_strikes_raise_overdue(resolution->scheduler);
+    hd_turn_spend(resolution->scheduler, resolution->host, HD_TURN_ENDS);
     if (!resolved_here(resolution->job))
         hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (!resolution->job->error) return numeric_addresses(resolution->job);
@@ -218,7 +219,7 @@ static VALUE end_await(VALUE pointer)
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
     find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
-    hd_strikes_raise_overdue(finding.scheduler);
+    hd_turn_spend(finding.scheduler, host, HD_TURN_ENDS);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
     hd_job *job = &finding.job->job;
     if (!hd_job_finished(job)) {

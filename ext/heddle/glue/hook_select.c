@@ -8,6 +8,7 @@
 #include "deadline.h"
 #include "park.h"
 #include "shared_io.h"
+#include "turn.h"
 
 typedef struct {
     VALUE arrays[3]; /* as given: read, write, error; or nil */
@@ -164,6 +165,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     if (HD_SELECT_TAKES_INFINITY && RB_FLOAT_TYPE_P(timeout) && RFLOAT_VALUE(timeout) == HUGE_VAL) timeout = Qnil;
     int64_t deadline_ns = hd_deadline_from(timeout);
     unsigned parks = scheduler->running.parks;
+    hd_turn_spend(scheduler, Qnil, HD_TURN_ENDS);
     size_t total = count_all(&selection, argc, argv);
     VALUE memory; /* in it, or on this stack: the entries hold objects, and are seen by the GC in both */
     collect(&selection, total, ALLOCV(memory, size_for(total)));

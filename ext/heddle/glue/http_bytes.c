@@ -7,7 +7,7 @@
 
 #include "init.h"
 #include "ruby_internals.h"
-#include "scheduler.h"
+#include "turn.h"
 
 /* -- the header ---------------------------------------------------------------------------------------------- */
 
@@ -89,6 +89,7 @@ static long room_for(VALUE string, long wanted)
 static VALUE receive(VALUE self, VALUE socket, VALUE string, VALUE most)
 {
     (void)self;
+    hd_turn_spend_here(socket, HD_TURN_ENDS);
     if (!RB_TYPE_P(socket, T_FILE) || !hd_io_is_plain(socket, true)) return Qfalse;
     if (!(hd_io_mode(socket) & FMODE_READABLE)) return Qfalse;
     long size = room_for(string, FIXNUM_P(most) ? FIX2LONG(most) : ROOM_AT_MOST), length = RSTRING_LEN(string);

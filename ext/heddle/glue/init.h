@@ -8,6 +8,7 @@
     init(ruby_clock) \
     init(frame) \
     init(strike) \
+    init(turn) \
     init(timeout) \
     init(core_ext) \
     init(fiber_stacks) \

@@ -11,6 +11,7 @@
 #include "direct_io.h"
 #include "init.h"
 #include "scheduler.h"
+#include "turn.h"
 
 #include <ruby/encoding.h>
 
@@ -58,6 +59,7 @@ static bool needs_no_join(VALUE io, long size)
 
 static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
 {
+    hd_turn_spend_here(io, HD_TURN_ENDS_LATER);
     return rb_funcallv(io, HD_KEPT("write"), argc, argv);
 }
 

@@ -96,7 +96,7 @@ static VALUE go_to_maker(VALUE pointer)
 static VALUE make_without_handler(hd_scheduler *scheduler, VALUE body)
 {
     VALUE nothing, order = rb_ary_new_from_args(2, body, rb_funcall(rb_fiber_current(), rb_intern("storage"), 0));
-    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = true, .switch_away = go_to_maker,
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_IN_FRONT, .switch_away = go_to_maker,
                           .argument = (VALUE)scheduler, .result = &nothing};
     rb_ary_push(maker.orders, order);
     hd_park(scheduler, &request);

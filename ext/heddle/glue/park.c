@@ -31,10 +31,10 @@ static void begin(park_call *parking)
     /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
     if (request->switch_away && !scheduler->masks.ended)
         hd_strikes_raise_overdue(scheduler);
-    else
+    else if (!request->quiet)
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
     if (request->kind == HD_WAIT_YIELDED) {
-        hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->in_front);
+        hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->place);
     }
     else {
         int error = hd_wait_begin(wait, &scheduler->reactor, request->kind, fiber, request->deadline_ns);

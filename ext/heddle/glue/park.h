@@ -19,9 +19,10 @@ typedef struct {
     hd_job **jobs;          /* that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* to be submitted now */
-    /* HD_WAIT_YIELDED: it is ready at once, behind all others, or in front of them, so that it goes on as soon as
-     * whoever runs instead parks or ends. */
-    bool in_front;
+    /* HD_WAIT_YIELDED: it is ready at once, and stands there. In front it goes on as soon as whoever runs instead parks
+     * or ends. */
+    hd_place place;
+    bool quiet; /* nothing is raised before it stops: the caller has something that would be lost */
     VALUE (*switch_away)(VALUE argument); /* NULL: the loop decides who runs */
     VALUE argument, *result;              /* of switch_away */
 } hd_request;
@@ -41,5 +42,5 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
     return wake < 0 ? wake : wake != HD_WOKEN_BY_TIMEOUT;
 }
 
-/* Lets every other ready fiber run first. */
+/* Lets the others that events have woken run first. */
 void hd_yield(hd_scheduler *scheduler);

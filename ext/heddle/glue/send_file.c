@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "init.h"
-#include "scheduler.h"
+#include "turn.h"
 
 enum { STEP_MAX = 1 << 20 };
 
@@ -58,8 +58,8 @@ static size_t step(int fd, off_t from, size_t most)
  * @return [Integer, nil] bytes sent, or -errno (-EAGAIN: wait); nil: this part has to be read and written */
 static VALUE send_file(VALUE self, VALUE source, VALUE destination, VALUE offset, VALUE most)
 {
-    (void)self;
     bool buffered;
+    hd_turn_spend(hd_scheduler_get(self), destination, HD_TURN_ENDS);
     int from = source_of(source, &buffered), to = destination_of(destination);
     if (to < 0 || (buffered && NIL_P(offset))) return Qnil;
     off_t position = NIL_P(offset) ? lseek(from, 0, SEEK_CUR) : NUM2OFFT(offset);

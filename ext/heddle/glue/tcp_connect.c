@@ -12,6 +12,7 @@
 #include "hook_resolve.h"
 #include "scheduler.h"
 #include "service_names.h"
+#include "turn.h"
 
 enum { ARGUMENTS_MAX = 4, HOST_MAX = 1024, SERVICE_MAX = 31, RESOLUTION_DELAY_MS = 50 };
 
@@ -185,12 +186,18 @@ static VALUE connect_simply(VALUE self, VALUE scheduler, int argc, const VALUE *
     return Qnil;
 }
 
+static VALUE connect_by_address(VALUE self, int argc, const VALUE *argv)
+{
+    hd_turn_spend_here(Qnil, HD_TURN_ENDS);
+    return call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
+}
+
 static VALUE initialize(int argc, VALUE *argv, VALUE self)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     bool keywords = rb_keyword_given_p();
     if (NIL_P(scheduler) || !by_name(argc - keywords, argv) || !RTEST(rb_obj_is_kind_of(scheduler, hd_cScheduler)))
-        return call_original(self, argc, argv, RB_PASS_CALLED_KEYWORDS);
+        return connect_by_address(self, argc, argv);
     if (!keywords && simple_p(argc, argv)) return connect_simply(self, scheduler, argc, argv);
     connect_by_name(self, scheduler, Qnil, Qnil, argc, argv);
     return Qnil;

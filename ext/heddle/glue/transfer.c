@@ -12,10 +12,8 @@
 #include "read_ahead.h"
 #include "ruby_internals.h"
 #include "shared_io.h"
+#include "turn.h"
 #include "worker_call.h"
-
-/* A loop over files that the kernel has in memory never waits: the others have their turn after so long. */
-enum { SLICE_NS = HD_NS_PER_MS };
 
 /* Bytes of one call: what one system call moves at most. (Ruby makes an int of what a hook returns.) */
 enum { MOVED_MAX = 0x7ffff000 };
@@ -223,20 +221,29 @@ static bool must_not_wait(const hd_transfer *call)
     return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
 }
 
-static const uintptr_t DIRECTIONS = 1 << HD_READ | 1 << HD_WRITE;
+enum { GUESS_OF_READS = 1, GUESS_OF_ACCEPTS = 2, ALL_GUESSES = 3 };
 
-/* A guess, by descriptor and direction, that saves the system call that would find nothing. The peer of a request
- * and response protocol waits at every read, and the writer into a full pipe at every write: once a transfer had to
- * wait, the next one asks the kernel to wait at once, with all the other requests of this turn. When such a wait is
- * answered immediately, transfers are tried first again. A wrong guess costs a look at the kernel, never more: it is of
- * one IO, for another one with that number may find the end of the file where the kernel has nothing to tell. */
+/* A guess that saves the system call that would find nothing. The peer of a request and response protocol waits at
+ * every read: once a read had to wait, the next one asks the kernel to wait at once, with all the other requests of
+ * this turn. When such a wait is answered immediately, reads are tried first again.
+ *
+ * A wrong guess costs a look at the kernel, never more, because the kernel tells of everything that a read would find
+ * at once. That holds for one IO, and for one kind of call: a listening socket refuses a read at once, and is not
+ * readable. For another IO with that number the kernel may have nothing to tell where a read finds the end of the file.
+ * And there is no guess for writes: a socket or a pipe that has room for a small one need not be writable. */
 bool hd_transfer_expects_to_wait(const hd_transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
-    if (call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
+    if (call->direction == HD_WRITE || call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
     if (call->fd >= scheduler->guesses.count) return false;
     uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
-    return (guess & ~DIRECTIONS) == call->io && guess & 1 << call->direction;
+    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
+    return (guess & ~(uintptr_t)ALL_GUESSES) == call->io && guess & which;
+}
+
+void hd_transfer_forget(hd_scheduler *scheduler, int fd)
+{
+    if (fd >= 0 && fd < scheduler->guesses.count) scheduler->guesses.by_descriptor[fd] = 0;
 }
 
 static bool waits_first(const hd_transfer *call)
@@ -247,6 +254,7 @@ static bool waits_first(const hd_transfer *call)
 static void expect_to_wait(const hd_transfer *call, bool wait)
 {
     hd_scheduler *scheduler = call->scheduler;
+    if (call->direction == HD_WRITE) return;
     if (call->fd >= scheduler->guesses.count) {
         int count = (call->fd + 64) * 2;
         uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
@@ -257,8 +265,9 @@ static void expect_to_wait(const hd_transfer *call, bool wait)
         scheduler->guesses.count = count;
     }
     uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
-    if ((*guess & ~DIRECTIONS) != call->io) *guess = call->io;
-    *guess = wait ? *guess | 1 << call->direction : *guess & ~((uintptr_t)1 << call->direction);
+    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
+    if ((*guess & ~(uintptr_t)ALL_GUESSES) != call->io) *guess = call->io;
+    *guess = wait ? *guess | which : *guess & ~which;
 }
 
 void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns)
@@ -309,7 +318,8 @@ static bool waiting_writes_pay(const hd_scheduler *scheduler)
 bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size)
 {
     const hd_reactor *reactor = &call->scheduler->reactor;
-    return ring_sends(call) && waiting_writes_pay(call->scheduler) && !hd_slice_is_over(call->scheduler) &&
+    return ring_sends(call) && waiting_writes_pay(call->scheduler) &&
+           hd_clock_now() - reactor->polled_ns <= HD_NS_PER_POLL &&
            reactor->ops->can_send(reactor->backend, size);
 }
 
@@ -370,19 +380,29 @@ static void let_others_run(hd_transfer *call)
 {
     call->others_ran = true;
     call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
-    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io});
+    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io, .place = HD_BEHIND});
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 
-bool hd_slice_is_over(const hd_scheduler *scheduler)
+/* (IO#read_nonblock, which calls the same hook, lets nobody run.) */
+bool hd_transfer_spend_turn(hd_transfer *call)
 {
-    return hd_clock_now() - scheduler->reactor.polled_ns > SLICE_NS;
+    hd_turn_end end = call->amid ? HD_TURN_ENDS_AMID : call->direction == HD_WRITE ? HD_TURN_ENDS_LATER : HD_TURN_ENDS;
+    if (!call->amid) hd_strikes_raise_overdue(call->scheduler);
+    if (RB_LIKELY(!hd_reactor_count_operation(&call->scheduler->reactor))) return false;
+    if (call->direction == HD_READ && hd_called_by_read_nonblock()) return false;
+    if (!hd_turn_look(call->scheduler, call->io, end)) return false;
+    call->came = false;
+    call->others_ran = true;
+    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
+    return true;
 }
 
-void hd_yield_now_and_then(hd_transfer *call)
+bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *deadline_ns)
 {
-    if (call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler)) return;
-    if (hd_slice_is_over(call->scheduler) && !must_not_wait(call)) let_others_run(call);
+    if (!wait) return hd_transfer_spend_turn(call);
+    hd_transfer_wait_for_bytes(call, size, deadline_ns);
+    return true;
 }
 
 /* One transfer of whatever size is possible, up to the most, but of a piece of a file; waits when none is. */
@@ -399,7 +419,7 @@ static ssize_t move_some(hd_transfer *call, size_t most)
             return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* (the kernel refuses it) */
         /* Else the kernel may have an error to tell, or an empty datagram to send. */
         if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
-        if (wait_first) {
+        if (wait_first && size > 0) {
             wait_first = false;
             hd_transfer_wait(call, &deadline_ns);
             continue;
@@ -470,9 +490,13 @@ VALUE hd_move_all(hd_transfer *call)
         if (call->from != HD_NO_OFFSET) call->from += moved;
         if (total == 0) least = least_after(call, moved);
         total += moved;
+        call->amid = call->direction == HD_READ;
         bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = total >= least && (piece || is_part_of_file(call));
-        if (piece) let_others_run(call);
+        if (piece)
+            let_others_run(call);
+        else if (total < least)
+            hd_transfer_spend_turn(call);
     } while (total < MOVED_MAX && (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least)));
     RB_GC_GUARD(call->buffer);
     RB_GC_GUARD(call->io);

@@ -15,6 +15,8 @@ typedef struct {
     bool in_part;     /* a part has been moved: what comes now must not wait for anybody (but for the disk) */
     bool reads_ahead; /* into Ruby's read buffer */
     bool flushes;     /* it is Ruby's write buffer */
+    bool accepts;     /* connections, not bytes */
+    bool amid;        /* a part was read, which is not anywhere else */
     bool others_ran;  /* since Ruby has looked into its read buffer */
     bool came;        /* the last wait has brought what it was to wait for: see hd_transfer_wait_for_bytes */
     ssize_t moved;    /* so many bytes, 0 at the end, or -errno */
@@ -57,6 +59,9 @@ void hd_transfer_meets_reader(hd_transfer *call);
 /* Is it so likely that it will have to wait that it should not try first, if it may wait? */
 bool hd_transfer_expects_to_wait(const hd_transfer *call);
 
+/* The descriptor is about to be another file's. */
+void hd_transfer_forget(hd_scheduler *scheduler, int fd);
+
 /* Waits until the IO is ready for this transfer. *deadline_ns: 0 before the first wait. */
 void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
 
@@ -76,11 +81,12 @@ bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size);
 /* Sends so: waits until it is done. How many bytes were sent, or -errno. -EAGAIN: none were, try it. */
 ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size);
 
-/* Have the others not run for a while? */
-bool hd_slice_is_over(const hd_scheduler *scheduler);
+/* Before an attempt: waits if the last one has found nothing, or if that is expected (hd_transfer_wait_for_bytes); else
+ * the others run if the turn is used up. True: others may have run, so the caller looks at the IO again. */
+bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *deadline_ns);
 
-/* Who reads or writes a file that the kernel has in memory never waits: he lets the others run now and then. */
-void hd_yield_now_and_then(hd_transfer *call);
+/* The second half of that: for an attempt that is not expected to wait. */
+bool hd_transfer_spend_turn(hd_transfer *call);
 
 /* Waits for events of an IO. The ready ones, or 0 when the deadline passed. */
 int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns);

@@ -40,9 +40,7 @@ module Heddle
       # For a file that is copied to what is none.
       class FileCopy
         CHUNK = 262_144
-        # Bytes after which the other fibers have their turn, if the copying never had to wait.
-        TURN = 4 << 20
-        private_constant :CHUNK, :TURN
+        private_constant :CHUNK
 
         # +length+ and +offset+ may be nil. A negative number is none, as with Ruby.
         def initialize(scheduler, source, destination, length, offset)
@@ -79,7 +77,6 @@ module Heddle
         end
 
         def advance(count)
-          @scheduler.yield if (@total + count) / TURN > @total / TURN
           @total += count
           @rest -= count if @rest
           @offset += count if @offset

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# BasicSocket#read_nonblock, the method that event loops call most: as in Ruby's socket.rb, but for the exception that
-# says "it would block". That is raised here, which saves an eighth of the whole call.
+# BasicSocket#read_nonblock, the method that event loops call most, and Net::HTTP: as in Ruby's socket.rb, but it counts
+# against the turn of its task; and the exception that says "it would block" is raised here, which saves an eighth of
+# the whole call.
 #
 # It takes the place of Ruby's method, so that nobody sees another one; not of one that somebody else has put there.
 # (The alias keeps Ruby from warning.)
@@ -15,6 +16,7 @@ class BasicSocket
 
     # @see https://docs.ruby-lang.org/en/master/IO.html#method-i-read_nonblock
     def read_nonblock(len, str = nil, exception: true)
+      Heddle::CoreExt.spend_turn(self)
       return __read_nonblock(len, str, exception) unless exception
 
       result = __read_nonblock(len, str, false)

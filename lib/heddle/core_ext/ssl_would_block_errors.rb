@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../replace"
+require_relative "openssl_errors"
 
 module Heddle
   module CoreExt
-    # What an OpenSSL::SSL::SSLSocket's *_nonblock methods raise. OpenSSL is often loaded later than Heddle: then its
-    # errors are seen when they are defined.
+    # What an OpenSSL::SSL::SSLSocket's *_nonblock methods raise.
     module SSLWouldBlockErrors
       MESSAGES = {
         "OpenSSL::SSL::SSLErrorWaitReadable" => "read would block",
@@ -18,15 +17,10 @@ module Heddle
         CoreExt.cheapen(error, [message.b]) if message
       end
 
-      def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
-        __heddle_inherited(error)
-        SSLWouldBlockErrors.cheapen(error)
-      end
-
-      if !Object.autoload?(:OpenSSL) && defined?(OpenSSL::SSL::SSLErrorWaitWritable)
+      if OpenSSLErrors.loaded?
         MESSAGES.each_key { |name| cheapen(Object.const_get(name)) }
       else
-        CoreExt.replace(Patches[:ssl_would_block_errors], StandardError.singleton_class, self)
+        OpenSSLErrors.await(Patches[:ssl_would_block_errors])
       end
     end
   end

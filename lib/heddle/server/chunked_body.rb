@@ -8,6 +8,12 @@ module Heddle
     #
     # @private
     class ChunkedBody < ::Protocol::HTTP1::Body::Chunked
+      # A client may send many small chunks at once: whoever reads them does not wait.
+      def read
+        CoreExt.spend_turn(nil)
+        super
+      end
+
       private
 
       def read_trailer

@@ -10,6 +10,7 @@ contract "Stalls" do
 
   # In each a task does something until the report is there.
   { "computes" => "nil until told?", "blocks" => "Heddle.blocking { sleep(0.01) until told? }",
+    "takes_from_a_queue_that_is_never_empty" => "queue = Queue.new; (queue << 1 && queue.pop) until told?",
     "in_an_enumerator" => "Enumerator.new { |to| (nil until told?) || to << 1 }.next" }.each do |name, work|
     define_method("test_a_task_that_#{name}") do
       text = stalls(<<~RUBY)

@@ -23,7 +23,9 @@ module Heddle
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
 
+        # (Many small ones may come at once.)
         def read_frame
+          CoreExt.spend_turn(nil)
           super do |frame|
             check_size(frame)
             @allowance.take if cheap?(frame)

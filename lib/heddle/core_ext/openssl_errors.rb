@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "../replace"
+
+module Heddle
+  module CoreExt
+    # OpenSSL is often loaded later than Heddle. What Heddle changes there is changed as soon as OpenSSL has defined it,
+    # which its errors tell.
+    module OpenSSLErrors
+      def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
+        __heddle_inherited(error)
+        SSLWouldBlockErrors.cheapen(error) if defined?(SSLWouldBlockErrors)
+        SSLTurn.put_in_place if SSLTurn.respond_to?(:put_in_place) && error.name&.start_with?("OpenSSL::")
+      end
+
+      # @return [Boolean] whether OpenSSL is there as a whole
+      def self.loaded? = !Object.autoload?(:OpenSSL) && !!defined?(OpenSSL::SSL::SSLErrorWaitWritable)
+
+      def self.await(patch)
+        return if @awaited
+
+        @awaited = true
+        CoreExt.replace(patch, StandardError.singleton_class, self)
+      end
+    end
+  end
+end
