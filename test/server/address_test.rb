@@ -10,7 +10,8 @@ class ServerAddressTest < HeddleTest
   def test_addresses
     { "tcp://127.0.0.1:80" => "127.0.0.1:80", "tcp://127.0.0.1" => "127.0.0.1:9292",
       "tcp://[::1]:8080" => "[::1]:8080", "tcp://:8080" => "0.0.0.0:8080", "TCP://127.0.0.1:1" => "127.0.0.1:1",
-      "unix:///run/app.sock" => "/run/app.sock", "unix:/run/app.sock?mode=0600" => "/run/app.sock" }.each do |url, shown|
+      "unix:///run/app.sock" => "/run/app.sock", "unix:/run/app.sock?mode=0600" => "/run/app.sock" }
+      .each do |url, shown|
       assert_equal(shown, address(url).addrinfo.inspect_sockaddr, url)
     end
     assert_equal("\0app", address("unix:@app").addrinfo.unix_path)

@@ -18,8 +18,9 @@ module Heddle
 
         Signals:
           TERM, INT  stop. Requests that have begun are finished first (see --drain). A second signal stops at once.
-          HUP        open the access log and load the certificates anew. Then, with --workers, replace the workers one by
-                     one; new ones load the application again. Without --workers, or with --preload: the same as USR2.
+          HUP        open the access log and load the certificates anew. Then, with --workers, replace the workers one
+                     by one; new ones load the application again. Without --workers, or with --preload: the same as
+                     USR2.
           USR2       restart the whole program. Its sockets stay open, so no connection is refused. If the program or
                      the application does not load, the old one goes on.
           TTIN, TTOU one worker more, one worker fewer.

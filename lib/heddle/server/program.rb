@@ -83,6 +83,7 @@ module Heddle
 
       def serve
         @signals.during(ServingProcess::STOPS, method(:stop_before_it_serves)) { @settings.application }
+        @signals.take_back # the application may have set its own handlers
         process = ServingProcess.new(@settings, @sockets.for_process, @signals, control: @sockets.control,
                                                                                 kept: @sockets)
         meaning = process.run do

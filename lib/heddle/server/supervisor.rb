@@ -82,6 +82,8 @@ module Heddle
         follow(event) if event
         @workers.each_value { |worker| hear(worker) }
         reap
+        return if @outcome
+
         end_overdue
         return stopped if @stopping
 
@@ -107,8 +109,10 @@ module Heddle
       end
 
       def follow(event)
+        return stop(event) if STOPS.include?(event)
+        return if @stopping
+
         case event
-        when *STOPS then stop(event)
         when :restart then restart
         when :exec then try_program
         when :more then change_count(1)
@@ -174,9 +178,9 @@ module Heddle
       def fill
         staying = @workers.each_value.select(&:stays?)
         staying.each { |worker| leave(worker) if worker.number >= @count }
-        (Array.new(@count, &:itself) - staying.map(&:number)).each do |number|
-          start(number) if @due.fetch(number, 0) <= now
-        end
+        vacant = Array.new(@count, &:itself) - staying.map(&:number)
+        @due.keep_if { |number, _| vacant.include?(number) }
+        vacant.each { |number| start(number) if @due.fetch(number, 0) <= now }
       end
 
       def pause(worker)
@@ -350,6 +354,7 @@ module Heddle
       # A stop ends the program, however long the application takes. If it cannot be loaded, each worker says so.
       def preload(&finish)
         @signals.during(STOPS, -> { stop_now(&finish) }) { @settings.application }
+        @signals.take_back # the application may have set its own handlers
       rescue ScriptError, StandardError => e
         raise unless @served
 
