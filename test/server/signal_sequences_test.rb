@@ -55,7 +55,8 @@ class ServeSignalSequencesTest < HeddleTest
     program.signal(signal)
     status = program.wait
 
-    assert(status.success? || status.termsig == Signal.list[signal.name], "#{status} HEDDLE_SEED=#{SEED}")
+    assert(status.success? || status.termsig == Signal.list[signal.name],
+           "#{signal}: #{status} HEDDLE_SEED=#{SEED}\n#{program.said.join}")
     wait_until("HEDDLE_SEED=#{SEED}: its workers have ended") { gone?(program.pid) }
   end
 
