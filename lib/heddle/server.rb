@@ -30,7 +30,9 @@ module Heddle
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
     # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
-    private_constant :KINDS, :TURNED_AWAY
+    # Seconds for which it does not repeat that it cannot accept connections.
+    SILENCE = 60
+    private_constant :KINDS, :TURNED_AWAY, :SILENCE
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -55,7 +57,9 @@ module Heddle
       @listeners = Listener.open_all(bind, http2: @http2)
       @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
-      @requests = @turned_away = 0
+      @running = {}.compare_by_identity # request in the application => since when, by Clock
+      @turned_away = 0
+      @said = {} # class of an error => when it was said
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -93,12 +97,14 @@ module Heddle
     # take longer are cancelled.
     #
     # @param grace [Numeric] seconds
+    # @yield before requests are cancelled
     # @return [void]
-    def stop(grace: 30)
+    def stop(grace: 30, &give_up)
       Check.seconds("grace", grace)
       return if @stopping
 
       @stopping = true
+      @give_up = give_up
       @left = Thread::Queue.new
       if @scope
         @listeners.each { |listener| take_last(listener) }
@@ -117,6 +123,7 @@ module Heddle
       return stop(grace: 0.001) unless @stopping
 
       @left << true
+      @give_up&.call unless @running.empty?
       own = Heddle.current_task # of a request that stops its server: to be struck ends what it does here
       @serving.each_value { |task| task.cancel unless task.equal?(own) }
       own.cancel if @serving.value?(own)
@@ -127,13 +134,13 @@ module Heddle
     #
     # @private
     def handle(request)
-      raise Refusal, 503 if @requests >= @limits.requests
+      raise Refusal, 503 if @running.size >= @limits.requests
 
-      @requests += 1
+      @running[request] = Clock.now
       begin
         Scope.open { yield(@app.call(request)) }
       ensure
-        @requests -= 1
+        @running.delete(request)
       end
     end
 
@@ -150,18 +157,24 @@ module Heddle
     # @private
     # @return [Hash{Symbol => Object}] connections that are :busy and :idle, :requests in the application now, and the
     #   :responses so far by the kind of their status
-    def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
+    def counts = { busy: @serving.size, idle: @idle.size, requests: @running.size, responses: @responses.dup }
+
+    # @private
+    # @return [Array<Array(String, Float)>] method and path of each request in the application, and its seconds so far
+    def running = @running.map { |request, since| [name_of(request), Clock.now - since] }
 
     # @private Tells of an error of the application, once: that of a task that the request waits for is raised by both.
     # @param request [Request, HTTP2::Request, nil]
     def report(error, request)
       return if request && !request.note(error)
 
-      what = "the request #{request.method} #{request.path.dump[1..-2]}" if request
+      what = "the request #{name_of(request)}" if request
       ErrorReport.print(error, Heddle.current_task, what)
     end
 
     private
+
+    def name_of(request) = "#{request.method} #{request.path.dump[1..-2]}"
 
     def accept_from(listener)
       until @stopping
@@ -213,7 +226,10 @@ module Heddle
     def rest(error)
       return if @stopping
 
-      warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
+      if @said.fetch(error.class, -Float::INFINITY) < Clock.now - SILENCE
+        @said[error.class] = Clock.now
+        warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
+      end
       sleep(0.1)
     end
 
