@@ -52,7 +52,7 @@ module Heddle
 
         headers, meta = wrap_headers(fields)
         request.last! if take_close(headers.fields)
-        sent = to_be_sent(status, meta, body)
+        sent = to_be_sent(status, headers.fields, meta, body)
         # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
@@ -93,12 +93,12 @@ module Heddle
       private
 
       # The application's body, or what takes its place.
-      def to_be_sent(status, meta, body)
+      def to_be_sent(status, fields, meta, body)
         if ::Protocol::Rack::Body.no_content?(status)
           meta.clear
           NO_PARTS
         elsif meta["rack.hijack"]
-          meta.delete("rack.hijack")
+          HijackBody.new(meta.delete("rack.hijack"), fields)
         else
           status == 200 && body.respond_to?(:to_path) ? file_of(body) : body
         end

@@ -256,6 +256,7 @@ module Heddle
         send_refusal(e)
         raise
       ensure
+        request.answered!
         @server.answered(request, @status, started)
         @request = nil
       end
@@ -298,6 +299,7 @@ module Heddle
 
       def write(request, response)
         body = response.body
+        request.answered!
         request.body&.invite_for(response)
         @answer_from = @stream.written
         @persistent = false if @server.stopping? || request.last? || ends_with_connection?(request, response) ||

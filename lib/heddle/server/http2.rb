@@ -31,7 +31,17 @@ module Heddle
       CONNECTION_WINDOW = 1024 * 1024
       # Bytes of the header fields that are remembered for the next answers, whatever a client allows.
       HEADER_TABLE = 4096
-      private_constant :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW,
+      # What another thread wants to be done.
+      Job = Struct.new(:block, :answer) do
+        def run
+          answer << [[block.call], nil]
+        rescue StandardError => e
+          answer << [nil, e]
+        ensure
+          answer.close
+        end
+      end
+      private_constant :Job, :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW,
                        :HEADER_TABLE
 
       # @return [Connection]
@@ -102,6 +112,25 @@ module Heddle
         stream.send_reset_stream(::Protocol::HTTP2::REFUSED_STREAM)
       end
 
+      # Calls the block in the thread of the connection, in which alone its state changes: another one's block becomes a
+      # task there.
+      #
+      # @return [Object] the value of the block
+      # @raise [IOError] if the connection has ended
+      def perform(&block)
+        return yield if @thread.equal?(Thread.current)
+
+        answer = Thread::Queue.new
+        @news << Job.new(block, answer)
+        value, error = answer.pop
+        raise error if error
+        raise IOError, "the connection has ended" unless value
+
+        value.first
+      rescue ClosedQueueError
+        raise IOError, "the connection has ended"
+      end
+
       # Waits until the block returns true.
       #
       # @raise [IO::TimeoutError] if that takes too long
@@ -160,6 +189,7 @@ module Heddle
 
       def serve_streams
         @scope = Scope.current
+        @thread = Thread.current
         start_reading
         drain if @server.stopping?
         outcome = nil
@@ -171,6 +201,7 @@ module Heddle
           @streams.each_value(&:close)
           @streams.clear
           changed
+          end_jobs
         end
       end
 
@@ -192,6 +223,8 @@ module Heddle
         else
           heard = @news.pop(timeout: patience)
           return :idle if heard.nil? && !@draining && park?
+
+          @scope.spawn(isolated: true, name: "write") { heard.run } if heard.is_a?(Job)
         end
         nil
       end
@@ -203,7 +236,14 @@ module Heddle
       end
 
       def tell_sender
-        @news << true if @news.empty?
+        @news << true if @news.empty? && !@news.closed?
+      end
+
+      def end_jobs
+        @news.close
+        while (news = @news.pop)
+          news.answer.close if news.is_a?(Job)
+        end
       end
 
       # Takes the task from the reader, if it has nothing to do.

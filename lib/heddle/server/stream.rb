@@ -228,6 +228,13 @@ module Heddle
         flush unless @broken || @torn || closed?
       ensure
         @io.close
+        @closing&.close
+      end
+
+      # An application that has upgraded the connection may have handed it to a task or to a thread.
+      def await_close
+        @closing = Thread::Queue.new
+        @closing.pop unless closed?
       end
 
       # Closes it so that the client does not take what has come for all: TCP resets the connection, and TLS says no

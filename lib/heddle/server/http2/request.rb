@@ -30,7 +30,12 @@ module Heddle
 
         # @param status [Integer]
         # @param headers [Hash{String => String}]
-        def send_interim_response(status, headers) = @stream.write_interim_response(status, headers)
+        # @raise [IOError] if its answer has begun
+        def send_interim_response(status, headers)
+          raise IOError, "the answer has begun" if @stream.answered?
+
+          @stream.write_interim_response(status, headers)
+        end
 
         # @return [Boolean] the connection has other streams
         def hijack? = false

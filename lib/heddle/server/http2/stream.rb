@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "protocol/http2/stream"
-require "protocol/http/body/stream"
 require_relative "../answer_body"
 require_relative "../http_date"
 require_relative "../refusal"
@@ -19,13 +18,14 @@ module Heddle
       # @private
       class Stream < ::Protocol::HTTP2::Stream
         # The client has gone, or wants no answer any more.
-        class Gone < StandardError; end
+        class Gone < IOError; end
 
+        GONE = "the client has gone, or wants no answer any more"
         STATUS = ":status"
         HEADER_ERROR = /[\0\r\n]/
         HEADER_NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
         END_STREAM = ::Protocol::HTTP2::END_STREAM
-        private_constant :Gone, :STATUS, :HEADER_ERROR, :HEADER_NAME, :END_STREAM
+        private_constant :Gone, :GONE, :STATUS, :HEADER_ERROR, :HEADER_NAME, :END_STREAM
 
         # @return [Integer] bytes of the answer's body that were sent
         attr_reader :sent
@@ -34,7 +34,7 @@ module Heddle
           super
           @server = @connection.server
           @limits = @server.limits
-          @request = @input = nil
+          @request = @input = @output = nil
           @received = @sent = @uncredited = 0
           @answered = nil # with which status
           @gone = @whole = @torn = false
@@ -83,6 +83,7 @@ module Heddle
             @input.abort
             @connection.credit(@input.drop)
           end
+          @output&.abandon unless @output&.ended?
           @connection.changed
         end
 
@@ -104,23 +105,27 @@ module Heddle
           @server.answered(@request, @answered, started)
         end
 
+        def answered? = !@answered.nil? || closed?
+
         # @param status [Integer]
         # @param headers [Hash{String => String}]
         def write_interim_response(status, headers = {})
-          return if @answered || closed?
-
-          send_headers([[STATUS, status.to_s], *headers.map { |name, value| field_of(name.to_s.downcase, value.to_s) }])
+          fields = headers.map { |name, value| field_of(name.to_s.downcase, value.to_s) }
+          @connection.perform do
+            send_headers([[STATUS, status.to_s], *fields]) unless answered?
+          end
         end
 
         # As many bytes of the body were read.
         def credit(size)
-          @connection.credit(size)
-          @uncredited += size
-          return true if @uncredited < STREAM_WINDOW / 2 || !%i[open half_closed_local].include?(@state)
+          @connection.perform do
+            @connection.credit(size)
+            @uncredited += size
+            next if @uncredited < STREAM_WINDOW / 2 || !%i[open half_closed_local].include?(@state)
 
-          send_window_update(@uncredited)
-          @uncredited = 0
-          true
+            send_window_update(@uncredited)
+            @uncredited = 0
+          end
         end
 
         # Sends a part of the answer's body, as far as the client's windows and the others allow.
@@ -128,6 +133,23 @@ module Heddle
         # @param chunk [String]
         # @param last [Boolean]
         def send_chunk(chunk, last: false)
+          @connection.perform { send_pieces(chunk, last) }
+        end
+
+        # The body has ended.
+        def send_end
+          @connection.perform do
+            raise Gone, GONE if closed?
+
+            check_torn
+            send_data(nil, END_STREAM)
+            @whole = true
+          end
+        end
+
+        private
+
+        def send_pieces(chunk, last)
           check_torn
           from = 0
           while from < chunk.bytesize
@@ -137,19 +159,10 @@ module Heddle
             @sent += size
             send_data(part, last && from == chunk.bytesize ? END_STREAM : 0)
           end
+          @whole = true if last # what fails later takes nothing from it
         ensure
           @torn = true if from && from < chunk.bytesize
         end
-
-        # The body has ended.
-        def send_end
-          raise Gone if closed?
-
-          check_torn
-          send_data(nil, END_STREAM)
-        end
-
-        private
 
         def answer
           @server.handle(@request) do |response|
@@ -210,12 +223,12 @@ module Heddle
         # @return [Integer] bytes that can be sent now, at least one
         def window
           @connection.wait_until { closed? || (available_frame_size.positive? && @connection.room?) }
-          raise Gone if closed?
+          raise Gone, GONE if closed?
 
           available_frame_size
         rescue IO::TimeoutError
           send_reset_stream(::Protocol::HTTP2::CANCEL)
-          raise Gone
+          raise Gone, GONE
         end
 
         # What was refused while the application read it is refused, whatever the application says.
@@ -227,7 +240,7 @@ module Heddle
 
         def write(response)
           body = response.body
-          raise Gone if closed?
+          raise Gone, GONE if closed?
 
           length = body ? body.length : 0
           @request.body&.invite_for(response)
@@ -237,7 +250,7 @@ module Heddle
             send_headers(fields, END_STREAM)
           else
             send_headers(fields)
-            length ? write_sized(body, length) : write_streamed(body)
+            AnswerBody.made_meanwhile?(body) || length.nil? ? write_streamed(body, length) : write_sized(body, length)
           end
           @whole = true
         rescue ApplicationError => e
@@ -249,6 +262,7 @@ module Heddle
         def fields_of(response, length)
           status = response.status
           raise ArgumentError, "the status #{status} is none of HTTP/2" unless status.between?(200, 999)
+          raise ArgumentError, "HTTP/2 has no transfer-encoding" if response.body && AnswerBody.encoding(response.body)
 
           dated = false
           fields = [[STATUS, status.to_s]]
@@ -274,11 +288,7 @@ module Heddle
         def bodyless?(status) = [204, 304].include?(status)
 
         def write_sized(body, length)
-          AnswerBody.each_of(body, length) do |chunk, last|
-            send_chunk(chunk, last:)
-            @whole = last # what fails later takes nothing from it
-          end
-          check_torn
+          AnswerBody.each_of(body, length) { |chunk, last| send_chunk(chunk, last:) }
           send_end if length.zero?
         end
 
@@ -287,15 +297,10 @@ module Heddle
           raise IOError, "an earlier write to the client was interrupted" if @torn
         end
 
-        def write_streamed(body)
-          output = Output.new(self)
-          body = AnswerBody.made(body)
-          if body.stream?
-            body.call(::Protocol::HTTP::Body::Stream.new(@request.body, output))
-          else
-            AnswerBody.each(body) { |chunk| output.write(chunk) }
-          end
-          send_end
+        def write_streamed(body, length)
+          @output = Output.new(self, length)
+          @output.send_body(body, @request.body)
+          check_torn
         end
 
         # @param refusal [Refusal]
