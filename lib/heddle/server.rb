@@ -5,6 +5,7 @@ require_relative "server/libraries"
 require_relative "server/access_log"
 require_relative "server/application"
 require_relative "server/connection"
+require_relative "server/disconnected"
 require_relative "server/idle_connections"
 require_relative "server/limits"
 require_relative "server/listener"
@@ -30,7 +31,9 @@ module Heddle
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
     # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
-    private_constant :KINDS, :TURNED_AWAY
+    # Seconds between two looks at the connections that are busy.
+    WATCH_INTERVAL = 0.5
+    private_constant :KINDS, :TURNED_AWAY, :WATCH_INTERVAL
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -42,20 +45,24 @@ module Heddle
     # @param access_log [IO, nil] gets a line for each request
     # @param http2 [Boolean, nil] whether it speaks HTTP/2 over TLS, and with clients that begin with it. This needs the
     #   gem protocol-http2; nil: if that is installed
+    # @param cancel_disconnected [Boolean] whether a request is cancelled when its client leaves: see {Disconnected}
     # @raise [ArgumentError]
     # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if it cannot listen there
-    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil,
+                   cancel_disconnected: false)
       Check.responds("app", app, :call)
       Check.responds("access_log", access_log, :sync=) if access_log
       @limits = Limits.of(limits)
       @app = Application.new(app) { |error, request| report(error, request) }
+      @cancel_disconnected = cancel_disconnected
       @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
       @listeners = Listener.open_all(bind, http2: @http2)
       @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
       @requests = @turned_away = 0
+      @client_requests = Hash.new(0) # by their networks
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -127,13 +134,17 @@ module Heddle
     #
     # @private
     def handle(request)
-      raise Refusal, 503 if @requests >= @limits.requests
+      network = request.peer.network
+      if @requests >= @limits.requests || (network && @client_requests[network] >= @limits.client_requests)
+        raise Refusal, 503
+      end
 
-      @requests += 1
+      count(network, 1)
       begin
-        Scope.open { yield(@app.call(request)) }
+        request.disconnected.cancel if @cancel_disconnected
+        Scope.open { yield(call(request)) }
       ensure
-        @requests -= 1
+        count(network, -1)
       end
     end
 
@@ -162,6 +173,22 @@ module Heddle
     end
 
     private
+
+    # @param network [String, nil] of the client
+    def count(network, number)
+      @requests += number
+      @client_requests.delete(network) if network && (@client_requests[network] += number).zero?
+    end
+
+    # (What the application does behind the beginning of its answer has no limit in time.)
+    def call(request)
+      return @app.call(request) unless @limits.request_time
+
+      Heddle.timeout(@limits.request_time) { @app.call(request) }
+    rescue TimeoutError => e
+      report(e, request)
+      raise Refusal, 503
+    end
 
     def accept_from(listener)
       until @stopping
@@ -221,8 +248,9 @@ module Heddle
 
     # @param task [Symbol] of it: to serve or to leave
     def start(connection, task = :serve)
-      @scope.spawn(isolated: true, name: "connection") do
+      @scope.spawn(isolated: true, name: connection.method(:description)) do
         @serving[connection] = Heddle.current_task
+        @watching ||= @scope.spawn(background: true, name: "watch") { watch }
         outcome = connection.public_send(task)
       ensure
         @serving.delete(connection)
@@ -232,6 +260,17 @@ module Heddle
     rescue FiberError => e # there is no stack for it
       connection.turn_away(linger: false)
       rest(e)
+    end
+
+    # As long as connections are busy.
+    def watch
+      until @serving.empty?
+        sleep(WATCH_INTERVAL)
+        now = Clock.now
+        @serving.keys.each { |connection| connection.look_after(now) }
+      end
+    ensure
+      @watching = nil
     end
 
     def keep(connection)

@@ -28,6 +28,7 @@ module Heddle
       # The options of limits, and what they are.
       LIMITS = {
         connections: "connections that are open at once", requests: "requests that are in the application at once",
+        client_requests: "the same of one client's address", request_time: "seconds until an answer begins",
         streams: "requests at once in one HTTP/2 connection", body_size: "size of a request's body, in bytes",
         head_size: "size of a request's headers, in bytes", head_time: "seconds until the headers must be there",
         stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
@@ -94,13 +95,25 @@ module Heddle
           addresses(parser, options)
           processes(parser, options)
           LIMITS.each do |name, what|
-            kind = %i[head_time stall idle].include?(name) ? OptionParser::DecimalNumeric : OptionParser::DecimalInteger
+            kind = Server::Limits::TIMES.include?(name) ? OptionParser::DecimalNumeric : OptionParser::DecimalInteger
             parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
-                      "limit: #{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
+                      "limit: #{what} (#{Server::Limits::DEFAULTS[name] || "none"})") do |number|
               options[:limits][name] = checked(number) { Server::Limits.new(name => number) }
             end
           end
+          clients(parser, options)
           parser.on("-h", "--help", "show this text") { @help = true }
+        end
+      end
+
+      def clients(parser, options)
+        rate = Server::Limits::DEFAULTS[:rate]
+        parser.on("--min-rate N", OptionParser::DecimalInteger,
+                  "bytes a second that a client must take of an answer (#{rate})") do |number|
+          options[:limits][:rate] = checked(number) { Server::Limits.new(rate: number) }
+        end
+        parser.on("--cancel-disconnected", "cancel a request when its client leaves") do
+          options[:cancel_disconnected] = true
         end
       end
 

@@ -2,6 +2,7 @@
 
 require "protocol/http1"
 require_relative "answer_body"
+require_relative "headers"
 require_relative "http_date"
 require_relative "output"
 
@@ -55,13 +56,17 @@ module Heddle
       private
 
       # (Other statuses are not those of the last answer to a request: RFC 9110, 15.)
-      def write_head(response)
+      def write_head(response, upgrades)
         status = response.status
-        upgrades = response.protocol && response.body
         raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || status.between?(200, 999)
 
         write_response(@version, upgrades ? 101 : status, response.headers)
         write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
+      end
+
+      def write_header(name, value)
+        name, value = Fields.checked(name, value)
+        write_stream("#{name}: #{value}\r\n")
       end
 
       def upgrade(response)
@@ -82,11 +87,12 @@ module Heddle
 
         head, output = framing_of(body, length, request)
         end_head(head)
-        output ? write_streamed(body, request, output) : write_sized(body, length) unless request.head?
+        write_body(body, length, output, request) unless request.head?
         end_whole
       end
 
-      # @return [Array(String, PlainOutput)] the last lines of the head, and where the body goes, if it is made meanwhile
+      # @return [Array(String, PlainOutput)] the last lines of the head, and where the body goes, if the application
+      #   makes it while it is sent
       def framing_of(body, length, request)
         if length
           [length_line(request, length), (PlainOutput.new(@stream, length) if AnswerBody.made_meanwhile?(body))]
@@ -126,6 +132,10 @@ module Heddle
       end
 
       def bodyless?(status) = status == 204 || status == 304 || status < 200
+
+      def write_body(body, length, output, request)
+        output ? write_streamed(body, request, output) : write_sized(body, length)
+      end
 
       def write_sized(body, length)
         flush_stream unless body.ready? # it may take its time

@@ -74,6 +74,12 @@ module Heddle
         :closed
       end
 
+      # @return [nil] (its streams have descriptions)
+      def description = nil
+
+      # (The task that reads sees that the client has left.)
+      def look_after = nil
+
       # Lets the streams end that there are, and takes no more of them. The client is told in two steps: what it has
       # sent before it could know is still served (RFC 9113, 6.8).
       def drain
@@ -101,7 +107,7 @@ module Heddle
       # @param stream [Stream]
       def start(stream)
         @running += 1
-        @scope.spawn(isolated: true, name: "request") do
+        @scope.spawn(isolated: true, name: stream.method(:description)) do
           stream.serve
         ensure
           @running -= 1
@@ -133,9 +139,10 @@ module Heddle
 
       # Waits until the block returns true.
       #
+      # @param seconds [Numeric]
       # @raise [IO::TimeoutError] if that takes too long
-      def wait_until
-        limit = Clock.now + @limits.stall
+      def wait_until(seconds = @limits.stall)
+        limit = Clock.now + seconds
         until yield
           queue = Thread::Queue.new
           @waiting[queue] = true
@@ -179,7 +186,7 @@ module Heddle
 
       # An answer that this side has cut off: the client may send more before it knows.
       def reset(id, code)
-        note_reset(id)
+        note_reset(id, code)
         frame = ::Protocol::HTTP2::ResetStreamFrame.new(id)
         frame.pack(code)
         write_frame(frame)
@@ -221,11 +228,16 @@ module Heddle
         elsif @draining && !@refusing && @draining <= Clock.now
           refuse_streams
         else
-          heard = @news.pop(timeout: patience)
-          return :idle if heard.nil? && !@draining && park?
-
-          @scope.spawn(isolated: true, name: "write") { heard.run } if heard.is_a?(Job)
+          return hear(@news.pop(timeout: patience))
         end
+        nil
+      end
+
+      # @param news [Job, true, nil]
+      def hear(news)
+        return (:idle if !@draining && park?) unless news
+
+        @scope.spawn(isolated: true, name: "write of another thread") { news.run } if news.is_a?(Job)
         nil
       end
 

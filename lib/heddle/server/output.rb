@@ -127,6 +127,5 @@ module Heddle
         send_end
       end
     end
-    private_constant :Output
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/request"
+require_relative "disconnected"
 require_relative "noted"
 
 module Heddle
@@ -9,6 +10,7 @@ module Heddle
     #
     # @private
     class Request < ::Protocol::HTTP::Request
+      include EarlyHints
       include Noted
 
       # @return [#ip_address] of the client
@@ -34,6 +36,13 @@ module Heddle
 
       # From now on only the answer reaches the connection.
       def answered! = @answered = true
+
+      # @return [Disconnected]
+      def disconnected = @disconnected ||= Disconnected.new { @session.left? }
+
+      # @private
+      # @return [Disconnected, nil] if the application has asked for it
+      def watched = @disconnected
 
       # The application wants the connection to end with the answer.
       def last! = @last = true

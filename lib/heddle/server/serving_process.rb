@@ -42,7 +42,8 @@ module Heddle
       def run(signals, once: nil, &listening)
         signals.each { |name, meaning| follow(name, meaning, once: name == once) }
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
-                                                   access_log: @settings.access_log, http2: @settings.http2)
+                                                   access_log: @settings.access_log, http2: @settings.http2,
+                                                   cancel_disconnected: @settings.cancel_disconnected)
         Heddle.run(backend: @settings.backend) do
           start_control(server) if @control_listener
           Heddle.spawn(background: true, name: "signals") { wait_for_signal(server) }

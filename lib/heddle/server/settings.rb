@@ -19,11 +19,12 @@ module Heddle
     # delay::      seconds after TERM in which it goes on, but tells that it is not ready
     # control::    where it answers health checks, and tells its figures; or nil
     # access_log:: an IO, or nil
+    # cancel_disconnected:: whether a request is cancelled when its client leaves
     # http2::      whether it speaks HTTP/2; nil: where the gem is installed
     #
     # @private
     Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :delay, :control,
-                          :access_log, :http2, keyword_init: true) do
+                          :access_log, :http2, :cancel_disconnected, keyword_init: true) do
       def initialize(**given)
         super
         self.bind ||= ["tcp://127.0.0.1:9292"]

@@ -8,7 +8,7 @@ module Heddle
       # Where the body of an answer goes that is made piece by piece.
       #
       # @private
-      class Output < Server.const_get(:Output)
+      class Output < Server::Output
         # @param stream [Stream]
         # @param length [Integer, nil]
         def initialize(stream, length)

@@ -22,10 +22,8 @@ module Heddle
 
         GONE = "the client has gone, or wants no answer any more"
         STATUS = ":status"
-        HEADER_ERROR = /[\0\r\n]/
-        HEADER_NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
         END_STREAM = ::Protocol::HTTP2::END_STREAM
-        private_constant :Gone, :GONE, :STATUS, :HEADER_ERROR, :HEADER_NAME, :END_STREAM
+        private_constant :Gone, :GONE, :STATUS, :END_STREAM
 
         # @return [Integer] bytes of the answer's body that were sent
         attr_reader :sent
@@ -35,7 +33,7 @@ module Heddle
           @server = @connection.server
           @limits = @server.limits
           @request = @input = @output = nil
-          @received = @sent = @uncredited = 0
+          @received = @sent = @uncredited = @waited = 0
           @answered = nil # with which status
           @gone = @whole = @torn = false
         end
@@ -84,6 +82,7 @@ module Heddle
             @connection.credit(@input.drop)
           end
           @output&.abandon unless @output&.ended?
+          @request&.watched&.left! unless @whole
           @connection.changed
         end
 
@@ -97,11 +96,15 @@ module Heddle
 
         # -- the task ------------------------------------------------------------------------------------------------
 
+        # @return [String] for Heddle.dump
+        def description = "#{@request.method} #{@request.path.dump[1..-2]} of #{@connection.connection.client}"
+
         # Answers the request.
         def serve
           started = Clock.now
           answer
         ensure
+          @request.watched&.over!
           @server.answered(@request, @answered, started)
         end
 
@@ -142,8 +145,8 @@ module Heddle
             raise Gone, GONE if closed?
 
             check_torn
-            send_data(nil, END_STREAM)
             @whole = true
+            send_data(nil, END_STREAM)
           end
         end
 
@@ -157,9 +160,10 @@ module Heddle
             part = size == chunk.bytesize ? chunk : chunk.byteslice(from, size)
             from += size
             @sent += size
-            send_data(part, last && from == chunk.bytesize ? END_STREAM : 0)
+            @whole = last && from == chunk.bytesize # what fails later takes nothing from it
+            send_data(part, @whole ? END_STREAM : 0)
+            @connection.sent_data(size)
           end
-          @whole = true if last # what fails later takes nothing from it
         ensure
           @torn = true if from && from < chunk.bytesize
         end
@@ -222,10 +226,19 @@ module Heddle
 
         # @return [Integer] bytes that can be sent now, at least one
         def window
-          @connection.wait_until { closed? || (available_frame_size.positive? && @connection.room?) }
+          wait_for_window unless window?
           raise Gone, GONE if closed?
 
           available_frame_size
+        end
+
+        def window? = closed? || (available_frame_size.positive? && @connection.room?)
+
+        # A client that takes a little from time to time would keep the answer for ever.
+        def wait_for_window
+          began = Clock.now
+          @connection.wait_until([@limits.stall, @limits.stall + @sent.fdiv(@limits.rate) - @waited].min) { window? }
+          @waited += Clock.now - began
         rescue IO::TimeoutError
           send_reset_stream(::Protocol::HTTP2::CANCEL)
           raise Gone, GONE
@@ -276,14 +289,7 @@ module Heddle
         end
 
         # (A block that cannot be made to its end would leave the two sides with different tables of headers.)
-        #
-        # @return [Array(String, String)] the two, if they may be sent
-        def field_of(name, value)
-          raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
-          raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
-
-          [name.to_s, value]
-        end
+        def field_of(name, value) = Fields.checked(name, value, small: true)
 
         def bodyless?(status) = [204, 304].include?(status)
 
