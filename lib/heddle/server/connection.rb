@@ -137,10 +137,11 @@ module Heddle
       # @return [Integer, nil] bytes that the client has; nil: the kernel does not know (of a UNIX socket, too)
       def confirmed = @peer.network && tcp_info.byteslice(120, 8)&.unpack1("Q")
 
-      # (A client of IPv4 has an address of IPv6 where the server listens for both.)
+      # (A client of IPv4 has an address of IPv6 where the server listens for both. Ruby asks getnameinfo(3) in another
+      # thread for the text of an address.)
       def name_client(remote)
         address = remote.ipv6_v4mapped? ? remote.ipv6_to_ipv4 : remote
-        ip = address.ip_address
+        ip = address.ipv4? ? address.to_sockaddr.unpack("x4C4").join(".") : address.ip_address
         @peer = Peer.new(ip, address.ipv6? ? address.to_sockaddr.byteslice(8, 8) : ip)
         @client = "#{address.ipv6? ? "[#{ip}]" : ip}:#{remote.ip_port}"
       end
