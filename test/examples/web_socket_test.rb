@@ -43,8 +43,8 @@ contract "WebSocketExample" do
 
   def setup
     super
-    missing = [%w[protocol-http1 protocol/http1], %w[protocol-rack protocol/rack], %w[websocket-driver websocket/driver]]
-      .filter_map { |names| TestSupport::Clients.load(*names) }.first
+    missing = [%w[protocol-http1 protocol/http1], %w[protocol-rack protocol/rack],
+               %w[websocket-driver websocket/driver]].filter_map { |names| TestSupport::Clients.load(*names) }.first
     skip(missing) if missing
     @program = start_example("web_socket", 0)
     @port = Integer(heard(@program, %r{http://127\.0\.0\.1:(\d+)})[1])

@@ -31,7 +31,8 @@ contract "ServerFields" do
     serve { |env| (env["PATH_INFO"] == "/held" ? go_on.pop : env["rack.input"].read) && text }
     session = http2
     held = session.request("/held")
-    [["\xff", "a"], ["x\xc3\xa9", "a"], ["x", "a\x01b"], ["x", "a\x7f"], ["x", " a"], ["x", "a\t"], ["", "a"]].each do |field|
+    fields = [["\xff", "a"], ["x\xc3\xa9", "a"], ["x", "a\x01b"], ["x", "a\x7f"], ["x", " a"], ["x", "a\t"], ["", "a"]]
+    fields.each do |field|
       reply = session.get(fields: session.fields + [field])
 
       assert_equal([nil, Protocol::HTTP2::PROTOCOL_ERROR], [reply.status, reply.reset], field.inspect)
