@@ -5,6 +5,7 @@ require_relative "server/libraries"
 require_relative "server/access_log"
 require_relative "server/application"
 require_relative "server/connection"
+require_relative "server/disconnected"
 require_relative "server/idle_connections"
 require_relative "server/limits"
 require_relative "server/listener"
@@ -30,9 +31,11 @@ module Heddle
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
     # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
+    # Seconds between two looks at the connections that are busy.
+    WATCH_INTERVAL = 0.5
     # Seconds for which it does not repeat that it cannot accept connections.
     SILENCE = 60
-    private_constant :KINDS, :TURNED_AWAY, :SILENCE
+    private_constant :KINDS, :TURNED_AWAY, :SILENCE, :WATCH_INTERVAL
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -44,14 +47,17 @@ module Heddle
     # @param access_log [IO, nil] gets a line for each request
     # @param http2 [Boolean, nil] whether it speaks HTTP/2 over TLS, and with clients that begin with it. This needs the
     #   gem protocol-http2; nil: if that is installed
+    # @param cancel_disconnected [Boolean] whether a request is cancelled when its client leaves: see {Disconnected}
     # @raise [ArgumentError]
     # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if it cannot listen there
-    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil,
+                   cancel_disconnected: false)
       Check.responds("app", app, :call)
       Check.responds("access_log", access_log, :sync=) if access_log
       @limits = Limits.of(limits)
       @app = Application.new(app) { |error, request| report(error, request) }
+      @cancel_disconnected = cancel_disconnected
       @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
       @listeners = Listener.open_all(bind, http2: @http2)
@@ -60,6 +66,7 @@ module Heddle
       @running = {}.compare_by_identity # request in the application => since when, by Clock
       @turned_away = 0
       @said = {} # class of an error => when it was said
+      @client_requests = Hash.new(0) # by their networks
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -134,13 +141,19 @@ module Heddle
     #
     # @private
     def handle(request)
-      raise Refusal, 503 if @running.size >= @limits.requests
+      network = request.peer.network
+      if @running.size >= @limits.requests || (network && @client_requests[network] >= @limits.client_requests)
+        raise Refusal, 503
+      end
 
       @running[request] = Clock.now
+      count(network, 1)
       begin
-        Scope.open { yield(@app.call(request)) }
+        request.disconnected.cancel if @cancel_disconnected
+        Scope.open { yield(call(request)) }
       ensure
         @running.delete(request)
+        count(network, -1)
       end
     end
 
@@ -175,6 +188,20 @@ module Heddle
     private
 
     def name_of(request) = "#{request.method} #{request.path.dump[1..-2]}"
+    # @param network [String, nil] of the client
+    def count(network, number)
+      @client_requests.delete(network) if network && (@client_requests[network] += number).zero?
+    end
+
+    # (What the application does behind the beginning of its answer has no limit in time.)
+    def call(request)
+      return @app.call(request) unless @limits.request_time
+
+      Heddle.timeout(@limits.request_time) { @app.call(request) }
+    rescue TimeoutError => e
+      report(e, request)
+      raise Refusal, 503
+    end
 
     def accept_from(listener)
       until @stopping
@@ -237,8 +264,9 @@ module Heddle
 
     # @param task [Symbol] of it: to serve or to leave
     def start(connection, task = :serve)
-      @scope.spawn(isolated: true, name: "connection") do
+      @scope.spawn(isolated: true, name: connection.method(:description)) do
         @serving[connection] = Heddle.current_task
+        @watching ||= @scope.spawn(background: true, name: "watch") { watch }
         outcome = connection.public_send(task)
       ensure
         @serving.delete(connection)
@@ -248,6 +276,17 @@ module Heddle
     rescue FiberError => e # there is no stack for it
       connection.turn_away(linger: false)
       rest(e)
+    end
+
+    # As long as connections are busy.
+    def watch
+      until @serving.empty?
+        sleep(WATCH_INTERVAL)
+        now = Clock.now
+        @serving.keys.each { |connection| connection.look_after(now) }
+      end
+    ensure
+      @watching = nil
     end
 
     def keep(connection)

@@ -51,7 +51,8 @@ module Heddle
       # @return [Symbol] the meaning of the signal that stopped it
       def run(&listening)
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
-                                                   access_log: @settings.access_log, http2: @settings.http2)
+                                                   access_log: @settings.access_log, http2: @settings.http2,
+                                                   cancel_disconnected: @settings.cancel_disconnected)
         Heddle.run(backend: @settings.backend) do
           start_control(server) if @control_listener
           in_background("signals") { follow_signals(server) }

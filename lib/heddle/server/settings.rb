@@ -19,6 +19,7 @@ module Heddle
     # delay::           seconds after TERM in which it goes on, but tells that it is not ready
     # control::         where it answers health checks, and tells its figures; or nil
     # access_log::      an IO, or nil
+    # cancel_disconnected:: whether a request is cancelled when its client leaves
     # http2::           whether it speaks HTTP/2; nil: where the gem is installed
     # program::         the path of the command, for the program that takes the place of this one; nil: there is none
     # directory::       the folder of the application, which may be a link to it; or nil
@@ -33,7 +34,7 @@ module Heddle
     # @private
     Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :delay, :control,
                           :access_log, :http2, :program, :directory, :pidfile, :hooks, :worker_timeout, :boot_timeout,
-                          :worker_age, :worker_memory, :worker_requests, keyword_init: true) do
+                          :worker_age, :worker_memory, :worker_requests, :cancel_disconnected, keyword_init: true) do
       def initialize(**given)
         super
         self.workers ||= 0

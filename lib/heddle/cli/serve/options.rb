@@ -12,6 +12,7 @@ module Heddle
         # The options of limits, and what they are.
         LIMITS = {
           connections: "connections that are open at once", requests: "requests that are in the application at once",
+          client_requests: "the same of one client's address", request_time: "seconds until an answer begins",
           streams: "requests at once in one HTTP/2 connection", body_size: "size of a request's body, in bytes",
           head_size: "size of a request's headers, in bytes", head_time: "seconds until the headers must be there",
           stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
@@ -55,6 +56,7 @@ module Heddle
           ends(parser)
           files(parser)
           limits(parser)
+          clients(parser)
           parser.on("-h", "--help", "show this text") { @given[:help] = true }
         end
 
@@ -154,11 +156,21 @@ module Heddle
           end
         end
 
+        def clients(parser)
+          rate = Server::Limits::DEFAULTS[:rate]
+          parser.on("--min-rate N", INTEGER, "bytes a second that a client must take of an answer (#{rate})") do |number|
+            @given[:limits][:rate] = checked(number) { Server::Limits.new(rate: number) }
+          end
+          parser.on("--cancel-disconnected", "cancel a request when its client leaves") do
+            @given[:cancel_disconnected] = true
+          end
+        end
+
         def limits(parser)
           LIMITS.each do |name, what|
             kind = Server::Limits::TIMES.include?(name) ? NUMBER : INTEGER
             parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
-                      "limit: #{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
+                      "limit: #{what} (#{Server::Limits::DEFAULTS[name] || "none"})") do |number|
               @given[:limits][name] = checked(number) { Server::Limits.new(name => number) }
             end
           end
