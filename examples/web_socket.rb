@@ -7,8 +7,17 @@
 #
 # Then open http://127.0.0.1:9292 in two windows.
 
-require "heddle/server"
 require "optparse"
+
+usage = OptionParser.new("usage: ruby web_socket.rb [PORT]")
+begin
+  usage.parse!
+  port = Integer(ARGV[0] || 9292)
+rescue OptionParser::ParseError, ArgumentError => e
+  abort "#{e.message}\n#{usage.banner}"
+end
+
+require "heddle/server"
 require "websocket/driver"
 
 # One visitor. websocket-driver knows the protocol: it reads the environment, and calls write with bytes for the client.
@@ -94,15 +103,8 @@ app = lambda do |env|
   [-1, {}, []] # (nobody gets this answer: the connection belongs to the application)
 end
 
-usage = OptionParser.new("usage: ruby web_socket.rb [PORT]")
-begin
-  usage.parse!
-  server = Heddle::Server.new(app, bind: "tcp://127.0.0.1:#{Integer(ARGV[0] || 9292)}")
-rescue OptionParser::ParseError, ArgumentError, SystemCallError => e
-  abort "#{e.message}\n#{usage.banner}"
-end
-
 Heddle.run do
+  server = Heddle::Server.new(app, bind: "tcp://127.0.0.1:#{port}")
   stop = Thread::Queue.new
   %i[INT TERM].each { |signal| trap(signal) { stop << true } }
   Heddle.spawn(background: true, name: "stop") { stop.pop && server.stop(grace: 1) }

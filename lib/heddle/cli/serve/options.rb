@@ -158,7 +158,8 @@ module Heddle
 
         def clients(parser)
           rate = Server::Limits::DEFAULTS[:rate]
-          parser.on("--min-rate N", INTEGER, "bytes a second that a client must take of an answer (#{rate})") do |number|
+          parser.on("--min-rate N", INTEGER,
+                    "bytes a second that a client must take of an answer (#{rate})") do |number|
             @given[:limits][:rate] = checked(number) { Server::Limits.new(rate: number) }
           end
           parser.on("--cancel-disconnected", "cancel a request when its client leaves") do
