@@ -188,6 +188,7 @@ module Heddle
     private
 
     def name_of(request) = "#{request.method} #{request.path.dump[1..-2]}"
+
     # @param network [String, nil] of the client
     def count(network, number)
       @client_requests.delete(network) if network && (@client_requests[network] += number).zero?

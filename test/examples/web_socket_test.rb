@@ -7,39 +7,39 @@ require "net/http"
 require "support/clients"
 require "support/examples"
 
+# A browser as far as websocket-driver goes.
+class WebSocketBrowser
+  attr_reader :url, :heard
+
+  def initialize(socket, port)
+    @socket = socket
+    @url = "ws://127.0.0.1:#{port}/chat"
+    @heard = []
+    @driver = WebSocket::Driver.client(self)
+    @driver.on(:message) { |event| @heard << event.data }
+    @driver.start
+    listen until @driver.state == :open
+  end
+
+  def write(bytes) = @socket.write(bytes)
+  def say(text) = @driver.text(text)
+
+  # @return [Boolean] false at the end
+  def listen
+    @driver.parse(@socket.readpartial(1000))
+    true
+  rescue EOFError
+    false
+  end
+
+  def close
+    @driver.close
+    nil while listen
+  end
+end
+
 contract "WebSocketExample" do
   include TestSupport::Examples
-
-  # A browser as far as websocket-driver goes.
-  class Browser # rubocop:disable Lint/ConstantDefinitionInBlock
-    attr_reader :url, :heard
-
-    def initialize(socket, port)
-      @socket = socket
-      @url = "ws://127.0.0.1:#{port}/chat"
-      @heard = []
-      @driver = WebSocket::Driver.client(self)
-      @driver.on(:message) { |event| @heard << event.data }
-      @driver.start
-      listen until @driver.state == :open
-    end
-
-    def write(bytes) = @socket.write(bytes)
-    def say(text) = @driver.text(text)
-
-    # @return [Boolean] false at the end
-    def listen
-      @driver.parse(@socket.readpartial(1000))
-      true
-    rescue EOFError
-      false
-    end
-
-    def close
-      @driver.close
-      nil while listen
-    end
-  end
 
   def setup
     super
@@ -50,7 +50,7 @@ contract "WebSocketExample" do
     @port = Integer(heard(@program, %r{http://127\.0\.0\.1:(\d+)})[1])
   end
 
-  def visit = Browser.new(keep(TCPSocket.new("127.0.0.1", @port)), @port)
+  def visit = WebSocketBrowser.new(keep(TCPSocket.new("127.0.0.1", @port)), @port)
 
   def test_each_message_goes_to_all
     assert_includes(Net::HTTP.get("127.0.0.1", "/", @port), "new WebSocket")

@@ -107,7 +107,7 @@ contract "ServerClients" do
         ensure
           ended << true
         end
-      when "/stream" then [200, {}, Enumerator.new { |out| 3.times { sleep(0.2) && out << "a" } }]
+      when "/stream" then [200, {}, Enumerator.new { |out| 3.times { sleep(0.2) && (out << "a") } }]
       else text
       end
     end
@@ -139,15 +139,18 @@ contract "ServerClients" do
   def leave_in_all_ways(ended)
     socket = connect
     socket.write("GET /wait HTTP/1.1\r\nhost: a\r\n\r\n")
+
     assert_equal(:begun, ended.pop)
     socket.close
     yield
     session = http2
     id = session.request("/wait")
+
     assert_equal(:begun, ended.pop)
     session.send_frame(:reset, 0, id, "\0\0\0\x08")
     yield
     session.request("/wait")
+
     assert_equal(:begun, ended.pop)
     session.close
     yield
@@ -156,6 +159,7 @@ contract "ServerClients" do
   def test_a_request_is_cancelled_when_its_client_leaves_if_that_is_wanted
     ended = Thread::Queue.new
     serve_waiting(ended, cancel_disconnected: true) { sleep }
+
     leave_in_all_ways(ended) { assert_equal("the client has left", ended.pop(timeout: 30)) }
 
     assert_equal([200, 200], [get.status, http2.get.status])
@@ -180,6 +184,7 @@ contract "ServerClients" do
       client = env["heddle.disconnected"]
       ended << [client.wait, client.wait(0), client.call]
     end
+
     leave_in_all_ways(ended) { assert_equal([[true] * 3, :whole], Array.new(2) { ended.pop(timeout: 30) }) }
   end
 
@@ -196,6 +201,7 @@ contract "ServerClients" do
       upstream.wait
       ended << upstream.status
     end
+
     leave_in_all_ways(ended) { assert_equal(%i[cancelled whole], Array.new(2) { ended.pop(timeout: 30) }) }
   end
 

@@ -23,6 +23,7 @@ contract "ServerFields" do
         assert_equal(400, status_of("POST / HTTP/1.1\nhost: a\n#{field}", "abc"), field.inspect)
       end
     end
+
     assert_equal("abcd e", ask(connect, "POST / HTTP/1.1\nhost: a\nx:\t d e\t \ncontent-length: \t3\t", "abc").body)
   end
 
@@ -58,6 +59,7 @@ contract "ServerFields" do
       path = env["PATH_INFO"]
       [200, names.key?(path) ? { names[path] => "a" } : { "x" => values.fetch(path) }, ["hello"]]
     end
+
     { "/trimmed" => "a b", "/empty" => "", "/tab" => "a\tb" }.each do |path, value|
       assert_equal([value] * 2, [get(path).headers["x"].to_s, http2.get(path).headers["x"].to_s], path)
     end

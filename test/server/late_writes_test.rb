@@ -236,6 +236,7 @@ contract "ServerLateWrites" do
 
     assert(raised.pop)
     wait_until("its request has ended") { @server.counts[:requests].zero? }
+
     assert_empty(@errors)
   end
 end

@@ -34,6 +34,7 @@ module Heddle
         unless line.chomp!(CRLF)
           raise line.bytesize == limit ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
         end
+
         @reads_head ? head_line(line) : chunk_line(line)
       rescue Errno::ECONNRESET
         nil

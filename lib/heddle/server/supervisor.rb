@@ -20,7 +20,7 @@ module Heddle
     # replaces them as for HUP.
     #
     # @private
-    class Supervisor
+    class Supervisor # rubocop:disable Metrics/ClassLength -- one loop, whose steps share its state
       # A worker that has not lived for so many seconds is replaced after some time, which doubles each time up to this.
       SHORT_LIFE = 1
       LONGEST_PAUSE = 30
