@@ -47,6 +47,7 @@ contract "CallersFiber" do
       assert_equal(before, blocking)
       :ran
     end
+
     kinds.each { |kind, run| assert_equal(:ran, run.call, kind) }
   end
 
