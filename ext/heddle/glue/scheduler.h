@@ -50,7 +50,7 @@ typedef struct hd_scheduler {
     } home;
 
     struct { /* see hook_fiber.c */
-        VALUE body;     /* the Proc that every scheduled fiber runs */
+        VALUE body;     /* the Proc that every scheduled fiber runs; nil before the first one */
         VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
         uint64_t count; /* fibers started so far */
         bool starting;  /* one is about to begin, for the first time */

@@ -5,7 +5,6 @@
 #include "fiber_insides.h"
 #include "home.h"
 #include "new_fiber.h"
-#include "hook_fiber.h"
 #include "read_ahead.h"
 #include "ruby_internals.h"
 #include "stalls.h"
@@ -106,7 +105,6 @@ static VALUE scheduler_alloc(VALUE class)
     int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
     if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    scheduler->fibers.body = hd_fiber_body(self);
     hd_find_owners();
     return self;
 }
