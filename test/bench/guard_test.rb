@@ -5,8 +5,8 @@
 require "test_helper"
 require_relative "bench_case"
 
-# The guard against regressions (bench/rows/guard.rb) measures each of its rows, and says whether they keep their limits.
-# What it says depends on the machine and on what runs beside it, so no test decides by that.
+# The guard against regressions (bench/rows/guard.rb) measures each of its rows, and says whether they keep their
+# limits. What it says depends on the machine and on what runs beside it, so no test decides by that.
 class BenchGuardTest < BenchCase
   ROWS = Bench.rows.values.select { |row| row.group.name == "guard" }.freeze
 
