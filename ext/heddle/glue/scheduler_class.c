@@ -162,7 +162,7 @@ static const hd_backend_ops *forced_backend(const char *name)
 static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
-    scheduler->home.maker = hd_prepare_new_fibers();
+    scheduler->home.maker = hd_maker();
     rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
     return Qnil;
