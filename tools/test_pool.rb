@@ -7,7 +7,7 @@ module Tools
   # starts as soon as those that run leave a part of a core idle. The longest come first.
   class TestPool
     # So that a test that waits for so long and no longer is not held up by a crowd.
-    MOST_PER_CORE = 6
+    MOST_PER_CORE = 4
 
     # @param costs [TestCosts]
     # @param deadline [Float, nil] on the monotonic clock: no job begins that would end later
