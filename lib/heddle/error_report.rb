@@ -12,6 +12,7 @@ module Heddle
     # @param what [String, nil] has failed, if it is not the task
     # @return [void]
     def print(error, task = nil, what = nil)
+      report(error, task, what)
       handler = Ractor.current[:heddle_on_error]
       return write(error, task, what) unless handler
 
@@ -21,6 +22,13 @@ module Heddle
         write(error, task, what)
         write(e, nil, "the handler of Heddle.on_error")
       end
+    end
+
+    def report(error, task, what)
+      reporter = Ractor.current[:heddle_error_reporter]
+      call(reporter, error, task, what) if reporter
+    rescue StandardError => e
+      write(e, nil, "the reporter of errors")
     end
 
     # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
@@ -35,6 +43,13 @@ module Heddle
     # @return [void]
     def use(handler)
       Ractor.current[:heddle_on_error] = handler
+    end
+
+    # A framework collects errors as well. This changes nothing for the program.
+    # @param reporter [#call]
+    # @return [void]
+    def also(reporter)
+      Ractor.current[:heddle_error_reporter] = reporter
     end
 
     def write(error, task, what = nil)

@@ -17,8 +17,8 @@ module Heddle
       task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
     end
 
-    # @return [String, Symbol, nil] what Heddle.spawn was told
-    attr_reader :name
+    # @return [String, Symbol, nil] what Heddle.spawn was given; of a Proc, what it returns now
+    def name = @name.respond_to?(:call) ? @name.call : @name
 
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
     attr_reader :fiber
@@ -68,7 +68,7 @@ module Heddle
       return finished_already if @finished
       raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
-      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
+      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect, awaited: self))
       waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end
@@ -110,7 +110,7 @@ module Heddle
 
     # @return [String]
     def inspect
-      "#<Heddle::Task #{"#{Wording.in_line(@name)} " if @name}#{status}>"
+      "#<Heddle::Task #{"#{Wording.in_line(name)} " if @name}#{status}>"
     end
 
     # @private It has this name while the block runs.
@@ -264,7 +264,7 @@ module Heddle
       @error = error
       return error.frozen? || error.spent! if error.is_a?(Cancelled)
 
-      TaskFailure.end_task(error, @name, @place || block.source_location&.join(":"))
+      TaskFailure.end_task(error, name, @place || block.source_location&.join(":"))
     end
   end
 end

@@ -129,7 +129,7 @@ module Cases
 
   # Bytes after the end of a body, which come with its last bytes.
   def surpluses
-    surplus = { "an answer" => TEXT, "an empty line" => "\r\n", "a large answer" => body(ASCII), "a byte" => "x" }
+    surplus = { "an answer" => TEXT, "an empty line" => "\r\n", "a byte" => "x" }
     whole = body(MIXED)
     surplus.to_h do |kind, bytes|
       ["large with #{kind} more", [[whole[...-5], :pause, whole[-5..] + bytes, :close], [TEXT]]]
@@ -154,12 +154,13 @@ module Cases
   # The second one by a new connection, if the first one is at its end.
   def twice
     lambda do |http|
-      Array.new(2) do |number|
+      bodies = Array.new(2) do |number|
         sleep(0.1) if number == 1
         http.get("/x").body
       rescue StandardError => e
         e.class.name
-      end.map { |body| text(body) }.inspect
+      end
+      bodies.map { |body| text(body) }.inspect
     end
   end
 
