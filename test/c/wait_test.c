@@ -296,6 +296,26 @@ TEST(some_stand_behind)
     close_reactor();
 }
 
+/* Whoever yields lets the first one of those behind run, if that was there before; but not what comes later. */
+TEST(one_of_those_behind_comes_before_a_fiber_that_yields)
+{
+    hd_wait waits[5];
+    open_reactor();
+    hd_wait_begin_ready(&waits[0], &reactor, (hd_word)&waits[0], HD_BEHIND);
+    hd_wait_begin_ready(&waits[1], &reactor, (hd_word)&waits[1], HD_BEHIND);
+    hd_wait_begin_ready(&waits[2], &reactor, (hd_word)&waits[2], HD_YIELDS);
+    hd_wait_begin_ready(&waits[3], &reactor, (hd_word)&waits[3], HD_IN_LINE);
+    int expected[] = {0, 2, 3, 1};
+    for (int i = 0; i < 4; i++) CHECK(hd_next_ready(&reactor) == &waits[expected[i]]);
+    hd_wait_end(&waits[2]);
+    hd_wait_begin_ready(&waits[2], &reactor, (hd_word)&waits[2], HD_YIELDS);
+    hd_wait_begin_ready(&waits[4], &reactor, (hd_word)&waits[4], HD_BEHIND);
+    CHECK(hd_next_ready(&reactor) == &waits[2]);
+    CHECK(hd_next_ready(&reactor) == &waits[4]);
+    for (int i = 0; i < 5; i++) hd_wait_end(&waits[i]);
+    close_reactor();
+}
+
 /* Events that never end leave a turn now and then to those behind, which all have theirs. */
 TEST(those_behind_are_not_passed_over_for_ever)
 {
@@ -383,6 +403,7 @@ int main(int argc, char **argv)
     RUN(a_deadline_overtakes_what_became_ready_later);
     RUN(deadlines_and_others_take_turns);
     RUN(some_stand_behind);
+    RUN(one_of_those_behind_comes_before_a_fiber_that_yields);
     RUN(those_behind_are_not_passed_over_for_ever);
     RUN(deadlines_past_far_and_none);
     RUN(misuse_is_caught);

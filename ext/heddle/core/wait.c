@@ -118,12 +118,20 @@ static bool passed_over(const hd_reactor *reactor)
     return reactor->now_ns - reactor->behind_ns >= HD_NS_PASSED_OVER;
 }
 
+/* Is the next one a fiber that has yielded to the first one of those behind? Once is enough. */
+static bool yields_to(hd_wait *next, const hd_wait *behind)
+{
+    if (next->place != HD_YIELDS) return false;
+    next->place = HD_IN_LINE;
+    return behind->order < next->order;
+}
+
 hd_wait *hd_next_ready(hd_reactor *reactor)
 {
     hd_wait *behind = first_of(&reactor->behind);
-    bool comes = behind && passed_over(reactor);
-    hd_wait *wait = comes ? NULL : first_woken(reactor);
-    if (!wait && !(wait = behind)) return NULL;
+    hd_wait *wait = behind && passed_over(reactor) ? NULL : first_woken(reactor);
+    if (behind && (!wait || yields_to(wait, behind))) wait = behind;
+    if (!wait) return NULL;
     if (wait == behind) reactor->behind_ns = reactor->now_ns;
     reactor->ran = true;
     HD_ASSERT(wait->state == HD_WAIT_READY);

@@ -44,7 +44,8 @@ typedef enum {
 typedef enum {
     HD_IN_LINE,  /* first come, first served: an event has woken it */
     HD_IN_FRONT, /* before all others */
-    HD_BEHIND    /* behind all others, first come, first served: its turn was used up, or it lets the others run */
+    HD_YIELDS,   /* the same, but the first one of those behind runs before it, if it was there before */
+    HD_BEHIND    /* behind all others, first come, first served: its turn was used up */
 } hd_place;
 
 typedef struct hd_wait {
@@ -95,11 +96,11 @@ bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
 /* Who runs next, taken out of the queue, or NULL. THE ORDER:
  *  1. what became ready in front;
- *  2. those that an event has woken, first come, first served. (Whose deadline has come goes before those that have
- *     become ready since it was parked, so that it is on time however many there are. But such ones and others take
- *     turns: neither kind can keep the other from running.)
+ *  2. those that an event has woken, and those that yield, first come, first served. (Whose deadline has come goes
+ *     before those that have become ready since it was parked, so that it is on time however many there are. But such
+ *     ones and others take turns: neither kind can keep the other from running.)
  *  3. those behind, first come, first served. They come before 2 when the others have had all the turns for
- *     HD_NS_PASSED_OVER. */
+ *     HD_NS_PASSED_OVER; and one of them comes before a fiber that yields. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
 
 /* When the first in the queue became ready, of those that did not in front; HD_NO_DEADLINE: there is none. */

@@ -190,5 +190,5 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 
 void hd_yield(hd_scheduler *scheduler)
 {
-    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil});
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_YIELDS});
 }

@@ -42,5 +42,5 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
     return wake < 0 ? wake : wake != HD_WOKEN_BY_TIMEOUT;
 }
 
-/* Lets the others that events have woken run first. */
+/* Lets the others that events have woken run first, and the first one of those whose turn was used up. */
 void hd_yield(hd_scheduler *scheduler);
