@@ -33,7 +33,7 @@ module Heddle
           @storage = nil
           execute(@arguments, &@block)
         end
-        strike(@early) if @early && !@cancelled
+        strike(@early) if @early
       end
 
       # It ends without having been started.
