@@ -177,8 +177,11 @@ module Heddle
 
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
-      note_failure(task) if @tasks.key?(task) && task.fails_scope?
-      note_unheard(task) if @reporter && task.unheard?
+      if task.fails_scope?
+        note_failure(task) if @tasks.key?(task)
+      elsif @reporter && task.unheard?
+        note_unheard(task)
+      end
       remove(task)
       @all_ended&.close if all_ended?
       cancel_tasks(nil) if @owner.nil? && all_ended? && !@tasks.empty?
