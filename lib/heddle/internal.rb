@@ -13,9 +13,8 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :end_task, :block_begins, :busy?, :force, :interrupt_chain, :left_task, :late_scope, :main_fiber, :outside?,
-             :put_back, :root, :scopes, :spawn_hooks,
-             :task=, :wait_until_closed, :waiters_of
+      public :end_task, :block_begins, :busy?, :force, :interrupt_chain, :left_task, :late_scope, :main_fiber,
+             :outside?, :put_back, :root, :scopes, :spawn_hooks, :task=, :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.stats

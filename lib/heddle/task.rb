@@ -74,8 +74,8 @@ module Heddle
     end
 
     # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next; not before the end of a
-    # Heddle.shield. Does nothing if it has ended. If it rescues that, a further cancel is raised when it waits next; but
-    # not while the first one is on its way: its ensure and rescue clauses may wait.
+    # Heddle.shield. Does nothing if it has ended. If it rescues that, a further cancel is raised when it waits next;
+    # but not while the first one is on its way: its ensure and rescue clauses may wait.
     #
     # @param reason [Object, nil] why: its error has it, too
     # @return [self]
@@ -95,7 +95,8 @@ module Heddle
       strike(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
     end
 
-    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers end at their next switch.
+    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers end at their next
+    # switch.
     def kill(grace)
       fibers = @scheduler.waits.select { |wait| wait[:root].equal?(@fiber) }.map { |wait| wait[:fiber] }
       fibers.each do |fiber|

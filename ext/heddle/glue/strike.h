@@ -1,7 +1,7 @@
 /* PENDING EXCEPTIONS: what shall be raised in a fiber from outside: the end of a Timeout, a cancel, the failure of a
- * scope, what a handle_interrupt has held back. A fiber has a queue of them, in which each source has a place of its own:
- * its task's cancel, each scope, each Timeout, each exception that somebody sends. So none takes the place of another,
- * and each is withdrawn alone, when its block ends. An exception leaves the queue only when it is raised:
+ * scope, what a handle_interrupt has held back. A fiber has a queue of them, in which each source has a place of its
+ * own: its task's cancel, each scope, each Timeout, each exception that somebody sends. So none takes the place of
+ * another, and each is withdrawn alone, when its block ends. An exception leaves the queue only when it is raised:
  *
  *  - at once, if the fiber (or one that it has resumed) is parked: its wait ends and the exception is raised there;
  *  - else when the fiber next parks;
