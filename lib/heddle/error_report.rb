@@ -23,6 +23,21 @@ module Heddle
       end
     end
 
+    # @param error [Exception] has ended the running fiber, which runs no task; its own cancel is no error
+    # @return [void]
+    def print_of_fiber(error)
+      print(error) unless error.is_a?(Cancelled) && error.meant_for?(nil)
+    end
+
+    # @param task [Heddle::Task] is killed, for it has not ended in twice this time
+    # @param fiber [Fiber] where it waits
+    # @return [void]
+    def print_killed(task, grace, fiber)
+      place = TaskFailure.clean(fiber.backtrace || []).first
+      $stderr.write("heddle: #{task.inspect} is killed: it goes on though its scope has been ending for more than " \
+                    "twice the grace period of #{grace} s#{"\n  at #{place}" if place}\n")
+    end
+
     # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what

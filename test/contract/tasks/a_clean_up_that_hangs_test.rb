@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+require_relative "../../test_helper"
+
+# What cleans up and does not come to its end: it has the grace period, is cancelled once more, wherever it waits, and
+# is killed at last.
+contract "HangingCleanUp" do
+  heddle_only "the grace period"
+
+  # Runs the block in a run that fails, and ends although the block's clean-up does not.
+  #
+  # @return [String] what was said on stderr
+  def end_in_spite_of(error = IOError, &block)
+    said = nil
+    seconds = elapsed do
+      _, said = capture_io do
+        assert_raises(error) { Heddle.run(backend: backend, grace: 0.1, &block) }
+      end
+    end
+
+    assert_operator(seconds, :<, 30)
+    said
+  end
+
+  def forever
+    loop do
+      sleep
+    rescue Exception # rubocop:disable Lint/RescueException -- nothing but a kill ends it
+      nil
+    end
+  end
+
+  def fail_now = raise(IOError)
+
+  def test_an_ensure_clause
+    ended = nil
+    end_in_spite_of do
+      Heddle.spawn { hang { |error| ended = error } }
+      fail_now
+    end
+
+    assert_equal("the grace period of 0.1 s is over", ended.message)
+  end
+
+  def test_a_shield
+    ended = nil
+    end_in_spite_of do
+      Heddle.spawn do
+        Heddle.shield { sleep }
+      rescue Heddle::Cancelled => e
+        ended = e
+        raise
+      end
+      fail_now
+    end
+
+    assert_equal("the grace period of 0.1 s is over", ended.message)
+  end
+
+  def test_the_ensure_clause_of_the_block_itself
+    ended = nil
+    end_in_spite_of do
+      Heddle.spawn { sleep(0.001) && fail_now }
+      hang { |error| ended = error }
+    end
+
+    assert_equal("the grace period of 0.1 s is over", ended.message)
+  end
+
+  def test_a_task_that_is_spawned_in_an_ensure_clause_of_a_task_that_was
+    end_in_spite_of do
+      Heddle.spawn do
+        sleep
+      ensure
+        Heddle.spawn do
+          sleep
+        ensure
+          Heddle.spawn { forever }
+        end
+      end
+      fail_now
+    end
+  end
+
+  def test_what_rescues_everything_is_named_and_killed
+    said = end_in_spite_of do
+      Heddle.spawn(name: "stubborn") { forever }
+      fail_now
+    end
+
+    assert_match(/\Aheddle: #<Heddle::Task stubborn running> is killed: /, said)
+    assert_match(/a_clean_up_that_hangs_test.rb:\d+/, said)
+  end
+
+  def test_in_a_fiber_that_the_task_has_resumed
+    said = end_in_spite_of do
+      Heddle.spawn { Enumerator.new { forever }.next }
+      fail_now
+    end
+
+    assert_match(/is killed/, said)
+  end
+
+  # The inner scope would give its task more time.
+  def test_the_grace_period_of_the_outer_scope_is_over
+    end_in_spite_of do
+      Heddle.spawn { Heddle.scope(grace: 1000) { Heddle.spawn { hang } } }
+      fail_now
+    end
+  end
+
+  def test_a_scope_within_a_task
+    said = end_in_spite_of(KeyError) do
+      Heddle.spawn { Heddle.scope { Heddle.spawn { sleep(0.001) && raise(KeyError) } && forever } }
+      sleep
+    end
+
+    assert_match(/is killed/, said)
+  end
+
+  def test_the_close_of_a_pool
+    [-> { sleep }, -> { forever }].each do |close|
+      end_in_spite_of do
+        Heddle::Pool.new(size: 1, close: ->(_) { close.call }) { :connection }.with { nil }
+        fail_now
+      end
+    end
+  end
+
+  def test_the_close_of_a_pool_at_the_end_of_a_block_that_has_not_failed
+    seconds = elapsed do
+      value = Heddle.run(backend: backend, grace: 0.1) do
+        Heddle::Pool.new(size: 1, close: ->(_) { sleep }) { :connection }.with { :value }
+      end
+
+      assert_equal(:value, value)
+    end
+
+    assert_operator(seconds, :<, 30)
+  end
+
+  def test_the_stop_of_an_offloaded_block
+    ended = false
+    end_in_spite_of do
+      begun = Thread::Queue.new
+      Heddle.spawn do
+        Heddle.offload(stop: -> { sleep }) do
+          begun << true
+          sleep
+        ensure
+          ended = true
+        end
+      end
+      begun.pop
+      fail_now
+    end
+
+    assert(ended)
+  end
+
+  private
+
+  def hang
+    sleep
+  ensure
+    begin
+      sleep
+    rescue Heddle::Cancelled => e
+      yield e if block_given?
+    end
+  end
+end
