@@ -105,7 +105,7 @@ module Heddle
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
     #
     # @param arguments [Array<Object>] what the block gets
-    # @param name [String, Symbol, nil] for reports
+    # @param name [String, Symbol, #call, nil] for reports; a Proc is called when a report is made
     # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
     # @param isolated [Boolean] its failure does not end the scope: Task#value raises it, and if nobody asks for that
     #   within a second, or until the scope ends, it is reported (Heddle.on_error)

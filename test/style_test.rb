@@ -140,7 +140,7 @@ class StyleTest < Minitest::Test
 
   # What a test file says to bin/test is understood.
   def test_test_files_say_how_long_they_take
-    said = sources.grep(%r{\Atest/.*_test\.rb\z}).flat_map { |name| read(name).scan(/^# bin\/test: .*/) }
+    said = sources.grep(%r{\Atest/.*_test\.rb\z}).flat_map { |name| read(name).scan(%r{^# bin/test: .*}) }
     understood = %r{\A# bin/test: (takes \d+ s, (\d+\.\d+ of a|\d+) core\z|not forked\b)}
 
     assert_empty(said.grep_v(understood))

@@ -69,11 +69,12 @@ module Heddle
       refuse("private method 'new' called for class #{kind}: call #{instead}", NoMethodError)
     end
 
-    # What a report can show.
-    # @return [String, Symbol] the name
+    # What a report can show, or what returns that when a report is made.
+    # @return [String, Symbol, #call] the name
     # @raise [ArgumentError]
     def self.task_name(value)
-      return value if value.is_a?(Symbol) || (value.is_a?(String) && value.encoding.ascii_compatible?)
+      return value if value.is_a?(Symbol) || value.respond_to?(:call)
+      return value if value.is_a?(String) && value.encoding.ascii_compatible?
 
       refuse("name: must be a String or a Symbol that can be shown beside ASCII, not #{shown(value)}")
     end

@@ -12,6 +12,7 @@ module Heddle
     # @param what [String, nil] has failed, if it is not the task
     # @return [void]
     def print(error, task = nil, what = nil)
+      report(error, task, what)
       handler = Ractor.current[:heddle_on_error]
       return write(error, task, what) unless handler
 
@@ -38,6 +39,13 @@ module Heddle
                     "twice the grace period of #{grace} s#{"\n  at #{place}" if place}\n")
     end
 
+    def report(error, task, what)
+      reporter = Ractor.current[:heddle_error_reporter]
+      call(reporter, error, task, what) if reporter
+    rescue StandardError => e
+      write(e, nil, "the reporter of errors")
+    end
+
     # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what
@@ -50,6 +58,13 @@ module Heddle
     # @return [void]
     def use(handler)
       Ractor.current[:heddle_on_error] = handler
+    end
+
+    # A framework collects errors as well. This changes nothing for the program.
+    # @param reporter [#call]
+    # @return [void]
+    def also(reporter)
+      Ractor.current[:heddle_error_reporter] = reporter
     end
 
     def write(error, task, what = nil)

@@ -5,6 +5,7 @@ require_relative "server/libraries"
 require_relative "server/access_log"
 require_relative "server/application"
 require_relative "server/connection"
+require_relative "server/disconnected"
 require_relative "server/idle_connections"
 require_relative "server/limits"
 require_relative "server/listener"
@@ -30,7 +31,11 @@ module Heddle
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
     # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
     TURNED_AWAY = 64
-    private_constant :KINDS, :TURNED_AWAY
+    # Seconds between two looks at the connections that are busy.
+    WATCH_INTERVAL = 0.5
+    # Seconds for which it does not repeat that it cannot accept connections.
+    SILENCE = 60
+    private_constant :KINDS, :TURNED_AWAY, :SILENCE, :WATCH_INTERVAL
 
     # @return [Limits] its bounds
     attr_reader :limits
@@ -42,20 +47,26 @@ module Heddle
     # @param access_log [IO, nil] gets a line for each request
     # @param http2 [Boolean, nil] whether it speaks HTTP/2 over TLS, and with clients that begin with it. This needs the
     #   gem protocol-http2; nil: if that is installed
+    # @param cancel_disconnected [Boolean] whether a request is cancelled when its client leaves: see {Disconnected}
     # @raise [ArgumentError]
     # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if it cannot listen there
-    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil)
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil,
+                   cancel_disconnected: false)
       Check.responds("app", app, :call)
       Check.responds("access_log", access_log, :sync=) if access_log
       @limits = Limits.of(limits)
       @app = Application.new(app) { |error, request| report(error, request) }
+      @cancel_disconnected = cancel_disconnected
       @http2 = ServerLibraries.http2?(http2)
       @access_log = access_log && AccessLog.new(access_log)
       @listeners = Listener.open_all(bind, http2: @http2)
       @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
       @serving = {} # connection => its task
-      @requests = @turned_away = 0
+      @running = {}.compare_by_identity # request in the application => since when, by Clock
+      @turned_away = 0
+      @said = {} # class of an error => when it was said
+      @client_requests = Hash.new(0) # by their networks
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
@@ -93,12 +104,14 @@ module Heddle
     # take longer are cancelled.
     #
     # @param grace [Numeric] seconds
+    # @yield before requests are cancelled
     # @return [void]
-    def stop(grace: 30)
+    def stop(grace: 30, &give_up)
       Check.seconds("grace", grace)
       return if @stopping
 
       @stopping = true
+      @give_up = give_up
       @left = Thread::Queue.new
       if @scope
         @listeners.each { |listener| take_last(listener) }
@@ -117,6 +130,7 @@ module Heddle
       return stop(grace: 0.001) unless @stopping
 
       @left << true
+      @give_up&.call unless @running.empty?
       own = Heddle.current_task # of a request that stops its server: to be struck ends what it does here
       @serving.each_value { |task| task.cancel unless task.equal?(own) }
       own.cancel if @serving.value?(own)
@@ -127,13 +141,19 @@ module Heddle
     #
     # @private
     def handle(request)
-      raise Refusal, 503 if @requests >= @limits.requests
+      network = request.peer.network
+      if @running.size >= @limits.requests || (network && @client_requests[network] >= @limits.client_requests)
+        raise Refusal, 503
+      end
 
-      @requests += 1
+      @running[request] = Clock.now
+      count(network, 1)
       begin
-        Scope.open { yield(@app.call(request)) }
+        request.disconnected.cancel if @cancel_disconnected
+        Scope.open { yield(call(request)) }
       ensure
-        @requests -= 1
+        @running.delete(request)
+        count(network, -1)
       end
     end
 
@@ -150,18 +170,39 @@ module Heddle
     # @private
     # @return [Hash{Symbol => Object}] connections that are :busy and :idle, :requests in the application now, and the
     #   :responses so far by the kind of their status
-    def counts = { busy: @serving.size, idle: @idle.size, requests: @requests, responses: @responses.dup }
+    def counts = { busy: @serving.size, idle: @idle.size, requests: @running.size, responses: @responses.dup }
+
+    # @private
+    # @return [Array<Array(String, Float)>] method and path of each request in the application, and its seconds so far
+    def running = @running.map { |request, since| [name_of(request), Clock.now - since] }
 
     # @private Tells of an error of the application, once: that of a task that the request waits for is raised by both.
     # @param request [Request, HTTP2::Request, nil]
     def report(error, request)
       return if request && !request.note(error)
 
-      what = "the request #{request.method} #{request.path.dump[1..-2]}" if request
+      what = "the request #{name_of(request)}" if request
       ErrorReport.print(error, Heddle.current_task, what)
     end
 
     private
+
+    def name_of(request) = "#{request.method} #{request.path.dump[1..-2]}"
+
+    # @param network [String, nil] of the client
+    def count(network, number)
+      @client_requests.delete(network) if network && (@client_requests[network] += number).zero?
+    end
+
+    # (What the application does behind the beginning of its answer has no limit in time.)
+    def call(request)
+      return @app.call(request) unless @limits.request_time
+
+      Heddle.timeout(@limits.request_time) { @app.call(request) }
+    rescue TimeoutError => e
+      report(e, request)
+      raise Refusal, 503
+    end
 
     def accept_from(listener)
       until @stopping
@@ -213,7 +254,10 @@ module Heddle
     def rest(error)
       return if @stopping
 
-      warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
+      if @said.fetch(error.class, -Float::INFINITY) < Clock.now - SILENCE
+        @said[error.class] = Clock.now
+        warn("Heddle::Server: #{error.message}: it accepts no connections for a while")
+      end
       sleep(0.1)
     end
 
@@ -221,8 +265,9 @@ module Heddle
 
     # @param task [Symbol] of it: to serve or to leave
     def start(connection, task = :serve)
-      @scope.spawn(isolated: true, name: "connection") do
+      @scope.spawn(isolated: true, name: connection.method(:description)) do
         @serving[connection] = Heddle.current_task
+        @watching ||= @scope.spawn(background: true, name: "watch") { watch }
         outcome = connection.public_send(task)
       ensure
         @serving.delete(connection)
@@ -232,6 +277,17 @@ module Heddle
     rescue FiberError => e # there is no stack for it
       connection.turn_away(linger: false)
       rest(e)
+    end
+
+    # As long as connections are busy.
+    def watch
+      until @serving.empty?
+        sleep(WATCH_INTERVAL)
+        now = Clock.now
+        @serving.keys.each { |connection| connection.look_after(now) }
+      end
+    ensure
+      @watching = nil
     end
 
     def keep(connection)

@@ -17,8 +17,8 @@ module Heddle
       task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
     end
 
-    # @return [String, Symbol, nil] what Heddle.spawn was told
-    attr_reader :name
+    # @return [String, Symbol, nil] what Heddle.spawn was given; of a Proc, what it returns now
+    def name = @name.respond_to?(:call) ? @name.call : @name
 
     # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
     attr_reader :fiber
@@ -134,7 +134,7 @@ module Heddle
 
     # @return [String]
     def inspect
-      "#<Heddle::Task #{"#{Wording.in_line(@name)} " if @name}#{status}>"
+      "#<Heddle::Task #{"#{Wording.in_line(name)} " if @name}#{status}>"
     end
 
     # @private It has this name while the block runs.
@@ -285,7 +285,7 @@ module Heddle
       @scheduler.left_task(error)
       return error.meant_for(self) if error.is_a?(Cancelled)
 
-      TaskFailure.end_task(error, @name, @place || block.source_location&.join(":"))
+      TaskFailure.end_task(error, name, @place || block.source_location&.join(":"))
     end
   end
 end

@@ -38,7 +38,7 @@ contract "CallersFiber" do
   end
 
   def test_it_is_the_same_fiber_everywhere
-    kinds_of_fibers do
+    kinds = kinds_of_fibers do
       fiber = Fiber.current
       before = blocking
       inside = heddle { sleep(0.001) && Heddle.spawn { sleep(0.001) }.wait && [Fiber.current, *blocking] }
@@ -46,7 +46,9 @@ contract "CallersFiber" do
       assert_equal([fiber, false, false], inside)
       assert_equal(before, blocking)
       :ran
-    end.each { |kind, run| assert_equal(:ran, run.call, kind) }
+    end
+
+    kinds.each { |kind, run| assert_equal(:ran, run.call, kind) }
   end
 
   def test_other_entries_do_the_same
@@ -188,7 +190,7 @@ contract "CallersFiber" do
     log = []
     thread = Thread.new do
       heddle do
-        task = Heddle.spawn { sleep(0.05) && log << :task }
+        task = Heddle.spawn { sleep(0.05) && (log << :task) }
         begin
           sleep(20)
         rescue IOError
@@ -205,7 +207,7 @@ contract "CallersFiber" do
   end
 
   def test_ctrl_c_and_what_handlers_raise_can_be_rescued_where_it_waits
-    outcome = run_ruby(<<~'RUBY', env: { "HEDDLE_BACKEND" => backend })
+    outcome = run_ruby(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
       trap(:USR1) { raise IOError, "handler" }
       Heddle.run do
         Heddle.spawn(background: true) { sleep }

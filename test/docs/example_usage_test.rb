@@ -33,12 +33,13 @@ contract "UsageOfExamples" do
     { "chat" => [%w[x], %w[-1]], "crawl" => [%w[x], %w[http://a b], ["http:// a"]], "first_answer" => [%w[--seconds x]],
       "health_checks" => [%w[--every 0], %w[--timeout x]], "import_csv" => [[]], "reverse_proxy" => [%w[x]],
       "run_commands" => [%w[-j 0], %w[-j x]], "server_sent_events" => [%w[x], %w[0 0], %w[0 x]],
-      "wait_for" => [%w[--seconds x]], "with_threads" => [] }
+      "wait_for" => [%w[--seconds x]], "web_socket" => [%w[x], %w[-1]], "with_threads" => [] }
   end
 
   def programs(&)
     names = Dir.children(TestSupport::Examples::FOLDER).grep(/\.rb\z/).map { |file| file.delete_suffix(".rb") }
     names.delete("import_csv") if TestSupport::Clients.load("pg")
+    names.delete("web_socket") if TestSupport::Clients.load("websocket-driver", "websocket/driver")
     names.sort.to_h { |name| [name, yield(name)] }
   end
 end

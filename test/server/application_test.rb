@@ -370,7 +370,7 @@ contract "ServerApplication" do
         stream.write("first")
         go_on.pop
         stream << "last"
-        stream.close if env["PATH_INFO"] == "/1"
+        env["PATH_INFO"] == "/1" ? stream.close : Heddle.spawn { stream.close }
       end]
     end
     [UPGRADE, UPGRADE.sub("/1", "/2")].each do |request|
@@ -387,7 +387,7 @@ contract "ServerApplication" do
 
   def test_a_large_message_of_an_upgraded_connection
     size = 16 << 20
-    read = ->(stream) { stream.write(stream.read(4), stream.read(size).bytesize.to_s) }
+    read = ->(stream) { stream.write(stream.read(4), stream.read(size).bytesize.to_s) && stream.close }
     serve { [101, { "rack.protocol" => "echo" }, read] }
     socket = connect
     socket.write(UPGRADE)

@@ -23,6 +23,11 @@ contract "ServerHTTP2Refusals" do
       "headers on a stream of the server" => [[:headers, 5, 2, "\x82"], :protocol],
       "headers that are no HPACK" => [[:headers, 5, 1, "\xff\xff\xff\xff\xff\xff"], :compression],
       "headers that are cut off" => [[:headers, 5, 1, "\x00\x05ab"], :compression],
+      "an integer that does not end" => [[:headers, 5, 1, "\x82\x84\x86\xff#{"\xff" * 16_000}".b], :compression],
+      "an integer of many bytes" => [[:headers, 5, 1, "\x82\x84\x86\xff#{"\x80" * 20}\x01".b], :compression],
+      "the length of a text that does not end" => [[:headers, 5, 1, "\x82\x00\x7f#{"\xff" * 9000}".b], :compression],
+      "three changes of the table" => [[:headers, 5, 1, "\x20\x20\x20\x82\x84\x86"], :compression],
+      "a change of the table behind a field" => [[:headers, 5, 1, "\x82\x20\x84\x86"], :compression],
       "headers of an unknown index" => [[:headers, 5, 1, "\xff\x10"], :compression],
       "a table that is too large" => [[:headers, 5, 1, "\x3f\xff\xff\x7f\x82"], :compression],
       "padding that is longer than the frame" => [[:headers, 13, 1, "\x09\x82"], :protocol],
@@ -306,6 +311,14 @@ contract "ServerHTTP2Refusals" do
       "settings" => ->(session, _) { session.frame(:settings, 0, 0, "") },
       "priorities" => ->(session, _) { session.frame(:priority, 0, 1, "\0\0\0\0\1") },
       "small windows" => ->(session, _) { session.frame(:window, 0, 0, "\0\0\0\1") },
+      "large windows" => ->(session, _) { session.frame(:window, 0, 0, [10_000].pack("N")) },
+      "malformed headers" => lambda do |session, number|
+        session.frame(:headers, 5, (2 * number) + 1, "\x82\x84\x86\x00\x01 \x01a")
+      end,
+      "data that is too long" => lambda do |session, number|
+        id = (2 * number) + 1
+        session.frame(:headers, 4, id, "\x83\x84\x86\x41\x01a\x0f\x0d\x011") + session.frame(:data, 1, id, "ab")
+      end,
       "unknown frames" => ->(session, _) { session.frame(:unknown, 0, 0, "") },
       "requests and resets" => lambda do |session, number|
         id = (2 * number) + 1
@@ -335,6 +348,23 @@ contract "ServerHTTP2Refusals" do
     ensure
       flood.join
     end
+  end
+
+  # RFC 9113, 6.9: that is what a client of data has to send. HAProxy sends both for each answer.
+  def test_windows_that_follow_data_are_no_flood
+    serve { text(200, "a" * 10) }
+    session = http2
+    update = session.frame(:window, 0, 0, [10].pack("N"))
+    600.times do |i|
+      ids = [(4 * i) + 1, (4 * i) + 3]
+      session.io.write(ids.map { |id| session.frame(:headers, 5, id, "\x82\x84\x86\x41\x01a") + update }.join)
+
+      assert_equal([200, 200], ids.map { |id| session.reply(id).status })
+      session.io.write(ids.map { |id| session.frame(:window, 0, id, [10].pack("N")) }.join)
+    end
+
+    assert_equal(200, session.get.status)
+    assert_empty(session.goaways)
   end
 
   def test_a_flood_of_continuations

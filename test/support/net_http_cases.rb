@@ -154,12 +154,13 @@ module Cases
   # The second one by a new connection, if the first one is at its end.
   def twice
     lambda do |http|
-      Array.new(2) do |number|
+      bodies = Array.new(2) do |number|
         sleep(0.1) if number == 1
         http.get("/x").body
       rescue StandardError => e
         e.class.name
-      end.map { |body| text(body) }.inspect
+      end
+      bodies.map { |body| text(body) }.inspect
     end
   end
 

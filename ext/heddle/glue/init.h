@@ -26,6 +26,7 @@
     init(stats) \
     init(would_block_errors) \
     init(handle_interrupt) \
+    init(in_handler) \
     init(new_fiber) \
     init(unblock_relay) \
     init(service_names) \

@@ -4,8 +4,10 @@
 #include "deadlock.h"
 #include "fiber_return.h"
 #include "home_waits.h"
+#include "in_handler.h"
 #include "lock_cycles.h"
 #include "stalls.h"
+#include "strike.h"
 
 /* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
  * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
@@ -71,6 +73,28 @@ static void check_interrupts(hd_scheduler *scheduler)
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 
+/* Home turns the loop, and goes on with that. */
+static void switch_to_home(hd_scheduler *scheduler)
+{
+    VALUE home = scheduler->home.fiber;
+    scheduler->running.root = home;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = false;
+    switch_to(scheduler, home, home, true);
+}
+
+/* Ruby runs no handler in a fiber while another handler runs there, but in every other one that control comes to next.
+ * A task must not be held up so: if the handler at home waits, the next one runs in the maker. */
+static void leave_signals_to_maker(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+{
+    VALUE maker = scheduler->home.maker;
+    if (current == maker || hd_wait_of(scheduler, maker) || !hd_in_handler()) return;
+    scheduler->running.root = maker;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = true;
+    switch_to(scheduler, maker, maker, sends_back(scheduler, own, current));
+}
+
 /* Interrupts reach the program at home. Whatever the caller waits for may have come afterwards. */
 static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
@@ -79,6 +103,7 @@ static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VAL
         if (own) hd_note_running(scheduler, own);
         if (!NIL_P(scheduler->home.fatal) && !NIL_P(where)) hd_raise_fatal(scheduler);
         check_interrupts(scheduler);
+        if (own && RB_UNLIKELY(!NIL_P(scheduler->home.maker))) leave_signals_to_maker(scheduler, own, current);
         return;
     }
     scheduler->loop.check_interrupts = true;
@@ -86,10 +111,7 @@ static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VAL
         switch_to_waiting(scheduler, scheduler->home.top, sends_back(scheduler, own, current));
         return;
     }
-    scheduler->running.root = where;
-    scheduler->running.task = Qnil;
-    scheduler->running.scheduled = false;
-    switch_to(scheduler, where, where, sends_back(scheduler, own, current));
+    switch_to_home(scheduler);
 }
 
 /* -- the kernel ------------------------------------------------------------------------------------------------ */
@@ -181,7 +203,10 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return;
     if (next)
         switch_to_waiting(scheduler, next, sends_back(scheduler, own, current));
-    /* 4. No fiber is ready: the caller waits in the kernel for all of them. */
+    /* 4. No fiber is ready: the caller waits in the kernel for all of them. (If no fiber waits any more, home ends its
+     * loop.) */
+    else if (!own && scheduler->home.waits && current != scheduler->home.fiber)
+        switch_to_home(scheduler);
     else
         sleep_in_kernel(scheduler, own, current);
 }

@@ -4,43 +4,13 @@
 #include "init.h"
 #include "caught.h"
 #include "fiber_return.h"
+#include "in_handler.h"
 #include "loop.h"
 #include "park.h"
 #include "strike.h"
 
 static VALUE cFiber;
 static ID id_new;
-static rb_ractor_local_key_t probe_key; /* of a Mutex that nobody holds; a Mutex is not for several Ractors */
-
-static VALUE probe(void)
-{
-    VALUE mutex = rb_ractor_local_storage_value(probe_key);
-    if (NIL_P(mutex)) rb_ractor_local_storage_value_set(probe_key, mutex = rb_mutex_new());
-    return mutex;
-}
-
-static VALUE lock_and_unlock(VALUE mutex)
-{
-    rb_mutex_lock(mutex);
-    return rb_mutex_unlock(mutex);
-}
-
-/* (Only the refusal to lock a Mutex tells. Signals' handlers run in the main thread, finalizers in every one.) */
-bool hd_in_handler(void)
-{
-    hd_caught caught;
-    hd_catch(lock_and_unlock, probe(), &caught);
-    if (caught.state && !RTEST(rb_obj_is_kind_of(caught.exception, rb_eThreadError))) hd_go_on(&caught);
-    return caught.state;
-}
-
-/* Does the handler of a signal, or a finalizer, call this? There nobody may lock a Mutex, nor so wait for another
- * thread. */
-static VALUE in_handler_p(VALUE self)
-{
-    (void)self;
-    return HD_BOOL(hd_in_handler());
-}
 
 /* -- the maker ------------------------------------------------------------------------------------------------ */
 
@@ -103,12 +73,15 @@ static VALUE make_without_handler(hd_scheduler *scheduler, VALUE body)
     return rb_ary_entry(order, 2);
 }
 
-void hd_prepare_new_fibers(void)
+VALUE hd_prepare_new_fibers(void)
 {
-    if (rb_thread_current() != rb_thread_main() || maker_serves() || hd_in_handler()) return;
-    maker.orders = rb_ary_new();
-    maker.generation = hd_fork_generation;
-    maker.fiber = rb_fiber_new(maker_body, Qnil);
+    if (rb_thread_current() != rb_thread_main()) return Qnil;
+    if (!maker_serves() && !hd_in_handler()) {
+        maker.orders = rb_ary_new();
+        maker.generation = hd_fork_generation;
+        maker.fiber = rb_fiber_new(maker_body, Qnil);
+    }
+    return maker_serves() ? maker.fiber : Qnil;
 }
 
 /* -- for tasks ------------------------------------------------------------------------------------------------ */
@@ -127,6 +100,4 @@ void hd_init_new_fiber(void)
     rb_gc_register_mark_object(cFiber);
     rb_gc_register_address(&maker.fiber);
     rb_gc_register_address(&maker.orders);
-    probe_key = rb_ractor_local_storage_value_newkey();
-    rb_define_private_method(hd_cScheduler, "in_handler?", in_handler_p, 0);
 }

@@ -7,8 +7,5 @@
  * lives, and lets it lock no Mutex. So a fiber that a handler asks for is made by another fiber, the maker. */
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 
-/* Called before the first handler may ask for a fiber. */
-void hd_prepare_new_fibers(void);
-
-/* Does the handler of a signal run here, or a finalizer, which Ruby calls in the same way? */
-bool hd_in_handler(void);
+/* Called before the first handler may ask for a fiber. Returns the maker, or nil where no signal's handler runs. */
+VALUE hd_prepare_new_fibers(void);

@@ -58,10 +58,10 @@ static bool is_in_our_call(const hd_scheduler *scheduler)
 }
 
 /* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait, or are in a call that no hook
- * sees: code in C without the GVL, a Ractor, a wait in a blocking fiber. Seen twice without a wait in between: what has just come back
- * from a wait with something in its hands (bytes, a connection) is not struck. The next hook that the fiber calls after
- * a call of the system raises the exception, too; if it calls none, the thread is interrupted, as by Ruby's own
- * Timeout. */
+ * sees: code in C without the GVL, a Ractor, a wait in a blocking fiber. Seen twice without a wait in between: a fiber
+ * that has just come back from a wait with something in its hands (bytes, a connection) is not struck. The next hook
+ * that the fiber calls after a call of the system raises the exception, too; if it calls none, the thread is
+ * interrupted, as by Ruby's own Timeout. */
 static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;

@@ -29,7 +29,7 @@ static void scheduler_mark(void *pointer)
     hd_scheduler *scheduler = pointer;
     const VALUE objects[] = {
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
-        scheduler->home.fiber,  scheduler->home.last,   scheduler->home.fatal,
+        scheduler->home.fiber,  scheduler->home.last,   scheduler->home.fatal,  scheduler->home.maker,
         scheduler->fibers.body, scheduler->fibers.ended, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
@@ -85,6 +85,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
     scheduler->frames.fiber = scheduler->running.root = scheduler->home.fiber = scheduler->home.fatal = Qnil;
     scheduler->home.top = NULL;
+    scheduler->home.maker = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     scheduler->hand_over = NULL;
@@ -97,7 +98,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->self = self;
     scheduler->thread = scheduler->sent = Qnil;
     scheduler->running.root = scheduler->running.task = Qnil;
-    scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = Qnil;
+    scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
@@ -163,7 +164,7 @@ static const hd_backend_ops *forced_backend(const char *name)
 static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
-    hd_prepare_new_fibers();
+    scheduler->home.maker = hd_prepare_new_fibers();
     rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
     return Qnil;

@@ -60,7 +60,7 @@ module Heddle
       # Takes the options that stand before the script's name.
       #
       # @return [Array<String>] what follows them
-      def options(args)
+      def options(args) # rubocop:disable Metrics/CyclomaticComplexity -- a case for each option
         while args.first&.match?(/\A-./m)
           option, *args = args
           case option

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "exact_options"
 require_relative "open_files"
-require_relative "../server/limits"
-require_relative "../server/listener"
+require_relative "run/deep_stacks"
+require_relative "serve/configuration"
+require_relative "serve/options"
 
 module Heddle
   module CLI
@@ -18,32 +18,33 @@ module Heddle
 
         Signals:
           TERM, INT  stop. Requests that have begun are finished first (see --drain). A second signal stops at once.
-          HUP        with --workers: replace the workers one by one; new ones load the application again.
-                     Without --workers: the same as USR2.
-          USR2       restart the whole program. Its sockets stay open, so no connection is refused.
+          HUP        open the access log and load the certificates anew. Then, with --workers, replace the workers one
+                     by one; new ones load the application again. Without --workers, or with --preload: the same as
+                     USR2.
+          USR2       restart the whole program. Its sockets stay open, so no connection is refused. If the program or
+                     the application does not load, the old one goes on.
+          TTIN, TTOU one worker more, one worker fewer.
 
-        Options, with their defaults in brackets:
+        Options, with their defaults in brackets. In a configuration file each long option is a method, such as
+        worker_timeout 30. The command line wins.
       TEXT
-
-      # The options of limits, and what they are.
-      LIMITS = {
-        connections: "connections that are open at once", requests: "requests that are in the application at once",
-        streams: "requests at once in one HTTP/2 connection", body_size: "size of a request's body, in bytes",
-        head_size: "size of a request's headers, in bytes", head_time: "seconds until the headers must be there",
-        stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
-      }.freeze
-
-      WORKERS_MAX = 1024
+      # Is read if it is there, and no other one is named.
+      CONFIG = "config/heddle.rb"
+      # One of these on the command line takes the place of all of them in the configuration.
+      ADDRESSES = %i[bind host port].freeze
+      private_constant :CONFIG, :ADDRESSES
 
       # @param args [Array<String>]
       # @return [Integer, :help] the exit status
       def call(args)
-        options = parse(args)
-        return :help if @help
+        options = Options.new
+        rest = parse(options, args)
+        return :help if options.given[:help]
 
+        DeepStacks.make_room(["serve", *args])
         require_relative "../server/program"
         OpenFiles.raise_limit
-        Server::Program.new(settings(options)).run
+        Server::Program.new(settings(options.given, rest)).run
       rescue LoadError, ArgumentError, SystemCallError => e
         raise unless known?(e)
 
@@ -52,115 +53,99 @@ module Heddle
       end
 
       # @return [String]
-      def help = ABOUT + parser({}).summarize.join
+      def help = ABOUT + Options.new.help
 
       private
 
-      # (Errors of the application are shown with their lines.)
+      # (Errors of the application and of the configuration are shown with their lines.)
       def known?(error)
-        error.backtrace.none? { |line| line.include?(".ru:") }
+        error.backtrace.none? { |line| line.include?(".ru:") || (@config && line.start_with?(@config)) }
       end
 
-      def parse(args)
-        options = { limits: {} }
-        rest = parser(options).parse(args)
+      def parse(options, args, file = nil)
+        rest = options.parse(args)
         raise UsageError, "heddle serve: unexpected argument: #{rest[1]}" if rest.size > 1
 
-        options[:file] = rest.first || "config.ru"
-        options
+        rest
       rescue OptionParser::ParseError => e
-        raise UsageError, "heddle serve: #{e.message}"
+        raise UsageError, "heddle serve: #{"#{file}: " if file}#{e.message}"
       end
 
-      def settings(options)
-        raise UsageError, "heddle serve: there is no file #{options[:file]}" unless File.file?(options[:file])
+      def settings(given, rest)
+        program = File.expand_path($PROGRAM_NAME)
+        directory = enter(given[:directory])
+        given, hooks = configured(given)
+        directory = enter(given[:directory]) if given[:directory]
+        %w[RACK_ENV RAILS_ENV].each { |name| ENV[name] = given[:environment] } if given[:environment]
+        file = rest.first || "config.ru"
+        raise UsageError, "heddle serve: there is no file #{file}" unless File.file?(file)
 
-        host = options.delete(:host)
-        port = options.delete(:port)
-        options[:bind] = [*options[:bind], Server::Listener.url(host || "127.0.0.1", port || 9292)] if host || port
-        log = options[:access_log]
-        options[:access_log] = open_log(log) if log.is_a?(String)
-        Server::Settings.new(**options)
+        complete(given)
+        Server::Settings.new(**given.slice(*Server::Settings.members), file:, program:, directory:, hooks:)
+      end
+
+      def complete(given)
+        given[:bind] = addresses(given)
+        given[:workers] ||= environment_number("WEB_CONCURRENCY", 0..Options::WORKERS_MAX)
+        given[:access_log] = open_log(given[:access_log]) if given[:access_log].is_a?(String)
+        given[:pidfile] &&= File.expand_path(given[:pidfile])
+      end
+
+      # The path is that of a link, if that has led here: it may lead to another folder later.
+      #
+      # @param path [String, nil]
+      # @return [String]
+      def enter(path)
+        here = ENV.fetch("PWD", "")
+        here = Dir.pwd unless here.start_with?("/") && File.identical?(here, ".")
+        path = File.expand_path(path || here, here)
+        Dir.chdir(path)
+        ENV["PWD"] = path
+      rescue SystemCallError => e
+        raise UsageError, "heddle serve: invalid argument: --directory #{path} (#{e.class.new.message})"
+      end
+
+      # @return [Array(Hash, Hash)] what was given here or in the file, and the hooks of the file
+      def configured(given)
+        path = given[:config] || (CONFIG if File.file?(CONFIG))
+        return [given, {}] unless path
+
+        options = Options.new
+        @config = File.expand_path(path)
+        configuration = Configuration.new(@config, options.names)
+        parse(options, configuration.arguments, path)
+        configured = options.given
+        ADDRESSES.each { |name| configured.delete(name) } if given.keys.intersect?(ADDRESSES)
+        [{ **configured, **given, limits: { **configured[:limits], **given[:limits] } }, configuration.hooks]
+      end
+
+      # @return [Array<String>, nil]
+      def addresses(given)
+        host, port = given.values_at(:host, :port)
+        return given[:bind] if given[:bind] && !host && !port
+
+        port ||= asked = environment_number("PORT", 0..65_535)
+        return given[:bind] unless host || port
+
+        # (Who sets PORT is not on this machine: a platform that sends requests to a container.)
+        [*given[:bind], Server::Listener.url(host || (asked ? "0.0.0.0" : "127.0.0.1"), port || 9292)]
+      end
+
+      def environment_number(name, range)
+        text = ENV.fetch(name, "")
+        return if text.empty?
+
+        number = Integer(text, 10, exception: false)
+        return number if number && range.cover?(number)
+
+        raise UsageError, "heddle serve: invalid #{name}=#{text} in the environment (must be from #{range.begin} to " \
+                          "#{range.end})"
       end
 
       def open_log(path)
         File.open(path, "a")
       rescue SystemCallError => e
         raise UsageError, "heddle serve: invalid argument: --access-log #{path} (#{e.class.new.message})"
-      end
-
-      def parser(options)
-        ExactOptions.new do |parser|
-          addresses(parser, options)
-          processes(parser, options)
-          LIMITS.each do |name, what|
-            kind = %i[head_time stall idle].include?(name) ? OptionParser::DecimalNumeric : OptionParser::DecimalInteger
-            parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
-                      "limit: #{what} (#{Server::Limits::DEFAULTS[name]})") do |number|
-              options[:limits][name] = checked(number) { Server::Limits.new(name => number) }
-            end
-          end
-          parser.on("-h", "--help", "show this text") { @help = true }
-        end
-      end
-
-      # What the block refuses for an argument of its own is said of the option.
-      def checked(value)
-        yield
-        value
-      rescue ArgumentError => e
-        ExactOptions.refuse(value, e.message[/\A(?:\w+: )?(.*?)(?:, not .*)?\z/m, 1])
-      end
-
-      def within(range, number)
-        range.cover?(number) ? number : ExactOptions.refuse(number, "must be from #{range.begin} to #{range.end}")
-      end
-
-      def seconds(number) = checked(number) { Check.seconds("seconds", number) }
-
-      def url(text) = checked(text) { Server::Listener.address(text) }
-
-      def host(name)
-        ExactOptions.refuse(name, "must not be empty") if name.empty?
-
-        Addrinfo.tcp(name.delete("[]"), 0) && name
-      rescue SocketError => e
-        ExactOptions.refuse(name, "has no address here: #{e.message}")
-      end
-
-      def addresses(parser, options)
-        parser.on("-b", "--bind URL", "listen at tcp://HOST:PORT, unix:/PATH or ssl://HOST:PORT?cert=FILE&key=FILE",
-                  "(tcp://127.0.0.1:9292); may be given several times") { |text| (options[:bind] ||= []) << url(text) }
-        parser.on("-o", "--host HOST", "listen on this address (127.0.0.1)") { |name| options[:host] = host(name) }
-        parser.on("-p", "--port PORT", OptionParser::DecimalInteger, "listen on this port (9292)") do |port|
-          options[:port] = within(0..65_535, port)
-        end
-        parser.on("--[no-]http2", "speak HTTP/2 (if protocol-http2 is installed)") { |wanted| options[:http2] = wanted }
-      end
-
-      def processes(parser, options)
-        parser.on("--workers N", OptionParser::DecimalInteger,
-                  "number of worker processes; 0: serve in this process (0)") do |number|
-          options[:workers] = within(0..WORKERS_MAX, number)
-        end
-        parser.on("--preload", "load the application once, before the workers start") { options[:preload] = true }
-        parser.on("--backend NAME", %w[uring epoll], "uring or epoll (uring, if the kernel allows it)") do |name|
-          options[:backend] = name
-        end
-        parser.on("--drain SECONDS", OptionParser::DecimalNumeric,
-                  "time that requests have to finish when the server stops (30)") do |number|
-          options[:drain] = seconds(number)
-        end
-        parser.on("--drain-delay SECONDS", OptionParser::DecimalNumeric,
-                  "time after TERM in which it still serves, but /ready fails (0)") do |number|
-          options[:delay] = number.zero? ? number : seconds(number)
-        end
-        parser.on("--control URL", "answer /live, /ready and /metrics at this URL") do |text|
-          options[:control] = url(text)
-        end
-        parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|
-          options[:access_log] = path || $stdout
-        end
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "query_counts"
 require_relative "request_state"
 
 module Heddle
@@ -31,10 +32,12 @@ module Heddle
           return Isolation.warn_once unless Isolation.by_fiber?
 
           state = RequestState.new if Rails.inherit_current
+          counts = QueryCounts.here
           lambda do |work|
             state&.put_into_place
             work.call
           ensure
+            counts&.add_own
             release_connections
           end
         end

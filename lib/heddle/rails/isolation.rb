@@ -30,11 +30,12 @@ module Heddle
           nil
         end
 
+        # @return [String, nil] what helps, if the locale is kept by thread
+        def locale_remedy = (format(LOCALE_BY_THREAD, ::I18n::VERSION) if locale_by_thread?)
+
         private
 
-        def remedies
-          [(BY_THREAD unless by_fiber?), (format(LOCALE_BY_THREAD, ::I18n::VERSION) if locale_by_thread?)].compact
-        end
+        def remedies = [(BY_THREAD unless by_fiber?), locale_remedy].compact
 
         # i18n 1.14.8; those before keep it by fiber, those after in the Fiber storage.
         def locale_by_thread?

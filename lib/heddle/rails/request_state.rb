@@ -14,6 +14,13 @@ module Heddle
       TAGS = "activesupport_tagged_logging_tags:"
       private_constant :KEYS, :TAGS
 
+      # @return [Hash] the whole state; ActiveSupport 8.1 keeps that of a block of Heddle.run in its own fiber, older
+      #   ones ask for the context, which is the fiber of the caller
+      def self.values_here
+        [Fiber.current, ::ActiveSupport::IsolatedExecutionState.context]
+          .filter_map(&:active_support_execution_state).first || {}
+      end
+
       def initialize
         state = ::ActiveSupport::IsolatedExecutionState
         @values = KEYS.filter_map { |key| [key, state[key].dup] if state.key?(key) }
@@ -39,20 +46,13 @@ module Heddle
       # @return [Hash{Symbol => ActiveSupport::CurrentAttributes}] those of this fiber
       def current_instances = ::ActiveSupport::CurrentAttributes.send(:current_instances)
 
-      # @return [Hash] the whole state; ActiveSupport 8.1 keeps that of a block of Heddle.run in its own fiber, older
-      #   ones ask for the context, which is the fiber of the caller
-      def all_values
-        [Fiber.current, ::ActiveSupport::IsolatedExecutionState.context]
-          .filter_map(&:active_support_execution_state).first || {}
-      end
-
       def copy_of(instance)
         instance.dup.tap { |copy| copy.attributes = instance.attributes.dup }
       end
 
       # @return [Hash{String => ActiveSupport::TaggedLogging::TagStack}]
       def log_tags
-        all_values.select { |key, _| key.to_s.start_with?(TAGS) }.transform_values do |stack|
+        self.class.values_here.select { |key, _| key.to_s.start_with?(TAGS) }.transform_values do |stack|
           stack.class.new.tap { |copy| copy.push_tags(stack.tags.dup) }
         end
       end

@@ -15,6 +15,15 @@ module Heddle
         # @return [Protocol::HTTP::Body::Readable] without what only waits for its close
         def made(body) = body.is_a?(::Protocol::HTTP::Body::Completable) ? body.body : body
 
+        # @return [Boolean] whether the application makes it while it is sent, perhaps in another task or thread
+        def made_meanwhile?(body)
+          body = made(body)
+          body.stream? || body.is_a?(::Protocol::Rack::Body::Enumerable)
+        end
+
+        # @return [String, nil] the transfer-encoding in which the application sends it
+        def encoding(body) = made(body).then { |made| made.encoding if made.is_a?(HijackBody) }
+
         # (The application's body is closed behind the answer, so not by the each of protocol-rack.)
         #
         # @param body [Protocol::HTTP::Body::Readable]
@@ -47,8 +56,8 @@ module Heddle
           wrong_length(length, left) unless left.zero?
         end
 
-        private
-
+        # @param left [Integer] bytes that are missing; negative: that are too many
+        # @raise [ArgumentError]
         def wrong_length(length, left)
           raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
         end
@@ -78,5 +87,32 @@ module Heddle
       end
     end
     private_constant :CompletedBody
+
+    # What the application sends by a hijack of its answer. The headers of the answer may say where it ends: then they
+    # are sent as they are.
+    #
+    # @private
+    class HijackBody < ::Protocol::HTTP::Body::Readable
+      # @return [Integer, nil]
+      attr_reader :length
+      # @return [String, nil] the transfer-encoding in which the application sends it
+      attr_reader :encoding
+
+      # @param callback [#call]
+      # @param fields [Array<Array(String, String)>] headers of the answer; those that frame it are taken out
+      def initialize(callback, fields)
+        super()
+        @callback = callback
+        framing, others = fields.partition { |name,| %w[content-length transfer-encoding].include?(name) }
+        fields.replace(others)
+        @encoding = framing.assoc("transfer-encoding")&.last
+        length = framing.assoc("content-length")&.last
+        @length = Integer(length, 10) if length && !@encoding
+      end
+
+      def stream? = true
+      def call(stream) = @callback.call(stream)
+    end
+    private_constant :HijackBody
   end
 end

@@ -34,7 +34,9 @@ module Heddle
       # An IPv6 address, a port without a name, no port behind the colon.
       ODD_AUTHORITY = /\A[\[:]|:\z/
       AUTHORITY_PARTS = /\A(\[.*\]|[^:]*):?(\d*)\z/
-      private_constant :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
+      # Headers by which a proxy says of itself.
+      PROXIES = %w[HTTP_VIA HTTP_FORWARDED HTTP_X_FORWARDED_FOR].freeze
+      private_constant :PROXIES, :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
       # @yield [error, request] that the application has raised, and for which request
@@ -52,7 +54,7 @@ module Heddle
 
         headers, meta = wrap_headers(fields)
         request.last! if take_close(headers.fields)
-        sent = to_be_sent(status, meta, body)
+        sent = to_be_sent(status, headers.fields, meta, body)
         # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
@@ -68,6 +70,8 @@ module Heddle
         meta["rack.protocol"] ||= take_upgrade(fields) if meta["rack.hijack"]
         fields.each { |field| field[1] = Stream.bytes_of(field[1]) if field[1].is_a?(String) }
         [ResponseHeaders.new(fields), meta]
+      rescue ArgumentError # (it has no small letters)
+        raise ArgumentError, "a header has a name that is no text"
       end
 
       # Every request has an input, as other servers' do; Rack allows for none. One whose length is not known is said to
@@ -75,6 +79,7 @@ module Heddle
       def make_environment(request)
         environment = super
         body = request.body
+        add_calls(environment, request)
         environment["rack.input"] = body ? RackInput.new(body) : StringIO.new(NOTHING)
         environment["HTTP_TRANSFER_ENCODING"] = "chunked" if body && body.length.nil?
         name_server(environment, request.authority) if request.authority.match?(ODD_AUTHORITY)
@@ -92,13 +97,24 @@ module Heddle
 
       private
 
+      # What the application may ask of the server. (Libraries of Rack 2 look for rack.hijack_io. Some proxies take an
+      # early hint for the answer: RFC 8297, 3.)
+      def add_calls(environment, request)
+        environment["heddle.disconnected"] = request.disconnected
+        proxied = !request.version.start_with?("HTTP/2") && PROXIES.any? { |name| environment.key?(name) }
+        environment["rack.early_hints"] = ->(headers) { request.send_early_hints(headers) unless proxied }
+        return unless request.hijack?
+
+        environment["rack.hijack"] = -> { environment["rack.hijack_io"] = request.hijack!.io }
+      end
+
       # The application's body, or what takes its place.
-      def to_be_sent(status, meta, body)
+      def to_be_sent(status, fields, meta, body)
         if ::Protocol::Rack::Body.no_content?(status)
           meta.clear
           NO_PARTS
         elsif meta["rack.hijack"]
-          meta.delete("rack.hijack")
+          HijackBody.new(meta.delete("rack.hijack"), fields)
         else
           status == 200 && body.respond_to?(:to_path) ? file_of(body) : body
         end

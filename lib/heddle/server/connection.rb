@@ -10,11 +10,17 @@ module Heddle
     #
     # @private
     class Connection
-      # Who the client is, as protocol-rack asks for it.
-      Peer = Struct.new(:ip_address)
+      # Who the client is, as protocol-rack asks for it. The requests of a +network+ are counted together; nil: they are
+      # not counted.
+      Peer = Struct.new(:ip_address, :network)
+      # As Puma says it. Proxies on the same machine use UNIX sockets, and Rack trusts this address.
+      LOCAL = Peer.new("127.0.0.1").freeze
+      private_constant :LOCAL
       # ioctl_tcp(2): bytes that were written, and not confirmed by the other side.
       SIOCOUTQ = 0x5411
-      private_constant :Peer, :SIOCOUTQ
+      # States of TCP in which the other side has closed it: CLOSE and CLOSE_WAIT.
+      LEFT = [7, 8].freeze
+      private_constant :Peer, :SIOCOUTQ, :LEFT
 
       # @return [Server]
       attr_reader :server
@@ -22,8 +28,10 @@ module Heddle
       attr_reader :socket
       # @return [String] "http" or "https"
       attr_reader :scheme
-      # @return [#ip_address, nil] nil for a UNIX socket
+      # @return [Peer]
       attr_reader :peer
+      # @return [String] its address and port, for Heddle.dump
+      attr_reader :client
 
       # @param server [Server]
       # @param socket [IO] what accept has returned
@@ -33,8 +41,13 @@ module Heddle
         @socket = socket
         @tls = tls
         @scheme = tls ? "https" : "http"
-        @peer = Peer.new(socket.remote_address.ip_address) unless socket.is_a?(UNIXSocket)
+        @peer = LOCAL
+        @client = "a UNIX socket"
+        name_client(socket.remote_address) unless socket.is_a?(UNIXSocket)
       end
+
+      # @return [String] for Heddle.dump
+      def description = @session&.description || "connection of #{@client}"
 
       # Serves it until it ends, or has nothing to say for a while.
       #
@@ -85,6 +98,27 @@ module Heddle
         close
       end
 
+      # From time to time while it has a task: gives up an answer that its client takes too slowly, and sees a client
+      # that has left.
+      #
+      # @param now [Float] by Clock
+      def look_after(now)
+        return unless @session
+
+        @stream.too_slow?(now, @server.limits) { confirmed } ? @stream.cut_off : @session.look_after
+      rescue SystemCallError, IOError
+        nil # it has gone meanwhile
+      end
+
+      # @return [Boolean] whether the client has closed it, or its own direction (tcp(7))
+      def left?
+        return LEFT.include?(tcp_info.getbyte(0)) if @peer.network
+
+        @socket.recv_nonblock(1, ::Socket::MSG_PEEK, exception: false).to_s.empty?
+      rescue SystemCallError, IOError
+        true
+      end
+
       # Takes no more requests.
       def drain = @session&.drain
 
@@ -97,6 +131,20 @@ module Heddle
       end
 
       private
+
+      def tcp_info = @socket.getsockopt(:TCP, :INFO).data
+
+      # @return [Integer, nil] bytes that the client has; nil: the kernel does not know (of a UNIX socket, too)
+      def confirmed = @peer.network && tcp_info.byteslice(120, 8)&.unpack1("Q")
+
+      # (A client of IPv4 has an address of IPv6 where the server listens for both. Ruby asks getnameinfo(3) in another
+      # thread for the text of an address.)
+      def name_client(remote)
+        address = remote.ipv6_v4mapped? ? remote.ipv6_to_ipv4 : remote
+        ip = address.ipv4? ? address.to_sockaddr.unpack("x4C4").join(".") : address.ip_address
+        @peer = Peer.new(ip, address.ipv6? ? address.to_sockaddr.byteslice(8, 8) : ip)
+        @client = "#{address.ipv6? ? "[#{ip}]" : ip}:#{remote.ip_port}"
+      end
 
       def open_session
         @stream = open_stream

@@ -2,9 +2,56 @@
 
 require "protocol/http/error"
 require "protocol/http/headers"
+require_relative "stream"
 
 module Heddle
   class Server
+    # What a header field may have, in both directions (RFC 9110, 5.5; RFC 9113, 8.2.1). White space is a space or a
+    # tab.
+    #
+    # @private
+    module Fields
+      NAME = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
+      SMALL_NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
+      CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/
+      AMISS = /#{CONTROL}|\A[ \t]|[ \t]\z/
+      private_constant :NAME, :SMALL_NAME, :CONTROL, :AMISS
+
+      class << self
+        def small_name?(name) = name.ascii_only? && name.match?(SMALL_NAME)
+
+        # @param value [String] its bytes
+        def value?(value) = !value.match?(AMISS)
+
+        # @param value [String] its bytes
+        def control?(value) = value.match?(CONTROL)
+
+        # @return [String] without spaces and tabs at its end
+        def trimmed(value)
+          return value unless value.end_with?(" ", "\t")
+
+          last = value.rindex(/[^ \t]/)
+          last ? value[0..last] : ""
+        end
+
+        # @param small [Boolean] whether the name must be in small letters
+        # @return [Array(String, String)] a field that the application sends, without spaces around its value
+        # @raise [ArgumentError] if it must not be sent
+        def checked(name, value, small: false)
+          name = name.to_s
+          right = name.ascii_only? && name.match?(small ? SMALL_NAME : NAME)
+          raise ArgumentError, "invalid header #{name.inspect}" unless right
+
+          value = Stream.bytes_of(value.to_s)
+          return [name, value] if value?(value)
+          raise ArgumentError, "invalid value of the header #{name}: #{value.inspect}" if control?(value)
+
+          [name, trimmed(value).sub(/\A[ \t]+/, "")]
+        end
+      end
+    end
+    private_constant :Fields
+
     # The headers of a request and of an answer. They are asked for many that they do not have: these methods then make
     # no copies of what there is.
     #
@@ -33,7 +80,7 @@ module Heddle
       #
       # @param value [String, nil]
       def add(name, value, trailer: trailer?)
-        super(name, value&.rstrip, trailer:) unless name.include?("_")
+        super(name, value && Fields.trimmed(value), trailer:) unless name.include?("_")
       rescue ::Protocol::HTTP::InvalidTrailerError
         nil
       end

@@ -4,6 +4,7 @@ require "protocol/http1"
 require_relative "chunked_body"
 require_relative "headers"
 require_relative "http1_answer"
+require_relative "http1_lines"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
@@ -17,18 +18,17 @@ module Heddle
     # @private
     class HTTP1 < ::Protocol::HTTP1::Connection
       include HTTP1Answer
+      include HTTP1Lines
 
       # After so many seconds without a request the connection gives back its task.
       PARK_AFTER = 0.5
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
-      # Bytes of the first line of a request, and of the line of a chunk.
-      LINE_SIZE = 8192
 
       # The connection ends in the midst of an answer.
       class Aborted < StandardError; end
 
       private_constant :Aborted
-      private_constant :PARK_AFTER, :ABSOLUTE_TARGET, :LINE_SIZE
+      private_constant :PARK_AFTER, :ABSOLUTE_TARGET
 
       # @return [Stream, nil] nil once the application has taken it over
       attr_reader :stream
@@ -40,6 +40,7 @@ module Heddle
         @connection = connection
         @server = connection.server
         @limits = @server.limits
+        begin_lines
         @fresh = @server.http2? && connection.scheme == "http"
         @refused = @plain = false
       end
@@ -85,20 +86,28 @@ module Heddle
 
       # -- for the body of a request ---------------------------------------------------------------------------------
 
-      # What the block reads is a part of the headers.
-      def read_with_bounds
-        @head_size = 0
-        yield
-      ensure
-        @head_size = nil
-      end
-
       def read_chunked_body(headers) = ChunkedBody.new(self, headers)
 
       # -- for the connection ----------------------------------------------------------------------------------------
 
       # (What is sent while the server stops says that the connection ends, and what is idle is closed.)
       def drain = nil
+
+      # @return [Boolean] whether the client has left by now
+      def left? = @connection.left?
+
+      # The connection looks whether the client has left, if the application wants to know. (One that reads from an
+      # upgraded connection has seen it.)
+      def look_after
+        watched = @request&.watched
+        watched.left! if watched&.awaited? && !@stream&.read_to_end? && left?
+      end
+
+      # @return [String, nil] for Heddle.dump: nil between two requests
+      def description
+        request = @request
+        "#{request.method} #{request.path.dump[1..-2]} of #{@connection.client}" if request
+      end
 
       # Whose answer ends with the connection sees by this that something of it is missing.
       def farewell = @plain && !@whole && @stream&.cut_off
@@ -128,8 +137,8 @@ module Heddle
       # @return [Request, nil] nil at the end of the connection
       def next_request
         @version = @head = nil
-        @head_size = 0
-        (parts = read_request) && request_of(*parts)
+        begin_lines
+        read_with_bounds { (parts = read_request) && request_of(*parts) }
       rescue ::Protocol::HTTP1::LineLengthError
         raise Refusal, @version ? 431 : 414
       rescue ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP::BadRequest
@@ -137,37 +146,7 @@ module Heddle
       rescue IO::TimeoutError
         raise Refusal, 408
       ensure
-        @head_size = nil
         @stream&.patience = @limits.stall
-      end
-
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take
-      # it for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
-      # follows. Puma does the same.
-      def read_line?
-        limit = @head_size && @version ? @limits.head_size : LINE_SIZE
-        line = @stream.gets("\n", limit)
-        return line if line.nil?
-
-        unless line.chomp!(CRLF)
-          raise line.bytesize == limit ? ::Protocol::HTTP1::LineLengthError : Refusal.new(400)
-        end
-        return chunk_line(line) unless @head_size
-
-        @head_size += line.bytesize
-        raise Refusal, 431 if @head_size > @limits.head_size
-
-        line
-      rescue Errno::ECONNRESET
-        nil
-      end
-
-      # The size of a chunk. Others might take a CR for its end, and nobody waits for more than is taken.
-      def chunk_line(line)
-        raise Refusal, 400 if line.include?("\r")
-        raise Refusal, 413 if line.to_i(16) > @limits.body_size
-
-        line
       end
 
       # One empty line before a request is to be ignored (RFC 9112, 2.2).
@@ -192,7 +171,11 @@ module Heddle
       def read_headers
         fields = super.fields
         fields.reject! { |name,| name.include?("_") }
-        fields.each { |field| field[1] = field[1].rstrip if field[1].end_with?(" ", "\t") }
+        fields.each do |field|
+          raise Refusal, 400 if Fields.control?(field[1])
+
+          field[1] = Fields.trimmed(field[1])
+        end
         RequestHeaders.new(fields)
       end
 
@@ -230,8 +213,13 @@ module Heddle
         check_authority(authority)
         authority = "localhost" if authority.nil? || authority.empty? # Rack wants a name
         protocol = headers.delete("upgrade")
-        protocol = nil if body # (an upgrade in the midst of a body is none)
+        protocol = nil unless upgrade?(version, headers, body)
         Request.new(@connection, self, authority, method, target, version, headers, body, protocol)
+      end
+
+      # (RFC 9110, 7.8. An upgrade in the midst of a body is none.)
+      def upgrade?(version, headers, body)
+        body.nil? && version == "HTTP/1.1" && headers["connection"]&.any? { |option| option.casecmp?("upgrade") }
       end
 
       def check_authority(authority)
@@ -256,6 +244,8 @@ module Heddle
         send_refusal(e)
         raise
       ensure
+        request.answered!
+        request.watched&.over!
         @server.answered(request, @status, started)
         @request = nil
       end
@@ -298,12 +288,14 @@ module Heddle
 
       def write(request, response)
         body = response.body
+        request.answered!
         request.body&.invite_for(response)
         @answer_from = @stream.written
         @persistent = false if @server.stopping? || request.last? || ends_with_connection?(request, response) ||
                                request.body&.left_unread?(response)
-        write_head(response)
-        return upgrade(response) if response.protocol && body
+        upgrades = response.protocol && body && request.protocol
+        write_head(response, upgrades)
+        return upgrade(response) if upgrades
 
         write_connection_header(request.version)
         write_response_body(request, response, body)

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "protocol/http1"
-require "protocol/http/body/stream"
 require_relative "answer_body"
+require_relative "headers"
 require_relative "http_date"
+require_relative "output"
 
 module Heddle
   class Server
@@ -12,46 +13,42 @@ module Heddle
     #
     # @private
     module HTTP1Answer
-      # Where a body goes that ends with the connection.
-      class PlainOutput
+      # Of a body that ends with the connection, or has a length.
+      class PlainOutput < Output
         # @return [Integer] bytes that were written around its pieces
         attr_reader :framing
 
-        def initialize(stream)
+        def initialize(stream, length = nil)
+          super(length)
           @stream = stream
           @framing = 0
         end
 
-        def write(chunk)
+        private
+
+        def send_chunk(chunk)
           @stream.write(chunk)
           @stream.flush
         end
 
-        def close_write(error = nil)
-          @closed = true
-          raise error if error
-        end
-
-        def closed? = @closed
+        def send_end = nil
       end
 
-      # Where a body goes whose length is not known before (RFC 9112, 7.1).
+      # Of a body whose length is not known before (RFC 9112, 7.1).
       class ChunkedOutput < PlainOutput
-        def write(chunk)
-          return if chunk.empty?
+        private
 
+        def send_chunk(chunk)
           size = chunk.bytesize.to_s(16)
           @framing += size.bytesize + 4
           @stream.write(size, "\r\n", chunk, "\r\n")
           @stream.flush
         end
 
-        def close_write(error = nil)
-          return if @closed
-
-          super
+        def send_end
           @framing += 5
           @stream.write("0\r\n\r\n")
+          @stream.flush
         end
       end
       private_constant :PlainOutput, :ChunkedOutput
@@ -59,13 +56,17 @@ module Heddle
       private
 
       # (Other statuses are not those of the last answer to a request: RFC 9110, 15.)
-      def write_head(response)
+      def write_head(response, upgrades)
         status = response.status
-        upgrades = response.protocol && response.body
         raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || status.between?(200, 999)
 
         write_response(@version, upgrades ? 101 : status, response.headers)
         write_stream(HTTPDate.line) unless response.headers.fields.any? { |name,| name == "date" }
+      end
+
+      def write_header(name, value)
+        name, value = Fields.checked(name, value)
+        write_stream("#{name}: #{value}\r\n")
       end
 
       def upgrade(response)
@@ -74,24 +75,40 @@ module Heddle
         @body_from = stream.put
         stream.patience = nil
         stream.sync = true
-        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) }
+        body.stream? ? body.call(stream) : body.each { |chunk| stream.write(chunk) } && stream.close
+        stream.await_close
       end
 
       def write_response_body(request, response, body)
+        return end_whole("\r\n") if bodyless?(response.status)
+
         length = body&.length
-        if bodyless?(response.status)
-          end_head("\r\n")
-        elsif body.nil? || length
-          end_head(length_line(request, length || 0))
-          write_sized(body, length) unless body.nil? || request.head?
+        return end_whole(length_line(request, length || 0)) if body.nil? || (length && request.head?)
+
+        head, output = framing_of(body, length, request)
+        end_head(head)
+        write_body(body, length, output, request) unless request.head?
+        end_whole
+      end
+
+      # @return [Array(String, PlainOutput)] the last lines of the head, and where the body goes, if the application
+      #   makes it while it is sent
+      def framing_of(body, length, request)
+        if length
+          [length_line(request, length), (PlainOutput.new(@stream, length) if AnswerBody.made_meanwhile?(body))]
+        elsif (encoding = AnswerBody.encoding(body))
+          ["transfer-encoding: #{encoding}\r\n\r\n", PlainOutput.new(@stream)]
         elsif request.version == "HTTP/1.1"
-          end_head("transfer-encoding: chunked\r\n\r\n")
-          write_streamed(body, request, ChunkedOutput.new(@stream)) unless request.head?
+          ["transfer-encoding: chunked\r\n\r\n", ChunkedOutput.new(@stream)]
         else
           @plain = true
-          end_head("\r\n")
-          write_streamed(body, request, PlainOutput.new(@stream)) unless request.head?
+          ["\r\n", PlainOutput.new(@stream)]
         end
+      end
+
+      # @param line [String, nil] the end of the head
+      def end_whole(line = nil)
+        end_head(line) if line
         flush_stream
         @whole = true
         send_end_stream!
@@ -107,12 +124,18 @@ module Heddle
         @body_from = @stream.put
       end
 
-      # HTTP/1.0 has no chunks.
+      # HTTP/1.0 has no chunks. Whether those that the application makes itself have an end is not known here.
       def ends_with_connection?(request, response)
-        request.version == "HTTP/1.0" && response.body && response.body.length.nil?
+        return false unless response.body && response.body.length.nil?
+
+        request.version == "HTTP/1.0" || !AnswerBody.encoding(response.body).nil?
       end
 
       def bodyless?(status) = status == 204 || status == 304 || status < 200
+
+      def write_body(body, length, output, request)
+        output ? write_streamed(body, request, output) : write_sized(body, length)
+      end
 
       def write_sized(body, length)
         flush_stream unless body.ready? # it may take its time
@@ -124,16 +147,7 @@ module Heddle
 
       def write_streamed(body, request, output)
         flush_stream unless body.ready?
-        body = AnswerBody.made(body)
-        if body.stream?
-          body.call(::Protocol::HTTP::Body::Stream.new(request.body, output))
-        else
-          AnswerBody.each(body) do |chunk|
-            output.write(chunk)
-            flush_stream unless body.ready?
-          end
-        end
-        output.close_write
+        output.send_body(body, request.body)
       ensure
         @framing = output.framing
       end

@@ -31,7 +31,17 @@ module Heddle
       CONNECTION_WINDOW = 1024 * 1024
       # Bytes of the header fields that are remembered for the next answers, whatever a client allows.
       HEADER_TABLE = 4096
-      private_constant :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW,
+      # What another thread wants to be done.
+      Job = Struct.new(:block, :answer) do
+        def run
+          answer << [[block.call], nil]
+        rescue StandardError => e
+          answer << [nil, e]
+        ensure
+          answer.close
+        end
+      end
+      private_constant :Job, :PARK_AFTER, :GOAWAY_TIME, :GOAWAY_PING, :ALL_STREAMS, :STREAM_WINDOW, :CONNECTION_WINDOW,
                        :HEADER_TABLE
 
       # @return [Connection]
@@ -64,6 +74,12 @@ module Heddle
         :closed
       end
 
+      # @return [nil] (its streams have descriptions)
+      def description = nil
+
+      # (The task that reads sees that the client has left.)
+      def look_after = nil
+
       # Lets the streams end that there are, and takes no more of them. The client is told in two steps: what it has
       # sent before it could know is still served (RFC 9113, 6.8).
       def drain
@@ -91,7 +107,7 @@ module Heddle
       # @param stream [Stream]
       def start(stream)
         @running += 1
-        @scope.spawn(isolated: true, name: "request") do
+        @scope.spawn(isolated: true, name: stream.method(:description)) do
           stream.serve
         ensure
           @running -= 1
@@ -102,11 +118,31 @@ module Heddle
         stream.send_reset_stream(::Protocol::HTTP2::REFUSED_STREAM)
       end
 
+      # Calls the block in the thread of the connection, in which alone its state changes: another one's block becomes a
+      # task there.
+      #
+      # @return [Object] the value of the block
+      # @raise [IOError] if the connection has ended
+      def perform(&block)
+        return yield if @thread.equal?(Thread.current)
+
+        answer = Thread::Queue.new
+        @news << Job.new(block, answer)
+        value, error = answer.pop
+        raise error if error
+        raise IOError, "the connection has ended" unless value
+
+        value.first
+      rescue ClosedQueueError
+        raise IOError, "the connection has ended"
+      end
+
       # Waits until the block returns true.
       #
+      # @param seconds [Numeric]
       # @raise [IO::TimeoutError] if that takes too long
-      def wait_until
-        limit = Clock.now + @limits.stall
+      def wait_until(seconds = @limits.stall)
+        limit = Clock.now + seconds
         until yield
           queue = Thread::Queue.new
           @waiting[queue] = true
@@ -150,7 +186,7 @@ module Heddle
 
       # An answer that this side has cut off: the client may send more before it knows.
       def reset(id, code)
-        note_reset(id)
+        note_reset(id, code)
         frame = ::Protocol::HTTP2::ResetStreamFrame.new(id)
         frame.pack(code)
         write_frame(frame)
@@ -160,6 +196,7 @@ module Heddle
 
       def serve_streams
         @scope = Scope.current
+        @thread = Thread.current
         start_reading
         drain if @server.stopping?
         outcome = nil
@@ -171,6 +208,7 @@ module Heddle
           @streams.each_value(&:close)
           @streams.clear
           changed
+          end_jobs
         end
       end
 
@@ -190,9 +228,16 @@ module Heddle
         elsif @draining && !@refusing && @draining <= Clock.now
           refuse_streams
         else
-          heard = @news.pop(timeout: patience)
-          return :idle if heard.nil? && !@draining && park?
+          return hear(@news.pop(timeout: patience))
         end
+        nil
+      end
+
+      # @param news [Job, true, nil]
+      def hear(news)
+        return (:idle if !@draining && park?) unless news
+
+        @scope.spawn(isolated: true, name: "write of another thread") { news.run } if news.is_a?(Job)
         nil
       end
 
@@ -203,7 +248,14 @@ module Heddle
       end
 
       def tell_sender
-        @news << true if @news.empty?
+        @news << true if @news.empty? && !@news.closed?
+      end
+
+      def end_jobs
+        @news.close
+        while (news = @news.pop)
+          news.answer.close if news.is_a?(Job)
+        end
       end
 
       # Takes the task from the reader, if it has nothing to do.

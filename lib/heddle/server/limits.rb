@@ -8,17 +8,22 @@ module Heddle
     #
     # connections::  open at once; more are answered with 503 (an idle one is closed before)
     # requests::     in the application at once; more are answered with 503
+    # client_requests:: the same for one client's address (an IPv6 network of 64 bits; no UNIX socket); three
+    #                quarters of requests, if it is not given
+    # request_time:: seconds until the application's answer begins; then the request is cancelled (503). nil: as long as
+    #                it likes
     # streams::      requests of one HTTP/2 connection at once; more are refused, and the client may ask again
     # head_size::    bytes of a request's first line and headers (431; 414 for a first line of more than 8 KiB)
     # headers::      their number (431)
     # body_size::    bytes of a request's body (413)
     # head_time::    seconds until they are all there (408)
     # stall::        seconds that a read of the body may wait (408), and a write of the answer (it is cut off)
+    # rate::         bytes a second that the client has to take of an answer that waits for it, over the time of stall
     # idle::         seconds between two requests, after which the connection is closed
     # handshake::    seconds that TLS may take to begin, after which the connection is closed
     # linger_size::  bytes that a client may still send after it was refused, or that the application did not read
-    Limits = Data.define(:connections, :requests, :streams, :head_size, :headers, :body_size, :head_time, :stall, :idle,
-                         :handshake, :linger_size) do
+    Limits = Data.define(:connections, :requests, :client_requests, :request_time, :streams, :head_size, :headers,
+                         :body_size, :head_time, :stall, :rate, :idle, :handshake, :linger_size) do
       # @private
       # @param given [Limits, Hash{Symbol => Numeric}]
       # @return [Limits]
@@ -36,8 +41,12 @@ module Heddle
         unknown = (given.keys - names).first
         Check.refuse("limits: there is no #{Check.shown(unknown)} (there are #{names.join(", ")})") if unknown
 
-        super(**Limits::DEFAULTS, **given)
+        requests = given.fetch(:requests, Limits::DEFAULTS[:requests])
+        part = { client_requests: requests - (requests / 4) } if requests.is_a?(Integer)
+        super(**Limits::DEFAULTS, **part, **given)
         to_h.each do |name, value|
+          next if value.nil? && Limits::DEFAULTS[name].nil?
+
           if Limits::TIMES.include?(name)
             Check.seconds(name, value)
           else
@@ -48,10 +57,10 @@ module Heddle
     end
 
     # What is usual.
-    Limits::DEFAULTS = { connections: 10_000, requests: 2_500, streams: 128, head_size: 32 * 1024,
-                         headers: 100, body_size: 100 * 1024 * 1024, head_time: 10, stall: 30, idle: 65,
-                         handshake: 10, linger_size: 256 * 1024 }.freeze
+    Limits::DEFAULTS = { connections: 10_000, requests: 2_500, client_requests: 1_875, request_time: nil, streams: 128,
+                         head_size: 32 * 1024, headers: 100, body_size: 100 * 1024 * 1024, head_time: 10, stall: 30,
+                         rate: 500, idle: 65, handshake: 10, linger_size: 256 * 1024 }.freeze
     # @private Those that are seconds.
-    Limits::TIMES = %i[head_time stall idle handshake].freeze
+    Limits::TIMES = %i[request_time head_time stall idle handshake].freeze
   end
 end

@@ -1,23 +1,21 @@
 # frozen_string_literal: true
 
-require "openssl"
 require "socket"
-require "uri"
+require_relative "address"
 
 module Heddle
   class Server
-    # Where a server listens.
+    # A socket that a server listens on.
     #
     # @private
     class Listener
       BACKLOG = 1024
-      URLS = "tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE or unix:/PATH"
-      private_constant :BACKLOG, :URLS
+      private_constant :BACKLOG
 
-      # @return [OpenSSL::SSL::SSLContext, nil]
-      attr_reader :tls
       # @return [IO] the server socket
       attr_reader :socket
+      # @return [Array(Integer, Integer), nil] device and inode of the file of a UNIX socket that this server has made
+      attr_reader :file
 
       class << self
         # @param addresses [String, IO, Array<String, IO>]
@@ -33,19 +31,19 @@ module Heddle
 
         # @param address [String, IO, Listener] a URL, or a server socket
         # @param socket [IO, nil] that listens there already
-        # @param shared [Boolean] whether other processes listen there, each with a socket of its own
+        # @param file [Array(Integer, Integer), nil] of that socket: see {#file}
         # @param http2 [Boolean] whether clients that speak TLS may choose HTTP/2
         # @raise [ArgumentError]
-        def open(address, socket: nil, shared: false, http2: false)
+        def open(address, socket: nil, file: nil, http2: false)
           return address if address.is_a?(Listener)
-          return new(address, nil) if address.respond_to?(:accept)
+          return new(address) if address.respond_to?(:accept)
 
           other = !address.is_a?(String)
-          Check.refuse("bind: must be #{URLS}, or a server socket, not #{Check.shown(address)}") if other
-          at = self.address(address)
-          tls = tls_of(URI(address), http2 ? %w[h2 http/1.1] : %w[http/1.1])
-          socket ||= at.unix? ? (made = unix(at.unix_path)) : tcp(at, shared)
-          new(socket, tls, made: !made.nil?)
+          Check.refuse("bind: must be #{Address::URLS}, or a server socket, not #{Check.shown(address)}") if other
+          at = Address.new(address)
+          certificate = certificate_of(at, http2)
+          socket, file = listen(at) unless socket
+          new(socket, certificate:, file:)
         end
 
         # @param host [String] a name or an address, an IPv6 address also without brackets
@@ -54,22 +52,6 @@ module Heddle
         def url(host, port)
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
           "tcp://#{host}:#{port}"
-        end
-
-        # @param address [String] a URL
-        # @return [Addrinfo]
-        # @raise [ArgumentError]
-        def address(address)
-          uri = URI(address)
-          Check.refuse(wrong(address)) unless right?(uri)
-          return Addrinfo.unix(uri.path) if uri.scheme == "unix"
-
-          files_of(uri) if uri.scheme == "ssl"
-          Addrinfo.tcp(uri.hostname.to_s.empty? ? "0.0.0.0" : uri.hostname, uri.port || 9292)
-        rescue URI::Error
-          Check.refuse(wrong(address))
-        rescue SocketError => e
-          Check.refuse("bind: #{address} has no address here (#{e.message})")
         end
 
         # @param socket [Socket] that listens
@@ -81,86 +63,87 @@ module Heddle
 
         private
 
-        def right?(uri)
-          case uri.scheme
-          when "unix" then !uri.path.to_s.empty?
-          when "tcp", "ssl" then (0..65_535).cover?(uri.port || 0) # (Addrinfo would take its rest)
-          end
+        def certificate_of(address, http2)
+          return unless address.files
+
+          require_relative "certificate"
+          Certificate.new(*address.files, http2 ? %w[h2 http/1.1] : %w[http/1.1])
         end
 
-        def wrong(address) = "bind: must be #{URLS}, not #{Check.shown(address)}"
-
-        def tcp(address, shared)
-          socket = ::Socket.new(address.afamily, :STREAM)
-          socket.setsockopt(:SOCKET, :REUSEADDR, true)
-          socket.setsockopt(:SOCKET, :REUSEPORT, true) if shared
-          socket.bind(address)
+        # The file of a UNIX socket has its mode before anybody can connect.
+        def listen(address)
+          at = address.addrinfo
+          socket = ::Socket.new(at.afamily, :STREAM)
+          at.unix? ? remove_left_behind(at) : socket.setsockopt(:SOCKET, :REUSEADDR, true)
+          socket.bind(at)
+          file = made(at.unix_path, address.mode) if at.unix? && !abstract?(at)
           socket.listen(BACKLOG)
-          server_socket(socket)
+          [server_socket(socket), file]
         rescue SystemCallError
           socket&.close
           raise
         end
 
-        def unix(path)
-          remove_left_behind(path)
-          UNIXServer.new(path).tap { |server| server.listen(BACKLOG) }
+        def made(path, mode)
+          File.chmod(mode, path)
+          File.stat(path).then { |stat| [stat.dev, stat.ino] }
         end
+
+        def abstract?(address) = address.unix_path.start_with?("\0")
 
         # A socket that nobody listens on any more is in the way.
-        def remove_left_behind(path)
-          return unless File.socket?(path)
+        def remove_left_behind(address)
+          return if abstract?(address) || !File.socket?(address.unix_path)
 
-          UNIXSocket.new(path).close
+          socket = ::Socket.new(:UNIX, :STREAM)
+          socket.connect_nonblock(address, exception: false) # (a full queue would hold it up)
         rescue Errno::ECONNREFUSED
-          File.unlink(path)
-        end
-
-        def tls_of(uri, protocols)
-          return unless uri.scheme == "ssl"
-
-          cert, key = files_of(uri)
-          certificates = OpenSSL::X509::Certificate.load_file(cert)
-          private_key = OpenSSL::PKey.read(File.read(key))
-          OpenSSL::SSL::SSLContext.new.tap do |context|
-            context.add_certificate(certificates.first, private_key, certificates.drop(1))
-            context.min_version = OpenSSL::SSL::TLS1_2_VERSION
-            context.alpn_select_cb = lambda do |offered|
-              (protocols & offered).first || raise(OpenSSL::SSL::SSLError, "the client speaks none of our protocols")
-            end
-            context.freeze
-          end
-        rescue OpenSSL::OpenSSLError, ArgumentError => e # (of a key that is not that of the certificate)
-          Check.refuse("bind: cert=#{cert} and key=#{key} cannot be used (#{e.message})")
-        end
-
-        def files_of(uri)
-          options = URI.decode_www_form(uri.query.to_s).to_h
-          %w[cert key].map do |name|
-            file = options[name] or Check.refuse("bind: ssl:// needs #{name}=FILE")
-            next file if File.file?(file) && File.readable?(file)
-
-            Check.refuse("bind: the file of #{name}=#{file} cannot be read")
-          end
+          File.unlink(address.unix_path)
+        rescue SystemCallError
+          nil # the bind says it
+        ensure
+          socket&.close
         end
       end
 
       # @param socket [IO]
-      # @param tls [OpenSSL::SSL::SSLContext, nil]
-      # @param made [Boolean] whether the file of a UNIX socket is removed by {#close} in this process
-      def initialize(socket, tls, made: false)
+      # @param certificate [Certificate, nil]
+      # @param file [Array(Integer, Integer), nil] see {#file}: {#close} removes it in this process
+      # @param shared [Boolean] whether other processes accept from the same socket
+      def initialize(socket, certificate: nil, file: nil, shared: false)
         @socket = socket
-        @tls = tls
+        @certificate = certificate
         @address = socket.local_address
         @path = @address.unix_path if @address.unix?
-        @owner = made ? Process.pid : nil
+        @file = file
+        @owner = Process.pid
+        @shared = shared
       end
 
+      # @param shared [Boolean]
       # @return [Listener] with a descriptor of its own
-      def dup = self.class.new(@socket.dup, @tls)
+      def dup(shared: @shared) = self.class.new(@socket.dup, certificate: @certificate, shared:)
+
+      # @return [OpenSSL::SSL::SSLContext, nil]
+      def tls = @certificate&.context
+
+      # Loads the certificate anew, for this listener and for those that were made of it by {#dup}.
+      #
+      # @raise [ArgumentError] if it cannot be used
+      def reload = @certificate&.load
 
       # @return [IO]
-      def accept = prepared(@socket.accept)
+      def accept
+        return prepared(@socket.accept) unless @shared
+
+        # All processes wake up for a connection. One that has something else to do does that first, so the connection
+        # goes to a process that is idle.
+        loop do
+          @socket.wait_readable
+          sleep(0)
+          connection = accept_nonblock and return connection
+        end
+      end
 
       # @return [IO, nil] nil: nobody has connected
       def accept_nonblock
@@ -171,23 +154,22 @@ module Heddle
       # @return [Integer, nil]
       def port = @path ? nil : @address.ip_port
 
-      # @return [Boolean] whether others may listen at the same address
-      def one_of_several? = !@path && @socket.getsockopt(:SOCKET, :REUSEPORT).bool
-
       # @return [String]
       def to_s
-        if @path
-          "unix:#{@path}"
-        else
-          "#{@tls ? "ssl" : "tcp"}://#{@address.inspect_sockaddr}"
-        end
+        return "unix:#{@path.sub(/\A\0/, "@")}" if @path
+
+        "#{@certificate ? "ssl" : "tcp"}://#{@address.inspect_sockaddr}"
       end
 
       def close
         abandon
-        owner = @owner
-        @owner = nil # (another task may close it while this one waits for the disk)
-        File.unlink(@path) if owner == Process.pid && File.socket?(@path)
+        file = @file
+        @file = nil # (another task may close it while this one waits for the disk)
+        return unless file && @owner == Process.pid
+
+        File.unlink(@path) if File.stat(@path).then { |stat| [stat.dev, stat.ino] } == file
+      rescue SystemCallError
+        nil # it has gone
       end
 
       # Closes its descriptor only: others may have the same socket.

@@ -14,7 +14,9 @@ module Heddle
     # @private
     class Program
       FOLDER = "HEDDLE_SERVE_FOLDER"
-      private_constant :FOLDER
+      # What a program may not end with while the next one starts, and what it need not hear then.
+      RESTARTS = %w[HUP USR2 TTIN TTOU].freeze
+      private_constant :FOLDER, :RESTARTS
 
       # @param settings [Settings]
       def initialize(settings)
@@ -27,35 +29,82 @@ module Heddle
       def run
         @settings.limits = Limits.new(**@settings.limits)
         @settings.http2 = ServerLibraries.http2?(@settings.http2)
-        @sockets = Sockets.new(@settings.bind, [@settings.workers, 1].max, http2: @settings.http2,
-                                                                           control: @settings.control)
-        outcome = @settings.workers.zero? ? serve : supervise
-        return replace if outcome == :exec
+        return try if Successor.trial?
 
-        @sockets.close
-        FileUtils.rm_rf(@folder) if @folder
-        0
+        @signals = Signals.new(meanings, others: %i[take_over])
+        open
+        outcome = @settings.workers.zero? ? serve : supervise
+        outcome = run_again while %i[exec take_over].include?(outcome)
+        close
+        outcome == :failed ? 1 : 0
       end
 
       private
 
+      # Without a command of its own (`rackup`, `rails server`) nothing can take its place.
+      def meanings
+        stops = { "TERM" => :stop, "INT" => :stop_at_once }
+        return stops unless @settings.program
+
+        { **stops, "HUP" => :restart, "USR2" => :exec, "TTIN" => :more, "TTOU" => :fewer, "CHLD" => :child }
+      end
+
+      # All that comes before it serves. What the application would do at its end is not done.
+      def try
+        @settings.application if @settings.workers.zero? || @settings.preload
+        $stderr.flush
+        exit!(0)
+      end
+
+      def open
+        @sockets = Sockets.new(@settings.bind, http2: @settings.http2, control: @settings.control,
+                                               shared: @settings.workers.positive?)
+        write_pidfile if @settings.pidfile
+      end
+
+      def close
+        @sockets.close
+        FileUtils.rm_rf(@folder) if @folder
+        File.unlink(@settings.pidfile) if @settings.pidfile && File.read(@settings.pidfile).to_i == Process.pid
+      rescue Errno::ENOENT
+        nil
+      end
+
+      # Nobody sees a half of it.
+      def write_pidfile
+        new = "#{@settings.pidfile}.#{Process.pid}"
+        File.write(new, "#{Process.pid}\n")
+        File.rename(new, @settings.pidfile)
+      rescue SystemCallError => e
+        FileUtils.rm_f(new)
+        @sockets.close
+        raise ArgumentError, "--pidfile #{@settings.pidfile} cannot be written (#{e.class.new.message})"
+      end
+
       def serve
-        process = ServingProcess.new(@settings, @sockets.for_worker(0), control: @sockets.control, kept: @sockets)
-        @settings.application
-        signals = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :exec, "USR2" => :exec }
-        meaning = process.run(signals) do
+        @signals.during(ServingProcess::STOPS, method(:stop_before_it_serves)) { @settings.application }
+        @signals.take_back # the application may have set its own handlers
+        process = ServingProcess.new(@settings, @sockets.for_process, @signals, control: @sockets.control,
+                                                                                kept: @sockets)
+        meaning = process.run do
           announce
           @settings.notify("READY=1")
+          @settings.call_hooks(:on_booted)
         end
-        @settings.notify("STOPPING=1") unless meaning == :exec
+        @settings.notify("STOPPING=1") unless meaning == :take_over
         meaning
+      end
+
+      def stop_before_it_serves
+        close
+        exit!(0)
       end
 
       def supervise
         @folder = ENV.delete(FOLDER) || Dir.mktmpdir("heddle-serve-") if @settings.control
-        @supervisor = Supervisor.new(@settings, @sockets, @folder)
+        @supervisor = Supervisor.new(@settings, @sockets, @signals, @folder)
         announce
-        @supervisor.run
+        @supervisor.run { close }
       end
 
       def announce
@@ -64,20 +113,34 @@ module Heddle
         @settings.say("health and metrics on #{@sockets.control_address}") if @settings.control
       end
 
-      # The program is started once more in this process, with the sockets that it has.
-      def replace
+      # The next program is started in this process, with the sockets that it has. If that cannot be, or a stop has come
+      # meanwhile, this one goes on.
+      def run_again
+        @settings.call_hooks(:on_restart)
+        hand_over if @signals.give_up(RESTARTS, unless_come: ServingProcess::STOPS)
+        go_on
+      rescue SystemCallError => e
+        @settings.say("this program goes on: #{e.message}")
+        go_on
+      end
+
+      def hand_over
         environment, descriptors = @sockets.handed_over
         if @supervisor
           more = @supervisor.handed_over
           environment, descriptors = [environment, descriptors].zip(more).map { |one, other| one.merge(other) }
         end
         environment = environment.merge(FOLDER => @folder) if @folder
-        @settings.notify("RELOADING=1")
-        exec(environment, RbConfig.ruby, *ruby_options, $PROGRAM_NAME, *ARGV, **descriptors)
+        @settings.notify_reloading
+        @settings.successor.take_over(environment, descriptors)
       end
 
-      # Which Heddle it is, where it does not come from a gem.
-      def ruby_options = $LOAD_PATH.include?(lib = File.expand_path("../..", __dir__)) ? ["-I", lib] : []
+      def go_on
+        @signals.take_back
+        return @supervisor.run { close } if @supervisor&.go_on
+
+        @signals.come?(ServingProcess::STOPS) ? :stop : serve
+      end
     end
   end
 end

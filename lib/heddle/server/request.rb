@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/request"
+require_relative "disconnected"
 require_relative "noted"
 
 module Heddle
@@ -9,6 +10,7 @@ module Heddle
     #
     # @private
     class Request < ::Protocol::HTTP::Request
+      include EarlyHints
       include Noted
 
       # @return [#ip_address] of the client
@@ -19,14 +21,28 @@ module Heddle
       # @param parts [Array] of it, as the class above takes them
       def initialize(connection, session, *parts)
         @session = session
-        @last = false
+        @last = @answered = false
         @peer = connection.peer
         super(connection.scheme, *parts)
       end
 
       # @param status [Integer]
       # @param headers [Hash{String => String}]
-      def send_interim_response(status, headers) = @session.write_interim_response(status, headers)
+      # @raise [IOError] if its answer has begun: the connection may serve the next request by now
+      def send_interim_response(status, headers)
+        check_unanswered
+        @session.write_interim_response(status, headers)
+      end
+
+      # From now on only the answer reaches the connection.
+      def answered! = @answered = true
+
+      # @return [Disconnected]
+      def disconnected = @disconnected ||= Disconnected.new { @session.left? }
+
+      # @private
+      # @return [Disconnected, nil] if the application has asked for it
+      def watched = @disconnected
 
       # The application wants the connection to end with the answer.
       def last! = @last = true
@@ -43,6 +59,7 @@ module Heddle
       def hijack!
         return self if @io
 
+        check_unanswered
         stream = @session.hijack!
         rest = stream.take_buffered
         @io = stream.io
@@ -61,6 +78,10 @@ module Heddle
       def refused = body&.refused
 
       private
+
+      def check_unanswered
+        raise IOError, "the answer has begun" if @answered
+      end
 
       # (An SSLSocket takes back one character at a time.)
       def put_back(bytes)

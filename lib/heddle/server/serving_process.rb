@@ -2,6 +2,9 @@
 
 require_relative "../server"
 require_relative "control"
+require_relative "signals"
+require_relative "thread_state"
+require_relative "worker"
 
 module Heddle
   class Server
@@ -11,97 +14,169 @@ module Heddle
     class ServingProcess
       # The meanings of the signals that end the server, and put nothing in its place.
       STOPS = %i[stop stop_at_once].freeze
+      # What the signals mean that end this process. A worker is told to leave where another one takes its place.
+      ENDS = [*STOPS, :leave, :take_over].freeze
+      # Seconds between two beats of a worker, at most.
+      BEAT = 5
+      # Requests that a line of the log names.
+      NAMED = 5
+      private_constant :ENDS, :BEAT, :NAMED
 
       # @param settings [Settings]
       # @param listeners [Array<Listener>]
+      # @param signals [Signals] with the meanings :stop, :stop_at_once, :leave, :reopen, :restart, :exec and :take_over
       # @param control [Listener, nil]
       # @param worker [Integer] its number
       # @param folder [String, nil] where the workers meet: see {Control}
       # @param lifeline [IO, nil] it stops when this one ends
-      # @param ready [IO, nil] told when it listens
+      # @param channel [IO, nil] to the supervisor: see {Worker}
       # @param kept [Sockets, nil] what it keeps open for the program that takes its place
-      def initialize(settings, listeners, control: nil, worker: 0, folder: nil, lifeline: nil, ready: nil, kept: nil)
+      def initialize(settings, listeners, signals, control: nil, worker: 0, folder: nil, lifeline: nil, channel: nil,
+                     kept: nil)
         @settings = settings
         @listeners = listeners
+        @signals = signals
         @control_listener = control
         @worker = worker
         @folder = folder
         @lifeline = lifeline
-        @ready = ready
+        @channel = channel
         @kept = kept
-        @signals = Thread::Queue.new
+        @hurry = channel ? %i[leave] : STOPS
       end
 
       # Serves until a signal says that it is to stop.
       #
-      # @param signals [Hash{String => Symbol}] what each signal means: :stop; :replace (another worker is there), or
-      #   something else that needs no delay
-      # @param once [String, nil] a signal that counts only once
-      # @yield when it listens, and knows what the signals mean
+      # @yield when it listens
       # @return [Symbol] the meaning of the signal that stopped it
-      def run(signals, once: nil, &listening)
-        signals.each { |name, meaning| follow(name, meaning, once: name == once) }
+      def run(&listening)
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
-                                                   access_log: @settings.access_log, http2: @settings.http2)
+                                                   access_log: @settings.access_log, http2: @settings.http2,
+                                                   cancel_disconnected: @settings.cancel_disconnected)
         Heddle.run(backend: @settings.backend) do
           start_control(server) if @control_listener
-          Heddle.spawn(background: true, name: "signals") { wait_for_signal(server) }
-          Heddle.spawn(background: true, name: "lifeline") { watch_lifeline } if @lifeline
-          Heddle.spawn(background: true) { tell_ready(&listening) }
+          in_background("signals") { follow_signals(server) }
+          in_background("lifeline") { watch_lifeline } if @lifeline
+          in_background("pulse") { pulse(server) }
+          in_background("ready") { tell_ready(&listening) }
           server.run
         end
-        heed(@signals.pop) until @signals.empty?
         @meaning || :stop
       end
 
       private
 
-      def follow(name, meaning, once:)
-        trap(name) do
-          trap(name, "IGNORE") if once
-          @signals << meaning
-        end
-      end
+      def in_background(name, &) = Heddle.spawn(background: true, name:, &)
 
       def start_control(server)
         @control = Control.new(server, @control_listener, worker: @worker, folder: @folder)
-        Heddle.spawn(background: true, name: "control") { @control.run }
+        in_background("control") { @control.run }
       end
 
       def tell_ready
         yield if block_given?
-        @ready&.write("ready")
-        @ready&.close
+        tell_supervisor(Worker::READY)
       end
 
-      # Another signal ends what the last one waits for.
-      def wait_for_signal(server)
-        @meaning = meaning = @signals.pop
-        @stopping = true
-        @control&.leave unless meaning == :replace
-        @signals.pop(timeout: @settings.delay) if meaning == :stop
-        @kept&.abandon unless meaning == :exec
-        Heddle.spawn(name: "stop") do
-          @control&.hand_over if meaning == :replace
-          server.stop(grace: @settings.drain)
+      # (If it has gone, the lifeline ends this process.)
+      def tell_supervisor(what)
+        @channel&.write_nonblock(what, exception: false)
+      rescue SystemCallError
+        nil
+      end
+
+      # As long as the loop turns.
+      def pulse(server)
+        state = ThreadState.new(@settings)
+        loop do
+          sleep([BEAT, @settings.worker_timeout / 4.0].min)
+          tell_supervisor(Worker::BEAT)
+          tell_supervisor(Worker::USED_UP) if @settings.worker_requests&.<=(server.counts[:responses].sum(&:last))
+          state.look
         end
-        Heddle.spawn(background: true, name: "signals") do
-          heed(@signals.pop)
+      end
+
+      def follow_signals(server)
+        until ENDS.include?(event = @signals.pop)
+          reopen if %i[reopen restart].include?(event)
+          try_program if %i[restart exec].include?(event)
+        end
+        stop(server, event)
+      end
+
+      def stop(server, meaning)
+        @meaning = meaning
+        @trial&.cancel
+        @control&.leave unless %i[leave take_over].include?(meaning)
+        delay if meaning == :stop && @settings.delay.positive?
+        @kept&.abandon unless meaning == :take_over
+        Heddle.spawn(name: "stop") { drain(server) }
+        loop { heed(@signals.pop, server) } # until the server has ended
+      end
+
+      # What ends it sooner comes from who has sent the first signal: systemd sends TERM to all processes.
+      def delay
+        ends = Clock.now + @settings.delay
+        while (left = ends - Clock.now).positive?
+          return if @hurry.include?(@signals.pop(timeout: left))
+        end
+      end
+
+      def drain(server)
+        say_requests("waits for", server)
+        @control&.hand_over if @meaning == :leave
+        server.stop(grace: @settings.drain) { say_requests("gives up", server) }
+      end
+
+      # What is to stop is not replaced, also if it was told that before.
+      def heed(event, server)
+        if @meaning == :take_over && STOPS.include?(event)
+          @meaning = event
+          @kept.abandon
+        elsif @hurry.include?(event)
           server.stop_now
         end
       end
 
-      # What is to stop is not replaced, also if it was told that before.
-      def heed(meaning)
-        return unless @meaning == :exec && STOPS.include?(meaning)
+      def say_requests(what, server)
+        running = server.running
+        return if running.empty?
 
-        @meaning = meaning
-        @kept&.abandon
+        names = running.first(NAMED).map { |request, seconds| "#{request} (#{format("%.1f", seconds)} s)" }
+        names << "..." if running.size > NAMED
+        @settings.say("#{"worker #{@worker} " if @channel}#{what} #{running.size} " \
+                      "request#{"s" if running.size > 1}: #{names.join(", ")}")
       end
+
+      # Logs and certificates.
+      def reopen
+        @settings.reopen_logs
+        [*@listeners, *@control_listener].each(&:reload)
+      rescue ArgumentError => e
+        @settings.say("a certificate stays as it is: #{e.message}") unless @channel # the supervisor has said it
+      end
+
+      # Meanwhile this process serves.
+      def try_program
+        @trial&.cancel
+        @settings.say("another program takes the place of this one, if it can")
+        @trial = Heddle.spawn(background: true, isolated: true, name: "trial") do
+          trial = @settings.successor.try
+          status = Heddle.timeout(@settings.boot_timeout) { Process.wait2(trial).last }
+          trial = nil
+          status.success? ? @signals.push(:take_over) : stay("the other one cannot start (#{status})")
+        rescue Heddle::TimeoutError, SystemCallError => e
+          stay(e.message)
+        ensure
+          Process.kill(:KILL, trial) && Process.detach(trial) if trial
+        end
+      end
+
+      def stay(reason) = @settings.say("this program goes on: #{reason}")
 
       def watch_lifeline
         @lifeline.read
-        @signals << :stop_at_once unless @stopping
+        @signals.push(:leave) unless @meaning
       end
     end
   end

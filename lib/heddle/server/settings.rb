@@ -8,34 +8,96 @@ module Heddle
   class Server
     # What `heddle serve` and the Rackup handler were told.
     #
-    # file::       the application's config.ru; nil if there is an app
-    # app::        the application; nil: of the file, loaded where it is first asked for
-    # bind::       [String] where to listen
-    # workers::    how many processes serve; 0: this one
-    # preload::    whether the application is loaded before the workers are started
-    # backend::    nil, "uring" or "epoll"
-    # limits::     see Limits
-    # drain::      seconds that requests have to end
-    # delay::      seconds after TERM in which it goes on, but tells that it is not ready
-    # control::    where it answers health checks, and tells its figures; or nil
-    # access_log:: an IO, or nil
-    # http2::      whether it speaks HTTP/2; nil: where the gem is installed
+    # file::            the application's config.ru; nil if there is an app
+    # app::             the application; nil: of the file, loaded where it is first asked for
+    # bind::            [Array<String>] where to listen; nil: at the sockets of systemd, or at the usual address
+    # workers::         how many processes serve; 0: this one
+    # preload::         whether the application is loaded before the workers are started
+    # backend::         nil, "uring" or "epoll"
+    # limits::          see Limits
+    # drain::           seconds that requests have to end
+    # delay::           seconds after TERM in which it goes on, but tells that it is not ready
+    # control::         where it answers health checks, and tells its figures; or nil
+    # access_log::      an IO, or nil
+    # cancel_disconnected:: whether a request is cancelled when its client leaves
+    # http2::           whether it speaks HTTP/2; nil: where the gem is installed
+    # program::         the path of the command, for the program that takes the place of this one; nil: there is none
+    # directory::       the folder of the application, which may be a link to it; or nil
+    # pidfile::         where the number of this process is written; or nil
+    # hooks::           [Hash{Symbol => Array<#call>}] of the configuration file: see CLI::Serve::Configuration
+    # worker_timeout::  seconds after which a worker whose loop does not turn is ended
+    # boot_timeout::    seconds that a worker has to load the application
+    # worker_age::      seconds after which a worker is replaced; or nil
+    # worker_memory::   bytes of memory of its own with which a worker is replaced; or nil
+    # worker_requests:: requests after which a worker is replaced; or nil
     #
     # @private
     Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :delay, :control,
-                          :access_log, :http2, keyword_init: true) do
+                          :access_log, :http2, :program, :directory, :pidfile, :hooks, :worker_timeout, :boot_timeout,
+                          :worker_age, :worker_memory, :worker_requests, :cancel_disconnected, keyword_init: true) do
       def initialize(**given)
         super
-        self.bind ||= ["tcp://127.0.0.1:9292"]
         self.workers ||= 0
         self.limits ||= {}
         self.drain ||= 30
         self.delay ||= 0
+        self.hooks ||= {}
+        self.worker_timeout ||= 60
+        self.boot_timeout ||= 60
         Check.seconds("drain", drain)
       end
 
+      # Loads it where it is first asked for.
+      #
       # @return [#call]
-      def application = app || (self.app = load)
+      def application
+        return app if @made_safe
+
+        self.app ||= load
+        ThreadState.new(self).make_safe
+        @made_safe = true
+        app
+      end
+
+      # @return [Boolean] whether workers are replaced after some time
+      def recycle? = [worker_age, worker_memory, worker_requests].any?
+
+      # @return [Successor]
+      def successor = @successor ||= Successor.new(self)
+
+      # A folder that is a link may lead to another one than before.
+      #
+      # @raise [SystemCallError]
+      def enter_directory
+        Dir.chdir(directory) if directory
+      end
+
+      # After somebody has renamed the files.
+      #
+      # @return [void]
+      def reopen_logs
+        return unless access_log.is_a?(File)
+
+        access_log.reopen(access_log.path, "a")
+        access_log.sync = true
+      rescue SystemCallError => e
+        say("the access log stays as it is: #{e.message}")
+      end
+
+      # @param name [Symbol] of hooks
+      # @raise [Exception] of a hook without which no worker is to serve; others are only reported
+      def call_hooks(name, *)
+        hooks.fetch(name, []).each { |hook| hook.call(*) }
+      rescue StandardError => e
+        raise if %i[before_fork on_worker_boot].include?(name)
+
+        say("#{name}: #{e.full_message(highlight: false)}")
+      end
+
+      # Tells systemd that READY=1 comes once more.
+      def notify_reloading
+        notify("RELOADING=1\nMONOTONIC_USEC=#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)}")
+      end
 
       # @param text [String] for who looks after the server
       def say(text)

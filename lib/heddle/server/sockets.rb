@@ -1,108 +1,124 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "listener"
 
 module Heddle
   class Server
     # The sockets that the processes of a server listen on. The first process opens them and keeps them: they outlive a
-    # worker that is replaced, and the process that replaces this one. What connects meanwhile waits in their queues.
+    # worker that is replaced, and the program that takes the place of this one.
     #
-    # Each worker has a TCP socket of its own (SO_REUSEPORT), over which the kernel spreads the connections; a UNIX
-    # socket is shared, and so is one of systemd's without ReusePort=yes. Sockets that systemd has opened
-    # (sd_listen_fds(3)) are used where their address is asked for, and served without TLS where it is not.
+    # All workers accept from the same sockets. So a worker that is missing, that computes or that hangs keeps no
+    # connection waiting which another one could take. (With SO_REUSEPORT the kernel gives each socket its share of the
+    # connections, whether somebody accepts them or not.)
+    #
+    # Sockets that systemd has opened (sd_listen_fds(3)) are used where their address is asked for, and served without
+    # TLS where it is not.
     #
     # @private
     class Sockets
+      DEFAULT = "tcp://127.0.0.1:9292"
       FIRST_PASSED = 3
       INHERITED = "HEDDLE_SERVE_SOCKETS"
-      private_constant :FIRST_PASSED, :INHERITED
+      # A socket of the program whose place this one has taken: the URL, whether systemd has opened it, and its file.
+      Inherited = Struct.new(:socket, :url, :passed, :file)
+      private_constant :DEFAULT, :FIRST_PASSED, :INHERITED, :Inherited
 
-      # @param addresses [Array<String>]
-      # @param workers [Integer]
+      # @param urls [Array<String>, nil] nil: what systemd has opened, or else the usual address
       # @param http2 [Boolean]
-      # @param control [String, nil] the address for health checks and figures, which all workers share
+      # @param control [String, nil] the address for health checks and figures
+      # @param shared [Boolean] whether several processes accept
       # @raise [ArgumentError]
       # @raise [SystemCallError] if it cannot listen there
-      def initialize(addresses, workers, http2: false, control: nil)
+      def initialize(urls, http2: false, control: nil, shared: false)
         @http2 = http2
-        @inherited = from_predecessor
-        @passed = from_systemd
-        @addresses = addresses
-        @listeners = Array.new(workers) { [] } # of each worker
-        @opened = [] # [address, listener] of all
-        addresses.each { |address| listen(address, workers) }
-        @control = open_control(control) if control
-        @passed.each { |socket| share(Listener.open(Listener.server_socket(socket))) }
+        @shared = shared
+        @found = from_predecessor + from_systemd
+        @kept = {} # Listener => Inherited, with the socket it has
+        urls ||= @found.any?(&:passed) ? [] : [DEFAULT]
+        @listeners = urls.map { |url| listen(url) }
+        @control = listen_for_control(control) if control
+        take_rest
       end
 
-      # @param number [Integer] of the worker
-      # @return [Array<Listener>] for it, to be closed by it
-      def for_worker(number) = @listeners[number].map(&:dup)
+      # @return [Array<Listener>] for a process that serves, to be closed by it
+      def for_process = @listeners.map { |listener| listener.dup(shared: @shared) }
 
-      # @return [Listener, nil] for a worker, to be closed by it
-      def control = @control&.dup
+      # @return [Listener, nil] for a process that serves, to be closed by it
+      def control = @control&.dup(shared: @shared)
 
       # @return [String, nil]
       def control_address = @control&.to_s
 
       # @return [Array<String>]
-      def addresses = @listeners.flatten.map(&:to_s).uniq
+      def addresses = @listeners.map(&:to_s)
+
+      # Loads the certificates anew.
+      #
+      # @yield [error] for each that cannot be used, and stays as it is
+      def reload
+        all.each do |listener|
+          listener.reload
+        rescue ArgumentError => e
+          yield e
+        end
+      end
 
       # @return [Array(Hash{String => String}, Hash{Integer => IO})] environment and descriptors for the program that
       #   takes the place of this one
       def handed_over
-        [{ INHERITED => @opened.map { |address, listener| "#{listener.socket.fileno}=#{address}" }.join("\n") },
-         @opened.to_h { |_, listener| [listener.socket.fileno, listener.socket] }]
+        list = @kept.values.map { |one| [one.socket.fileno, one.url, one.passed, one.file] }
+        [{ INHERITED => JSON.generate(list) }, @kept.values.to_h { |one| [one.socket.fileno, one.socket] }]
       end
 
       def close = all.each(&:close)
 
-      # Nobody is to take its place: when those of {#for_worker} are closed, too, connections are refused. (The kernel
+      # Nobody is to take its place: when those of {#for_process} are closed, too, connections are refused. (The kernel
       # takes them as long as any process has the socket.)
       def abandon = all.each(&:abandon)
 
       private
 
-      def all = [*@listeners.flatten.uniq, @control].compact
+      def all = [*@listeners, @control].compact
 
-      def listen(address, workers)
-        first = take_or_open(address, address, workers > 1)
-        return share(first) unless first.one_of_several?
-
-        @listeners.first << first
-        same = address.sub(%r{:0+(?=\z|[?/])}, ":#{first.port}")
-        @listeners.drop(1).each { |own| own << take_or_open(address, same, true) }
+      def listen(url)
+        found = take(url)
+        listener = Listener.open(url, socket: found && Listener.server_socket(found.socket), file: found&.file,
+                                      http2: @http2)
+        keep(listener, url, found&.passed)
       end
 
-      def open_control(address)
-        take_or_open(address, address, false)
+      def listen_for_control(url)
+        listen(url)
       rescue ArgumentError => e
         raise ArgumentError, e.message.sub(/\Abind:/, "control:")
       end
 
-      def take_or_open(name, address, shared)
-        socket = @inherited[name]&.shift || passed(address)
-        Listener.open(address, socket: socket && Listener.server_socket(socket), shared:,
-                               http2: @http2).tap do |listener|
-          @opened << [name, listener]
+      def keep(listener, url, passed)
+        @kept[listener] = Inherited.new(listener.socket, url, passed || false, listener.file)
+        listener
+      end
+
+      # @return [Inherited, nil] that listens at this address
+      def take(url)
+        wanted = Address.new(url).addrinfo.to_sockaddr
+        found = @found.find { |one| one.url == url } ||
+                @found.find { |one| one.socket.local_address.to_sockaddr == wanted }
+        @found.delete(found)
+      end
+
+      # What systemd has opened is served; what is not asked for any more is closed.
+      def take_rest
+        @found.each do |one|
+          listener = Listener.new(Listener.server_socket(one.socket), file: one.file)
+          next listener.close unless one.passed
+
+          @listeners << keep(listener, nil, true)
         end
       end
 
-      def passed(address)
-        wanted = Listener.address(address).to_sockaddr
-        found = @passed.find { |socket| socket.local_address.to_sockaddr == wanted }
-        @passed.delete(found)
-      end
-
-      def share(listener) = @listeners.each { |own| own << listener }
-
-      # @return [Hash{String => Array<Socket>}] by address
       def from_predecessor
-        lines = ENV.delete(INHERITED).to_s.lines(chomp: true)
-        lines.each_with_object({}) do |line, found|
-          fd, address = line.split("=", 2)
-          (found[address] ||= []) << take(Integer(fd))
-        end
+        JSON.parse(ENV.delete(INHERITED) || "[]").map { |fd, *rest| Inherited.new(socket_of(fd), *rest) }
       end
 
       def from_systemd
@@ -111,10 +127,18 @@ module Heddle
         ENV.delete("LISTEN_FDNAMES")
         return [] unless pid == Process.pid.to_s
 
-        Array.new(Integer(count)) { |number| take(FIRST_PASSED + number) }
+        Array.new(Integer(count)) { |number| Inherited.new(listening(FIRST_PASSED + number), nil, true, nil) }
       end
 
-      def take(fd)
+      def listening(fd)
+        socket_of(fd).tap do |socket|
+          next if socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+          raise ArgumentError, "bind: a socket of systemd does not listen: it needs ListenStream= and Accept=no"
+        end
+      end
+
+      def socket_of(fd)
         ::Socket.for_fd(fd).tap { |socket| socket.close_on_exec = true }
       end
     end

@@ -44,7 +44,7 @@ module Heddle
         @position = 0
         @output = String.new
         @written = 0
-        @broken = @torn = false
+        @broken = @torn = @writing = @read_to_end = false
       end
 
       # @return [Integer] bytes that were written, or wait to be sent
@@ -81,7 +81,7 @@ module Heddle
       # @return [Boolean] false at the end of the stream
       def fill?
         chunk = @deadline ? read_within_limit : @io.readpartial(BLOCK_SIZE)
-        return false unless chunk
+        return end_of_input unless chunk
 
         if @position == @input.bytesize
           @input = chunk
@@ -92,8 +92,11 @@ module Heddle
         @position = 0
         true
       rescue EOFError
-        false
+        end_of_input
       end
+
+      # @return [Boolean] whether the end of what the client sends was seen
+      def read_to_end? = @read_to_end
 
       # Waits until something has come, or the end: for TLS it may be a part of a record, which {#within} can bound.
       #
@@ -228,6 +231,30 @@ module Heddle
         flush unless @broken || @torn || closed?
       ensure
         @io.close
+        @closing&.close
+      end
+
+      # An application that has upgraded the connection may have handed it to a task or to a thread.
+      def await_close
+        @closing = Thread::Queue.new
+        @closing.pop unless closed?
+      end
+
+      # Is asked from time to time.
+      #
+      # @param now [Float] by Clock
+      # @param limits [Limits] of them, rate: bytes a second that the client has to take, and stall: over how long
+      # @yieldreturn [Integer, nil] bytes that the client has confirmed so far, if that is known
+      # @return [Boolean] whether a client for which a write waits takes too little
+      def too_slow?(now, limits)
+        @slow_since = nil unless @writing
+        return false unless @writing && (taken = yield)
+
+        since, before = (@slow_since ||= [now, taken])
+        return false if now - since < limits.stall
+
+        @slow_since = [now, taken]
+        taken - before < (now - since) * limits.rate
       end
 
       # Closes it so that the client does not take what has come for all: TCP resets the connection, and TLS says no
@@ -243,6 +270,11 @@ module Heddle
       private
 
       def plain? = @io.equal?(@socket)
+
+      def end_of_input
+        @read_to_end = true
+        false
+      end
 
       # A record of TLS may come in pieces, each of which would have the whole patience.
       #
@@ -299,12 +331,14 @@ module Heddle
       def transmit(more)
         bytes = @output
         @output = String.new
+        @writing = true
         @written += more ? @io.write(bytes, more) : @io.write(bytes)
         done = true
       rescue *GONE
         @broken = true
         raise
       ensure
+        @writing = false
         @torn = true unless done
       end
     end

@@ -1,190 +1,371 @@
 # frozen_string_literal: true
 
+require_relative "crew"
 require_relative "serving_process"
 require_relative "signals"
+require_relative "successor"
+require_relative "worker"
+require_relative "worker_main"
 
 module Heddle
   class Server
     # Keeps the workers of a server alive. It serves nothing itself, and runs no scheduler.
     #
-    # TERM and INT: the workers stop, each after the requests that it has. HUP: they are replaced one by one, by ones
-    # that load the application anew. USR2: so is this process, by the program that is installed now. The workers
-    # ignore INT, which a terminal sends to all processes, and TERM after the first one: systemd sends it to all, too.
+    # Each turn of its loop compares what is with what should be: a worker for each number, none that is older than the
+    # last HUP. It never waits for one worker: while one loads the application, others may start, end and leave, and
+    # signals are heard. A worker is replaced by starting its successor; only when that serves, the old one leaves. If
+    # the successor does not start, the old one stays.
+    #
+    # USR2 replaces this program, in the same process. The workers are handed over to the next program, which then
+    # replaces them as for HUP.
     #
     # @private
-    class Supervisor
-      # A worker: its process, since when, whether it was told to stop, and whether it has begun to serve in time.
-      Worker = Struct.new(:number, :pid, :since, :leaving, :ready)
-
-      # Seconds that a worker may take to load the application.
-      BOOT_TIME = 60
-      # A worker that has not lived for so many seconds is replaced after as many.
+    class Supervisor # rubocop:disable Metrics/ClassLength -- one loop, whose steps share its state
+      # A worker that has not lived for so many seconds is replaced after some time, which doubles each time up to this.
       SHORT_LIFE = 1
-      PREDECESSORS = "HEDDLE_SERVE_WORKERS"
-      LIFELINE = "HEDDLE_SERVE_LIFELINE"
-      SIGNALS = { "TERM" => :stop, "INT" => :stop_at_once, "HUP" => :restart, "USR2" => :exec, "CHLD" => :child }.freeze
+      LONGEST_PAUSE = 30
+      # Seconds that a worker has beyond those of its requests, before it is killed.
+      EXTRA = 5
+      # Seconds between two looks at the age and the memory of the workers.
+      LOOK = 5
+      # If it turns so many seconds late, the machine has stood still, and the workers have, too.
+      LATE = 2
       STOPS = ServingProcess::STOPS
-      OF_WORKERS = { "TERM" => :stop, "QUIT" => :replace }.freeze
-      private_constant :SIGNALS, :STOPS, :OF_WORKERS, :Worker, :BOOT_TIME, :SHORT_LIFE, :PREDECESSORS, :LIFELINE
+      private_constant :SHORT_LIFE, :LONGEST_PAUSE, :EXTRA, :LOOK, :LATE, :STOPS
 
       # @param settings [Settings]
       # @param sockets [Sockets]
+      # @param signals [Signals]
       # @param folder [String, nil] where the workers meet: see {Control}
-      def initialize(settings, sockets, folder)
+      def initialize(settings, sockets, signals, folder)
         @settings = settings
         @sockets = sockets
+        @signals = signals
         @folder = folder
-        @workers = {} # pid => Worker
-        @lifeline, @held = IO.pipe
-        @held_for_predecessors = [*ENV.delete(LIFELINE)].map { |fd| IO.for_fd(Integer(fd), "w") }
-        @missing = [] # [when, number] of workers that are to be started
+        @crew = Crew.new
+        @workers = @crew.taken_over.to_h { |worker| [worker.pid, worker] }
+        @served = @told_ready = @workers.any?
+        @count = settings.workers
+        @pauses = {} # number => seconds after which it is started anew
+        @due = {} # number => when
+        @to_replace = [] # workers, one after another
+        @failed = [] # numbers whose worker has not started
       end
 
-      # @return [Symbol] :stop, or :exec when another program is to take the place of this one
-      def run
-        @events = Signals.new(SIGNALS)
-        @settings.application if @settings.preload
-        @settings.workers.times { |number| start(number) unless stopped? }
-        stop_predecessors
-        @settings.notify("READY=1")
-        outcome = nil
-        outcome = follow(@events.pop(timeout: until_next_start)) until outcome
-        outcome
+      # @yield before it stops while the application is being loaded: the program ends without returning from here
+      # @return [Symbol] :stop, :failed if no worker can start, or :exec if another program takes the place of this one
+      def run(&)
+        preload(&) if @settings.preload && !@settings.app
+        replace_all
+        turn(@signals.pop(timeout: 0)) until @outcome
+        @outcome
       end
 
       # @return [Array(Hash{String => String}, Hash{Integer => IO})] environment and descriptors for the program that
       #   takes the place of this one: the workers serve until its own ones are there
-      def handed_over
-        [{ PREDECESSORS => @workers.each_key.to_a.join(","), LIFELINE => @held.fileno.to_s }, { @held.fileno => @held }]
+      def handed_over = @crew.handed_over(@workers.values.select(&:ready?))
+
+      # The other program could not be started after all.
+      def go_on
+        @outcome = nil
+        self
       end
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now = Clock.now
+      def say(text) = @settings.say(text)
 
-      # @return [Symbol, nil] how it ends, if it does
+      # -- a turn ----------------------------------------------------------------------------------------------------
+
+      def turn(event)
+        follow(event) if event
+        @workers.each_value { |worker| hear(worker) }
+        reap
+        return if @outcome
+
+        end_overdue
+        return stopped if @stopping
+
+        fill
+        recycle
+        advance
+        fail_to_start if nothing_starts?
+        wait unless @outcome
+      end
+
+      def wait
+        seconds = next_limit && [next_limit - now, 0].max
+        woken = now
+        IO.select([@signals, *@workers.each_value.select(&:heard?)], nil, nil, seconds)
+        late = seconds && now > woken + seconds + LATE
+        @workers.each_value(&:excuse) if late
+      end
+
+      def next_limit
+        limits = @workers.each_value.map { |worker| worker.limit(@settings) }
+        limits += [*@due.values, @trial_ends, @looked && (@looked + LOOK)] unless @stopping
+        limits.compact.min
+      end
+
       def follow(event)
+        return stop(event) if STOPS.include?(event)
+        return if @stopping
+
         case event
-        when :child then reap
         when :restart then restart
-        when :exec then return stopped? ? nil : :exec
-        when *STOPS then return stop(event)
+        when :exec then try_program
+        when :more then change_count(1)
+        when :fewer then change_count(-1)
         end
-        start(@missing.shift.last) while !stopped? && @missing.any? && @missing.first.first <= now
-        nil
       end
 
-      def until_next_start = @missing.empty? ? nil : [@missing.first.first - now, 0].max
+      def hear(worker)
+        return unless worker.hear
 
-      # (It is told of that where it pops the event: no more workers are started before.)
-      def stopped? = @events.come?(STOPS)
+        @served = true
+        say("worker #{worker.number} (process #{worker.pid}) is ready")
+        return if @told_ready
 
-      # Returns when it is ready, has ended, or is not waited for any more.
-      #
-      # @return [Worker]
-      def start(number)
-        reader, writer = IO.pipe
-        pid = fork { be_worker(number, writer) }
-        writer.close
-        worker = @workers[pid] = Worker.new(number, pid, now, false)
-        worker.ready = @events.wait_for(reader, BOOT_TIME, but: STOPS) && reader.read(1)
-        say("worker #{number} (process #{pid}) is ready") if worker.ready
-        leave(worker, :KILL) if !worker.ready && stopped? # (TERM may come before it knows what that means)
-        worker
-      ensure
-        reader&.close
-      end
-
-      def be_worker(number, ready)
-        SIGNALS.each { |name, event| trap(name, %i[stop child].include?(event) ? "DEFAULT" : "IGNORE") }
-        @events.leave
-        [@held, *@held_for_predecessors].each(&:close)
-        Process.setproctitle("heddle serve: worker #{number}")
-        process = ServingProcess.new(@settings, @sockets.for_worker(number), control: @sockets.control, worker: number,
-                                                                             folder: @folder, lifeline: @lifeline,
-                                                                             ready: ready)
-        @sockets.abandon # the supervisor keeps them
-        process.run(OF_WORKERS, once: "TERM")
-        exit!(0)
-      rescue SignalException # it is to stop before it serves
-        exit!(1)
-      rescue Exception => e # rubocop:disable Lint/RescueException -- nothing of the parent's is to run at its end
-        warn("heddle serve: worker #{number}: #{e.full_message(highlight: false)}")
-        exit!(1)
+        @told_ready = true
+        @settings.notify("READY=1")
+        @settings.call_hooks(:on_booted)
       end
 
       def reap
         while (pid = Process.wait(-1, Process::WNOHANG))
-          worker = @workers.delete(pid) or next
-          next if worker.leaving
+          next tried($?) if pid == @trial
+          next unless (worker = @workers.delete(pid))
 
-          say("worker #{worker.number} (process #{pid}) has ended (#{$?.to_s.sub(/\Apid \d+ /,
-                                                                                 "")}); another one takes its place")
-          @missing << [now - worker.since < SHORT_LIFE ? now + SHORT_LIFE : now, worker.number]
+          worker.close
+          ended(worker, "has ended (#{$?.to_s.sub(/\Apid \d+ /, "")})") if worker.stays?
         end
       rescue Errno::ECHILD
         nil
       end
 
+      # @param worker [Worker] that nobody has told to leave
+      # @param how [String]
+      def ended(worker, how)
+        @failed |= [worker.number] unless worker.ready?
+        return give_up_replacing(worker, how) if worker.equal?(@successor)
+
+        say("worker #{worker.number} (process #{worker.pid}) #{how}; another one takes its place")
+        pause(worker)
+      end
+
+      def end_overdue
+        @workers.each_value do |worker|
+          next if worker.limit(@settings) > now
+
+          stayed = worker.stays?
+          how = lack(worker)
+          worker.leave(:KILL, EXTRA)
+          stayed ? ended(worker, "#{how}, and is killed") : say("worker process #{worker.pid} #{how}, and is killed")
+        end
+        Process.kill(:KILL, @trial) if @trial && @trial_ends <= now
+      end
+
+      def lack(worker)
+        if worker.leaves then "has not ended in time"
+        elsif worker.ready? then "has not turned its loop for #{@settings.worker_timeout} s"
+        else "has not loaded the application within #{@settings.boot_timeout} s"
+        end
+      end
+
+      # -- a worker for each number ----------------------------------------------------------------------------------
+
+      def fill
+        staying = @workers.each_value.select(&:stays?)
+        staying.each { |worker| leave(worker) if worker.number >= @count }
+        vacant = Array.new(@count, &:itself) - staying.map(&:number)
+        @due.keep_if { |number, _| vacant.include?(number) }
+        vacant.each { |number| start(number) if @due.fetch(number, 0) <= now }
+      end
+
+      def pause(worker)
+        return @pauses.delete(worker.number) if worker.ready? && now - worker.since >= SHORT_LIFE
+
+        @pauses[worker.number] = [(@pauses[worker.number] || (SHORT_LIFE / 2.0)) * 2, LONGEST_PAUSE].min
+        @due[worker.number] = now + @pauses[worker.number]
+      end
+
+      # @return [Worker, nil]
+      def start(number)
+        @due.delete(number)
+        @settings.call_hooks(:before_fork, number)
+        reader, writer = IO.pipe
+        pid = fork { be_worker(number, writer) }
+        writer.close
+        @workers[pid] = Worker.new(number, pid, reader)
+      rescue StandardError => e
+        [reader, writer].each { |io| io&.close }
+        say("worker #{number} cannot be started: #{e.full_message(highlight: false)}")
+        @due[number] = now + LONGEST_PAUSE
+        nil
+      end
+
+      # In the new process. It has nothing of this one's but what it serves with.
+      def be_worker(number, channel)
+        WorkerMain.take_signals
+        @signals.leave
+        [@crew, *@workers.values].each(&:close)
+        WorkerMain.new(@settings, number, channel, @crew.lifeline).run(@sockets, @folder)
+      end
+
+      def change_count(difference)
+        @count = [@count + difference, 1].max
+        say("#{@count} worker#{"s" if @count > 1} from now on")
+      end
+
+      # Each has failed once, and nobody serves. (Some may have been ended by a signal that has come to all.)
+      def nothing_starts?
+        !@served && @failed.size >= @count && !@signals.come?(STOPS)
+      end
+
+      def fail_to_start
+        say("no worker can start")
+        @workers.each_value { |worker| worker.tell(:KILL) }
+        @outcome = :failed
+      end
+
+      # -- replacing -------------------------------------------------------------------------------------------------
+
       def restart
-        @settings.notify("RELOADING=1")
-        @workers.values.reject(&:leaving).each { |worker| replace(worker) unless stopped? }
-        @settings.notify("READY=1")
+        @settings.enter_directory
+        @settings.reopen_logs
+        @sockets.reload { |error| say("a certificate stays as it is: #{error.message}") }
+        @workers.each_value { |worker| worker.tell(:HUP) if worker.ready? }
+        return try_program if @settings.preload
+
+        @settings.notify_reloading
+        replace_all
+      rescue SystemCallError => e
+        say("the workers stay: #{e.message}")
       end
 
-      def replace(worker)
-        successor = start(worker.number)
-        return leave(worker) if successor.ready
-
-        leave(successor, :KILL) # (it has ended, or is too slow; nobody is to take its place)
-        return if stopped?
-
-        say("worker #{worker.number} stays: the new one does not start")
+      # Those that still start may have begun with what was there before: they begin again.
+      def replace_all
+        staying, starting = @workers.each_value.select(&:stays?).partition(&:ready?)
+        starting.each { |worker| worker.leave(:KILL, EXTRA) }
+        @due.clear
+        @successor = nil
+        @to_replace = staying.sort_by(&:number)
       end
+
+      def advance
+        replaced if @successor&.ready?
+        @successor = nil if @successor && !@successor.stays?
+        return if @successor || @to_replace.empty?
+
+        @to_replace.shift until @to_replace.empty? || still_there?(@to_replace.first)
+        return end_of_reload if @to_replace.empty?
+
+        @successor = start(@to_replace.first.number) || give_up_replacing(@to_replace.first, "there is none")
+      end
+
+      def replaced
+        @successor = nil
+        old = @to_replace.shift
+        leave(old) if still_there?(old)
+        end_of_reload if @to_replace.empty?
+      end
+
+      def still_there?(worker) = worker.stays? && @workers.key?(worker.pid)
+
+      # @return [nil]
+      def give_up_replacing(worker, how)
+        @successor = nil
+        @to_replace.clear
+        @looked &&= now + LONGEST_PAUSE
+        say("worker #{worker.number} stays: the new one #{how}")
+        end_of_reload
+      end
+
+      def end_of_reload
+        @settings.notify("READY=1") if @served
+        nil
+      end
+
+      # One after another, where a limit of age, memory or requests was asked for.
+      def recycle
+        return unless @settings.recycle? && (@looked.nil? || now >= @looked + LOOK)
+
+        @looked = now
+        return unless @to_replace.empty?
+
+        candidates = @workers.each_value.select { |worker| worker.ready? && worker.stays? }
+        worker = candidates.find { |one| one.enough(@settings) } or return
+        say("worker #{worker.number} (process #{worker.pid}) has had #{worker.enough(@settings)}; " \
+            "another one takes its place")
+        @to_replace = [worker]
+      end
+
+      # -- the end, and another program ------------------------------------------------------------------------------
 
       def leave(worker, signal = :QUIT)
-        worker.leaving = true
-        Process.kill(signal, worker.pid)
+        return worker.leave(:KILL, EXTRA) unless worker.ready?
+
+        worker.leave(signal, @settings.drain + EXTRA + (signal == :TERM ? @settings.delay : 0))
+      end
+
+      # The first time those that leave already go on with that. The second time nobody waits any more.
+      #
+      # @param event [Symbol]
+      def stop(event)
+        again = @stopping
+        @stopping = true
+        @settings.notify("STOPPING=1") unless again
+        ending = again ? @workers.values : @workers.values.select(&:stays?)
+        ending.each { |worker| leave(worker, event == :stop && !again ? :TERM : :QUIT) }
+        @sockets.abandon
+        end_trial
+      end
+
+      def stopped
+        @workers.empty? ? @outcome = :stop : wait
+      end
+
+      def try_program
+        end_trial
+        say("another program takes the place of this one, if it can")
+        @trial = @settings.successor.try
+        @trial_ends = now + @settings.boot_timeout
+      rescue SystemCallError => e
+        say("this program goes on: #{e.message}")
+      end
+
+      def tried(status)
+        @trial = @trial_ends = nil
+        return if @stopping
+        return say("this program goes on: the other one cannot start (#{status})") unless status.success?
+
+        @workers.each_value { |worker| worker.leave(:KILL, EXTRA) if worker.starting? }
+        @outcome = :exec
+      end
+
+      def end_trial
+        Process.kill(:KILL, @trial) if @trial
+        @trial = @trial_ends = nil
       rescue Errno::ESRCH
         nil
       end
 
-      # @param event [Symbol]
-      def stop(event)
-        @settings.notify("STOPPING=1")
-        @workers.each_value { |worker| leave(worker, event == :stop ? :TERM : :QUIT) }
-        delay if event == :stop
-        @sockets.abandon
-        limit = now + @settings.drain + 5
-        reap
-        reap while @workers.any? && wait_for_child(limit)
-        @workers.each_key { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
-        :stop
+      # A stop ends the program, however long the application takes. If it cannot be loaded, each worker says so.
+      def preload(&finish)
+        @signals.during(STOPS, -> { stop_now(&finish) }) { @settings.application }
+        @signals.take_back # the application may have set its own handlers
+      rescue ScriptError, StandardError => e
+        raise unless @served
+
+        say("the application cannot be loaded: #{e.full_message(highlight: false)}")
       end
 
-      # While the workers go on: until the time is over, or a second signal comes.
-      def delay
-        ends = now + @settings.delay
-        reap while (left = ends - now).positive? && @workers.any? && (event = @events.pop(timeout: left)) == :child
-        @workers.each_value { |worker| leave(worker) } if event && event != :child
+      def stop_now
+        turn(@signals.pop(timeout: 0)) until @outcome
+        yield
+        exit!(0)
       end
-
-      # @return [Boolean] false: they have had their time
-      def wait_for_child(limit)
-        event = @events.pop(timeout: [limit - now, 0].max)
-        @workers.each_value { |worker| leave(worker) } if STOPS.include?(event) # once more
-        !event.nil?
-      end
-
-      # Those of the program whose place this one has taken.
-      def stop_predecessors
-        ENV.delete(PREDECESSORS).to_s.split(",").each do |pid|
-          @workers[Integer(pid)] = Worker.new(nil, Integer(pid), now, false)
-          leave(@workers[Integer(pid)])
-        end
-      end
-
-      def say(text) = @settings.say(text)
     end
   end
 end

@@ -11,7 +11,7 @@ module Heddle
     #
     # @private
     module Processor
-      # @param order [Order] what it has asked for
+      # @return [Order] what it has asked for
       attr_writer :heddle_order
 
       def start

@@ -158,7 +158,7 @@ contract "BlockingMode" do
           reader, writer = open.call.each { |io| keep(io) }
           writing = go { 20.times { writer.public_send(method, "#{"x" * 9_999}\n") } && writer.flush }
           text = +""
-          text << reader.readpartial(4096) && sleep(0.0005) until text.count("\n") == 20
+          (text << reader.readpartial(4096)) && sleep(0.0005) until text.count("\n") == 20
           writing.value
 
           assert_equal(199_980, text.count("x"))

@@ -172,10 +172,10 @@ contract "BlockingAndOffload" do
   {
     "offload" => -> { Heddle.offload { 1 } },
     "a_folder" => -> { Dir.children("/") },
-    "a_file" => -> { File.open(File::NULL, "w").close }
+    "a_file" => -> { File.open(File::NULL, "w", &:itself) }
   }.each do |name, call|
     define_method("test_a_recursion_that_ends_in_#{name}") do
-      deeper = ->(level) { call.call && deeper.call(level + 1) || deeper.call(level + 1) }
+      deeper = ->(level) { (call.call && deeper.call(level + 1)) || deeper.call(level + 1) }
       run do
         assert_raises(SystemStackError) { Heddle.spawn(isolated: true) { deeper.call(0) }.value }
         assert_equal(:goes_on, Heddle.offload { :goes_on })

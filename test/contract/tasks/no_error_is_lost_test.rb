@@ -474,6 +474,7 @@ contract "TaskErrors" do
 
   def test_break_and_return_leave_no_task
     leaves = [-> { run { Heddle.spawn { break 3 } } }, -> { run { Heddle.spawn { return 3 } } }]
+
     leaves.each { |leave| assert_raises(LocalJumpError, &leave) }
   end
 

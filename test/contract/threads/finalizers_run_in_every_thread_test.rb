@@ -67,7 +67,7 @@ contract "Finalizers" do
     rescue ThreadError
       outcomes << begin
         block.call
-      rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby would only print it
+      rescue Exception => e
         e
       end
     end

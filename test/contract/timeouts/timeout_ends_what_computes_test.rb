@@ -121,6 +121,7 @@ contract "ComputingTimeout" do
         File.open(file.path, "r+") { |other| other.fcntl(Fcntl::F_SETLKW, lock) && told.write("x") && sleep }
       end
       ready.read(1)
+
       reactor do
         assert_raises(Timeout::Error) { Timeout.timeout(0.05) { file.fcntl(Fcntl::F_SETLKW, lock) } }
       end

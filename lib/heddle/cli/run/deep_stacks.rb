@@ -4,7 +4,7 @@ module Heddle
   module CLI
     # How deep calls may go in a task. Ruby gives a fiber an eighth of the room that the main program has for its calls,
     # and takes the sizes from the environment when it starts. So Ruby is started once more, in the same process, with
-    # room for as many calls in a fiber as in the main program.
+    # room for as many calls in a fiber as in the main program: for `heddle serve`, and for `heddle run --deep-tasks`.
     module DeepStacks
       # Bytes: what a thread has for Ruby's calls, and enough of the machine's stack for those that go through C, also
       # without YJIT.
@@ -13,6 +13,9 @@ module Heddle
       MARK = "HEDDLE_RUN_STACKS"
       private_constant :MARK
 
+      # @return [Hash{String => String}] for a program that takes the place of this one: it has room at once
+      def self.environment = @made ? { **SIZES.transform_values(&:to_s), MARK => "1" } : {}
+
       # Starts Ruby once more, unless that has been done or the environment sets a size. Programs that the script starts
       # do not inherit the sizes.
       #
@@ -20,13 +23,14 @@ module Heddle
       # @return [void]
       def self.make_room(args)
         return if ENV.keys.intersect?(SIZES.keys) && !ENV.key?(MARK)
-        return [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
+        return @made = [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
         return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4.5 MB of address space)
 
         command = own_command(args) or return
-        exec(SIZES.transform_values(&:to_s).merge(MARK => "1"), *command, close_others: false)
+        @made = true
+        exec(environment, *command, close_others: false)
       rescue SystemCallError
-        nil
+        @made = nil # this Ruby goes on, with what it has
       end
 
       # The command that has started this process, or nil if it was not `heddle` (somebody calls the class).

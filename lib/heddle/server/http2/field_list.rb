@@ -19,12 +19,13 @@ module Heddle
         def initialize(limits)
           super()
           @limits = limits
-          @count = 0
+          @count = 0 # (a cookie may come in many parts: they are one header, and only their size is bounded)
           @bytesize = 0
+          @cookie = false
         end
 
         def <<(field)
-          @count += 1
+          @count += 1 unless cookie?(field[0])
           @bytesize += field[0].bytesize + field[1].bytesize + OVERHEAD
           return super unless too_large?
           return self unless @count > @limits.headers * FAR || @bytesize > @limits.head_size * FAR
@@ -38,6 +39,17 @@ module Heddle
         # Those that begin with a colon.
         PSEUDO = 4
         private_constant :PSEUDO
+
+        private
+
+        # @return [Boolean] whether it is another part of one
+        def cookie?(name)
+          return false unless name == "cookie"
+
+          before = @cookie
+          @cookie = true
+          before
+        end
       end
     end
   end

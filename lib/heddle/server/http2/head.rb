@@ -15,12 +15,10 @@ module Heddle
         class Malformed < StandardError; end
 
         METHOD = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
-        NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
-        VALUE_ERROR = /[\0\r\n]|\A[ \t]|[ \t]\z/
         PSEUDO = %w[:method :scheme :authority :path].freeze
         # They belong to HTTP/1.
         OF_CONNECTIONS = %w[connection keep-alive proxy-connection transfer-encoding upgrade].freeze
-        private_constant :METHOD, :NAME, :VALUE_ERROR, :PSEUDO, :OF_CONNECTIONS
+        private_constant :METHOD, :PSEUDO, :OF_CONNECTIONS
 
         # @return [String]
         attr_reader :method, :path, :authority
@@ -37,11 +35,12 @@ module Heddle
         def initialize(fields)
           @pseudo = {}
           @fields = []
-          @host = @cookie = nil
+          @host = nil
+          @cookies = []
           fields.each { |name, value| name.start_with?(":") ? take_pseudo(name, value) : take(name, value) }
           raise Refusal, 431 if fields.too_large?
 
-          @fields << ["cookie", @cookie] if @cookie
+          @fields << ["cookie", @cookies.join("; ")] unless @cookies.empty?
           @method, scheme, @authority, @path = @pseudo.values_at(*PSEUDO)
           raise Malformed unless @method&.match?(METHOD)
           raise Refusal, 501 if @method == "CONNECT"
@@ -57,8 +56,10 @@ module Heddle
         # @yield [name, value]
         # @raise [Malformed]
         def self.each_trailer(fields)
+          raise Malformed if fields.too_large?
+
           fields.each do |name, value|
-            raise Malformed unless name.match?(NAME) && !OF_CONNECTIONS.include?(name)
+            raise Malformed unless Fields.small_name?(name) && !OF_CONNECTIONS.include?(name)
 
             yield(name, value_of(value))
           end
@@ -67,8 +68,8 @@ module Heddle
         # @return [String] the value, if it may be one
         # @raise [Malformed]
         def self.value_of(value)
-          value = value.b unless value.ascii_only?
-          raise Malformed if value.match?(VALUE_ERROR)
+          value = Server::Stream.bytes_of(value)
+          raise Malformed unless Fields.value?(value)
 
           value
         end
@@ -83,13 +84,13 @@ module Heddle
 
         def take(name, value)
           @regular = true
-          raise Malformed unless name.match?(NAME)
+          raise Malformed unless Fields.small_name?(name)
 
           value = self.class.value_of(value)
           case name
           when "host" then take_host(value)
           when "content-length" then take_length(value)
-          when "cookie" then @cookie = @cookie ? "#{@cookie}; #{value}" : value # (it may come in parts)
+          when "cookie" then @cookies << value # (it may come in parts)
           when "te" then raise Malformed unless value.casecmp?("trailers")
           when "expect" then @expect = value
           when *OF_CONNECTIONS then raise Malformed

@@ -41,9 +41,10 @@ module Heddle
           raise Refusal, 400 if @aborted
 
           @joining.synchronize { @last = nil if chunk.equal?(@last) }
-          return @stream.credit(chunk.bytesize) && chunk if chunk
+          @stream.credit(chunk.bytesize) if chunk
+          raise IO::TimeoutError, "nothing of the body has come" unless chunk || @chunks.closed?
 
-          raise IO::TimeoutError, "nothing of the body has come" unless @chunks.closed?
+          chunk
         end
 
         # -- for the stream ------------------------------------------------------------------------------------------

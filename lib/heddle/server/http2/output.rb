@@ -1,31 +1,25 @@
 # frozen_string_literal: true
 
+require_relative "../output"
+
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
       # Where the body of an answer goes that is made piece by piece.
       #
       # @private
-      class Output
+      class Output < Server::Output
         # @param stream [Stream]
-        def initialize(stream)
+        # @param length [Integer, nil]
+        def initialize(stream, length)
+          super(length)
           @stream = stream
-          @closed = false
         end
 
-        def write(chunk)
-          @stream.send_chunk(chunk) unless chunk.empty?
-        end
+        private
 
-        # (The stream ends when the body has returned: one that raises an error is closed before that, too.)
-        def close_write(error = nil)
-          return if @closed
-
-          @closed = true
-          raise error if error
-        end
-
-        def closed? = @closed
+        def send_chunk(chunk) = @stream.send_chunk(chunk, last: @remaining&.zero?)
+        def send_end = @stream.send_end
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "allowance"
+require_relative "decompressor"
 require_relative "field_list"
 
 module Heddle
@@ -16,10 +17,17 @@ module Heddle
         # Frames that cost the client little: so many at once, then so many a second.
         BURST = 1000
         PER_SECOND = 50
-        # A WINDOW_UPDATE of fewer bytes counts among them.
-        SMALL_INCREMENT = 1024
+        # A client sends WINDOW_UPDATEs for the DATA that it gets (RFC 9113, 6.9): for each frame one of the stream and
+        # one of the connection, and perhaps more for a large one. Those for which it got nothing count among them, too.
+        UPDATES_FOR_FRAME = 2
+        BYTES_FOR_UPDATE = 512
+        UPDATES_MAX = 10_000
+        # What a client does wrong for which its stream is reset counts as if it had reset the stream itself.
+        FAULTS = [::Protocol::HTTP2::PROTOCOL_ERROR, ::Protocol::HTTP2::FLOW_CONTROL_ERROR,
+                  ::Protocol::HTTP2::STREAM_CLOSED].freeze
         PRIORITY = 2
-        private_constant :RESETS_REMEMBERED, :BURST, :PER_SECOND, :SMALL_INCREMENT, :PRIORITY
+        private_constant :RESETS_REMEMBERED, :BURST, :PER_SECOND, :UPDATES_FOR_FRAME, :BYTES_FOR_UPDATE, :UPDATES_MAX,
+                         :FAULTS, :PRIORITY
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
 
@@ -53,10 +61,7 @@ module Heddle
           raise ::Protocol::HTTP2::ProtocolError, "data for stream #{id}" unless closed_stream_id?(id)
 
           credit(frame.length)
-          return if @resets.include?(id)
-
-          @allowance.take
-          reset(id, ::Protocol::HTTP2::STREAM_CLOSED)
+          reset(id, ::Protocol::HTTP2::STREAM_CLOSED) unless @resets.include?(id)
         end
 
         def receive_reset_stream(frame)
@@ -104,15 +109,21 @@ module Heddle
             raise ::Protocol::HTTP2::ProtocolError.new("too large", ::Protocol::HTTP2::ENHANCE_YOUR_CALM)
           end
 
-          ::Protocol::HPACK::Decompressor.new(data, @decoder, table_size_limit: @local_settings.header_table_size)
+          Decompressor.new(data, @decoder, table_size_limit: @local_settings.header_table_size)
             .decode(FieldList.new(@limits))
         rescue NoMethodError, TypeError, RangeError, EncodingError # of bytes that are missing
           raise ::Protocol::HPACK::CompressionError, "malformed"
         end
 
+        # This side has sent DATA.
+        def sent_data(size)
+          @updates = [@updates + UPDATES_FOR_FRAME + (size / BYTES_FOR_UPDATE), UPDATES_MAX].min
+        end
+
         private
 
         def begin_receiving
+          @updates = 0 # that the client may send
           @allowance = Allowance.new(BURST, PER_SECOND)
           @resets = {} # ids of streams
           @least_table_size = nil # that the client has allowed since the last answer
@@ -184,12 +195,20 @@ module Heddle
           case frame
           when ::Protocol::HTTP2::HeadersFrame then false
           when ::Protocol::HTTP2::DataFrame then !frame.length.positive? && !frame.end_stream?
-          when ::Protocol::HTTP2::WindowUpdateFrame then frame.unpack < SMALL_INCREMENT
+          when ::Protocol::HTTP2::WindowUpdateFrame then !update_for_data?
           else true
           end
         end
 
+        def update_for_data?
+          return false unless @updates.positive?
+
+          @updates -= 1
+          true
+        end
+
         def receive_request(frame, id)
+          @updates += 1 # (browsers open the window of a stream when they open the stream)
           @remote_stream_id = id unless @refusing
           if @refusing || @running >= @limits.streams
             decode_headers(frame.unpack) # the next block builds on it
@@ -210,7 +229,8 @@ module Heddle
           raise ::Protocol::HTTP2::StreamClosed, "stream #{frame.stream_id} has ended"
         end
 
-        def note_reset(id)
+        def note_reset(id, code)
+          @allowance.take if FAULTS.include?(code)
           @resets[id] = true
           @resets.shift if @resets.size > RESETS_REMEMBERED
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/request"
+require_relative "../disconnected"
 require_relative "../noted"
 
 module Heddle
@@ -10,6 +11,7 @@ module Heddle
       #
       # @private
       class Request < ::Protocol::HTTP::Request
+        include EarlyHints
         include Noted
 
         VERSION = "HTTP/2"
@@ -30,7 +32,19 @@ module Heddle
 
         # @param status [Integer]
         # @param headers [Hash{String => String}]
-        def send_interim_response(status, headers) = @stream.write_interim_response(status, headers)
+        # @raise [IOError] if its answer has begun
+        def send_interim_response(status, headers)
+          raise IOError, "the answer has begun" if @stream.answered?
+
+          @stream.write_interim_response(status, headers)
+        end
+
+        # @return [Disconnected]
+        def disconnected = @disconnected ||= Disconnected.new { @stream.closed? }
+
+        # @private
+        # @return [Disconnected, nil] if the application has asked for it
+        def watched = @disconnected
 
         # @return [Boolean] the connection has other streams
         def hijack? = false

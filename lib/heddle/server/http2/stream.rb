@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "protocol/http2/stream"
-require "protocol/http/body/stream"
 require_relative "../answer_body"
 require_relative "../http_date"
 require_relative "../refusal"
@@ -19,13 +18,12 @@ module Heddle
       # @private
       class Stream < ::Protocol::HTTP2::Stream
         # The client has gone, or wants no answer any more.
-        class Gone < StandardError; end
+        class Gone < IOError; end
 
+        GONE = "the client has gone, or wants no answer any more"
         STATUS = ":status"
-        HEADER_ERROR = /[\0\r\n]/
-        HEADER_NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/
         END_STREAM = ::Protocol::HTTP2::END_STREAM
-        private_constant :Gone, :STATUS, :HEADER_ERROR, :HEADER_NAME, :END_STREAM
+        private_constant :Gone, :GONE, :STATUS, :END_STREAM
 
         # @return [Integer] bytes of the answer's body that were sent
         attr_reader :sent
@@ -34,8 +32,8 @@ module Heddle
           super
           @server = @connection.server
           @limits = @server.limits
-          @request = @input = nil
-          @received = @sent = @uncredited = 0
+          @request = @input = @output = nil
+          @received = @sent = @uncredited = @waited = 0
           @answered = nil # with which status
           @gone = @whole = @torn = false
         end
@@ -83,6 +81,8 @@ module Heddle
             @input.abort
             @connection.credit(@input.drop)
           end
+          @output&.abandon unless @output&.ended?
+          @request&.watched&.left! unless @whole
           @connection.changed
         end
 
@@ -96,31 +96,39 @@ module Heddle
 
         # -- the task ------------------------------------------------------------------------------------------------
 
+        # @return [String] for Heddle.dump
+        def description = "#{@request.method} #{@request.path.dump[1..-2]} of #{@connection.connection.client}"
+
         # Answers the request.
         def serve
           started = Clock.now
           answer
         ensure
+          @request.watched&.over!
           @server.answered(@request, @answered, started)
         end
+
+        def answered? = !@answered.nil? || closed?
 
         # @param status [Integer]
         # @param headers [Hash{String => String}]
         def write_interim_response(status, headers = {})
-          return if @answered || closed?
-
-          send_headers([[STATUS, status.to_s], *headers.map { |name, value| field_of(name.to_s.downcase, value.to_s) }])
+          fields = headers.map { |name, value| field_of(name.to_s.downcase, value.to_s) }
+          @connection.perform do
+            send_headers([[STATUS, status.to_s], *fields]) unless answered?
+          end
         end
 
         # As many bytes of the body were read.
         def credit(size)
-          @connection.credit(size)
-          @uncredited += size
-          return true if @uncredited < STREAM_WINDOW / 2 || !%i[open half_closed_local].include?(@state)
+          @connection.perform do
+            @connection.credit(size)
+            @uncredited += size
+            next if @uncredited < STREAM_WINDOW / 2 || !%i[open half_closed_local].include?(@state)
 
-          send_window_update(@uncredited)
-          @uncredited = 0
-          true
+            send_window_update(@uncredited)
+            @uncredited = 0
+          end
         end
 
         # Sends a part of the answer's body, as far as the client's windows and the others allow.
@@ -128,6 +136,23 @@ module Heddle
         # @param chunk [String]
         # @param last [Boolean]
         def send_chunk(chunk, last: false)
+          @connection.perform { send_pieces(chunk, last) }
+        end
+
+        # The body has ended.
+        def send_end
+          @connection.perform do
+            raise Gone, GONE if closed?
+
+            check_torn
+            @whole = true
+            send_data(nil, END_STREAM)
+          end
+        end
+
+        private
+
+        def send_pieces(chunk, last)
           check_torn
           from = 0
           while from < chunk.bytesize
@@ -135,21 +160,13 @@ module Heddle
             part = size == chunk.bytesize ? chunk : chunk.byteslice(from, size)
             from += size
             @sent += size
-            send_data(part, last && from == chunk.bytesize ? END_STREAM : 0)
+            @whole = last && from == chunk.bytesize # what fails later takes nothing from it
+            send_data(part, @whole ? END_STREAM : 0)
+            @connection.sent_data(size)
           end
         ensure
           @torn = true if from && from < chunk.bytesize
         end
-
-        # The body has ended.
-        def send_end
-          raise Gone if closed?
-
-          check_torn
-          send_data(nil, END_STREAM)
-        end
-
-        private
 
         def answer
           @server.handle(@request) do |response|
@@ -209,13 +226,22 @@ module Heddle
 
         # @return [Integer] bytes that can be sent now, at least one
         def window
-          @connection.wait_until { closed? || (available_frame_size.positive? && @connection.room?) }
-          raise Gone if closed?
+          wait_for_window unless window?
+          raise Gone, GONE if closed?
 
           available_frame_size
+        end
+
+        def window? = closed? || (available_frame_size.positive? && @connection.room?)
+
+        # A client that takes a little from time to time would keep the answer for ever.
+        def wait_for_window
+          began = Clock.now
+          @connection.wait_until([@limits.stall, @limits.stall + @sent.fdiv(@limits.rate) - @waited].min) { window? }
+          @waited += Clock.now - began
         rescue IO::TimeoutError
           send_reset_stream(::Protocol::HTTP2::CANCEL)
-          raise Gone
+          raise Gone, GONE
         end
 
         # What was refused while the application read it is refused, whatever the application says.
@@ -227,7 +253,7 @@ module Heddle
 
         def write(response)
           body = response.body
-          raise Gone if closed?
+          raise Gone, GONE if closed?
 
           length = body ? body.length : 0
           @request.body&.invite_for(response)
@@ -237,7 +263,7 @@ module Heddle
             send_headers(fields, END_STREAM)
           else
             send_headers(fields)
-            length ? write_sized(body, length) : write_streamed(body)
+            AnswerBody.made_meanwhile?(body) || length.nil? ? write_streamed(body, length) : write_sized(body, length)
           end
           @whole = true
         rescue ApplicationError => e
@@ -249,6 +275,7 @@ module Heddle
         def fields_of(response, length)
           status = response.status
           raise ArgumentError, "the status #{status} is none of HTTP/2" unless status.between?(200, 999)
+          raise ArgumentError, "HTTP/2 has no transfer-encoding" if response.body && AnswerBody.encoding(response.body)
 
           dated = false
           fields = [[STATUS, status.to_s]]
@@ -262,23 +289,12 @@ module Heddle
         end
 
         # (A block that cannot be made to its end would leave the two sides with different tables of headers.)
-        #
-        # @return [Array(String, String)] the two, if they may be sent
-        def field_of(name, value)
-          raise ArgumentError, "invalid header #{name.inspect}" unless name.match?(HEADER_NAME)
-          raise ArgumentError, "invalid value of the header #{name}" if value.match?(HEADER_ERROR)
-
-          [name.to_s, value]
-        end
+        def field_of(name, value) = Fields.checked(name, value, small: true)
 
         def bodyless?(status) = [204, 304].include?(status)
 
         def write_sized(body, length)
-          AnswerBody.each_of(body, length) do |chunk, last|
-            send_chunk(chunk, last:)
-            @whole = last # what fails later takes nothing from it
-          end
-          check_torn
+          AnswerBody.each_of(body, length) { |chunk, last| send_chunk(chunk, last:) }
           send_end if length.zero?
         end
 
@@ -287,15 +303,10 @@ module Heddle
           raise IOError, "an earlier write to the client was interrupted" if @torn
         end
 
-        def write_streamed(body)
-          output = Output.new(self)
-          body = AnswerBody.made(body)
-          if body.stream?
-            body.call(::Protocol::HTTP::Body::Stream.new(@request.body, output))
-          else
-            AnswerBody.each(body) { |chunk| output.write(chunk) }
-          end
-          send_end
+        def write_streamed(body, length)
+          @output = Output.new(self, length)
+          @output.send_body(body, @request.body)
+          check_torn
         end
 
         # @param refusal [Refusal]

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # env["heddle.disconnected"]: whether the client of a request leaves before its answer has ended. A client leaves
+    # when it closes its connection, or its own direction of it, or resets its stream of HTTP/2. With HTTP/1 that is
+    # seen within a second.
+    class Disconnected
+      # @private
+      # @param left [#call] whether the client has left by now
+      def initialize(&left)
+        @left = left
+        @gone = @over = false
+        @waiting = @task = nil
+      end
+
+      # @return [Boolean] whether the client has left by now
+      def call
+        @gone = true if !@gone && !@over && @left.call
+        @gone
+      end
+
+      # Waits until the client has left. Tasks and threads may wait for it.
+      #
+      # @param timeout [Numeric, nil] seconds
+      # @return [Boolean] false: the answer has ended before that, or the time is over
+      # @raise [ArgumentError] if the timeout is not a number
+      def wait(timeout = nil)
+        Check.time("timeout", timeout)
+        waiting = @waiting ||= Thread::Queue.new
+        waiting.close if @gone || @over
+        waiting.pop(timeout:)
+        @gone
+      end
+
+      # Cancels the task that calls this when the client leaves: the request, or a task that it has started. What must
+      # not be torn, such as a transaction, can be held together by Heddle.shield.
+      #
+      # @return [void]
+      def cancel
+        @task = Heddle.current_task
+        @task.cancel(REASON) if @gone
+      end
+
+      REASON = "the client has left"
+      private_constant :REASON
+
+      # @private Does anybody want to know?
+      def awaited? = !@gone && !(@waiting.nil? && @task.nil?)
+
+      # @private
+      def left!
+        return if @over || @gone
+
+        @gone = true
+        @waiting&.close
+        @task&.cancel(REASON) unless @task.equal?(Heddle.current_task)
+      end
+
+      # @private The answer has ended.
+      def over!
+        @over = true
+        @waiting&.close
+      end
+    end
+  end
+end

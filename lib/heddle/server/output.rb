@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "protocol/http/body/stream"
+require_relative "answer_body"
+require_relative "stream"
+
+module Heddle
+  class Server
+    # Where the body of an answer goes while the application makes it, with HTTP/1 and HTTP/2. The application may hand
+    # it to a task or to a thread: the answer ends when it is closed, also if the application's own call has returned
+    # before that. A write to an answer that has ended raises an error: its bytes would stand in front of the next one.
+    #
+    # A subclass has send_chunk(chunk) and send_end.
+    #
+    # @private
+    class Output
+      ENDED = "the answer has ended"
+
+      # What a streaming body gets: the body of the request, and its answer.
+      class Both < ::Protocol::HTTP::Body::Stream
+        # As an IO does it, several texts are written, and these methods return the stream.
+        def write(*parts) = parts.sum { |part| super(part.to_s) }
+
+        def <<(part)
+          write(part)
+          self
+        end
+
+        def flush = self
+      end
+      private_constant :Both
+
+      # @param length [Integer, nil] bytes that the head of the answer has announced
+      def initialize(length = nil)
+        @length = @remaining = length
+        @lock = Thread::Mutex.new
+        @over = Thread::Queue.new # is closed when the output is, and its end was sent
+        @caller = Fiber.current
+        @amid = $!
+        @closed = @ended = false
+      end
+
+      # Sends a body, and waits for its end.
+      #
+      # @param body [Protocol::HTTP::Body::Readable]
+      # @param input [RequestBody, nil] what a streaming body may read
+      # @return [void]
+      def send_body(body, input)
+        body = AnswerBody.made(body)
+        if body.stream?
+          body.call(Both.new(input, self))
+        else
+          AnswerBody.each(body) { |chunk| write(chunk) }
+          close_write
+        end
+        finish
+      ensure
+        abandon
+      end
+
+      # @param chunk [String]
+      # @raise [IOError] if the answer has ended
+      # @raise [ArgumentError] if that is more than the announced length
+      def write(chunk)
+        @lock.synchronize do
+          raise IOError, ENDED if closed?
+          next if chunk.empty?
+
+          count(chunk.bytesize) if @remaining
+          @ended = true if @remaining&.zero?
+          send_chunk(chunk)
+        end
+      rescue *Stream::GONE => e
+        @error ||= e
+        abandon
+        raise
+      end
+
+      # The answer ends here. (Where an error passes through the application's own call, it may be on its way to cut the
+      # answer off: then the end waits until the call has returned.)
+      #
+      # @param error [Exception, nil] why the answer is cut off
+      def close_write(error = nil)
+        @lock.synchronize do
+          next if closed?
+
+          @closed = true
+          @error = error
+          end_answer unless error || failing? || @remaining&.positive?
+        ensure
+          @over.close if @closed
+        end
+      end
+
+      def closed? = @closed
+
+      # @return [Boolean] whether all of it was sent
+      def ended? = @ended
+
+      # Takes no more, without an end.
+      def abandon
+        @closed = true
+        @over.close
+      end
+
+      private
+
+      def finish
+        @over.pop unless @ended
+        raise @error if @error
+
+        AnswerBody.wrong_length(@length, @remaining) if @remaining&.positive?
+        end_answer
+      end
+
+      def failing? = Fiber.current.equal?(@caller) && !$!.nil? && !$!.equal?(@amid)
+
+      def count(size)
+        @remaining -= size
+        AnswerBody.wrong_length(@length, @remaining) if @remaining.negative?
+      end
+
+      def end_answer
+        return if @ended
+
+        @ended = true
+        send_end
+      end
+    end
+  end
+end

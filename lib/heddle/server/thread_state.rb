@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # What libraries keep by thread, where all requests of a process share a thread: one request would see what another
+    # one has set. What can be set right is; the rest is named in the log, with its remedy.
+    #
+    # @private
+    class ThreadState
+      # What Heddle, Ruby's own libraries and those below keep there does not belong to a request.
+      HARMLESS = %i[heddle_replaces sentry_hub i18n_config].freeze
+      SENTRY = "sentry-ruby keeps the user and the breadcrumbs of a report by thread, so a report may name the user " \
+               "of another request"
+      HUB = "set `config.hub_isolation_level = :fiber` in Sentry.init"
+      SEQUEL = "Sequel keeps its connections by thread, so requests share a connection and a transaction: call " \
+               "`Sequel.extension :fiber_concurrency` before Sequel.connect"
+      VARIABLE = "the thread variable %s is shared by all requests of this process, because they run in one thread: " \
+                 "keep what belongs to a request in Fiber[:name], or in ActiveSupport::CurrentAttributes"
+      LEVEL = "config.active_support.isolation_level was :thread; it is :fiber now, because all requests run in one " \
+              "thread. Set it to :fiber in config/application.rb"
+      private_constant :HARMLESS, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL
+
+      # @param settings [Settings] whose log it is
+      def initialize(settings)
+        @settings = settings
+        @named = HARMLESS.dup
+      end
+
+      # When the application is loaded.
+      #
+      # @return [void]
+      def make_safe
+        isolate_by_fiber
+        [sentry, sequel, locale].compact.each { |text| @settings.say(text) }
+      end
+
+      # Names the thread variables that are there now, each once.
+      #
+      # @return [void]
+      def look
+        (Thread.current.thread_variables - @named).each do |name|
+          @named << name
+          @settings.say(format(VARIABLE, name.inspect))
+        end
+      end
+
+      private
+
+      # Current attributes, ActiveRecord's connection and transaction, the tags of the log.
+      def isolate_by_fiber
+        return unless defined?(::ActiveSupport) && ::ActiveSupport.respond_to?(:on_load)
+        return if ::ActiveSupport.version < Gem::Version.new("7.0")
+
+        state = ::ActiveSupport::IsolatedExecutionState
+        if state.isolation_level == :thread
+          state.isolation_level = :fiber
+          @settings.say(LEVEL)
+        end
+        require_relative "../rails"
+      end
+
+      def sentry
+        return unless defined?(::Sentry.configuration) && ::Sentry.initialized?
+
+        configuration = ::Sentry.configuration
+        return "#{SENTRY}: use version 7.1 or newer, and #{HUB}" unless configuration.respond_to?(:hub_isolation_level)
+
+        "#{SENTRY}: #{HUB}" unless configuration.hub_isolation_level == :fiber
+      end
+
+      def sequel = (SEQUEL if defined?(::Sequel) && ::Sequel.respond_to?(:current) && !::Sequel.current.is_a?(Fiber))
+
+      def locale = (Rails::Isolation.locale_remedy if defined?(Rails::Isolation))
+    end
+  end
+end
