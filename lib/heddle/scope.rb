@@ -185,7 +185,7 @@ module Heddle
       remove(task)
       @all_ended&.close if all_ended?
       cancel_tasks(nil) if @owner.nil? && all_ended? && !@tasks.empty?
-      watch_owner if @in_block && @strike && !@watch && @grace.finite?
+      watch_owner if @in_block && @strike
     end
 
     # @private For one without an owner, when all of its tasks have ended.

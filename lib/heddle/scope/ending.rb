@@ -84,7 +84,7 @@ module Heddle
 
       # A task has failed while the owner is in its block: its ensure clauses have the grace period, too.
       def watch_owner
-        return if abandoned?
+        return if @watch || @grace.infinite? || abandoned?
 
         @watch = Thread::Queue.new
         @scheduler.fiber { outlast_owner(@watch) }
