@@ -7,7 +7,7 @@ module Tools
   # How quick this machine is in what tests do most: system calls, page faults and processes that start.
   module Machine
     # CPU seconds for the start of a Ruby without gems, on the machine for which test files say how long they take.
-    REFERENCE = 0.035
+    REFERENCE = 0.013
     CALLS = 20_000
 
     module_function

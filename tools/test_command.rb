@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "idle_cores"
 require_relative "setup"
 require_relative "test_costs"
 require_relative "test_forker"
@@ -74,7 +75,8 @@ module Tools
 
     def run_all(jobs, costs, report)
       failed = []
-      pool = TestPool.new(jobs, @cores, costs: costs, deadline: @minutes && (@started + (Float(@minutes) * 60)))
+      pool = TestPool.new(jobs, @cores, costs: costs, idle: IdleCores.new(@cores),
+                                        deadline: @minutes && (@started + (Float(@minutes) * 60)))
       left_out = pool.run do |job, result|
         report.add(job, result)
         report.remaining(pool.remaining)

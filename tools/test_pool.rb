@@ -4,15 +4,23 @@ require_relative "test_costs"
 
 module Tools
   # Runs test jobs side by side. Most of them wait most of the time, so there are more of them than cores: the next one
-  # starts as soon as those that run leave a part of a core idle. The longest come first.
+  # starts when a part of a core is idle. The longest come first.
   class TestPool
     # So that a test that waits for so long and no longer is not held up by a crowd.
-    MOST_PER_CORE = 6
+    MOST_PER_CORE = 4
+
+    # Seconds between two looks at what is idle.
+    PAUSE = 0.5
+
+    # How much of a core must be idle for one more job.
+    PART = 0.25
 
     # @param costs [TestCosts]
+    # @param idle [#look] says how many cores were idle since it was last asked; or nil, then the costs say it
     # @param deadline [Float, nil] on the monotonic clock: no job begins that would end later
-    def initialize(jobs, cores, costs: TestCosts.new, deadline: nil)
+    def initialize(jobs, cores, costs: TestCosts.new, idle: nil, deadline: nil)
       @costs = costs
+      @idle = idle
       @waiting = jobs.sort_by { |job| -cost(job).seconds }
       @cores = cores
       @deadline = deadline
@@ -24,13 +32,17 @@ module Tools
     # @return [Array<TestJob>] those for which there was no time
     def run
       ended = Thread::Queue.new
+      ticker = Thread.new { loop { sleep(PAUSE) && (ended << nil) } }
       until (start_some(ended) || @running).empty?
         job, result = ended.pop
+        next look unless job
+
         note(job, result)
         yield job, result
       end
       @waiting
     ensure
+      ticker.kill
       @running.each_key(&:kill)
       @costs.write
     end
@@ -57,10 +69,19 @@ module Tools
 
     def start(job, ended)
       @running[job] = now
+      @left -= cost(job).cores if @left
       Thread.new { ended << [job, job.run] }.abort_on_exception = true
     end
 
-    def room? = @running.size < MOST_PER_CORE * @cores && @running.keys.sum { |job| cost(job).cores } < @cores
+    # Each core has a job; there are more only while they leave something idle.
+    def room?
+      return false if @running.size >= MOST_PER_CORE * @cores
+
+      @left ? @running.size < @cores || @left >= PART : @running.keys.sum { |job| cost(job).cores } < @cores
+    end
+
+    # What was idle, less what has begun since.
+    def look = @left = @idle&.look
 
     def in_time?(job) = @deadline.nil? || now + (cost(job).seconds * pace) <= @deadline
 

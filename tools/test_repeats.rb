@@ -6,7 +6,7 @@ module Tools
   # does this too: test/lib/test/unit.rb, --retry.)
   class TestRepeats
     # More than so many failures are no accident.
-    MOST = 5
+    MOST = 15
 
     # A random operation that fails has found something, even if it does not happen again.
     NEVER = %r{\Atest/(fuzz|soak)/}

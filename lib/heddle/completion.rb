@@ -3,12 +3,28 @@
 module Heddle
   using Internal
 
-  # A queue that is closed when something has ended, and never filled: what others wait on. Heddle.dump names it.
+  # A queue on which others wait until something has ended. It is closed then, or something is put into it. Heddle.dump
+  # names it.
   class Completion < Thread::Queue
     # @param parts [Array<Object>] what it is that ends: words, and objects to be shown as inspect does
-    def initialize(*parts)
+    # @param awaited [Task, Scope, nil] the same, if it is a task or the tasks of a scope
+    def initialize(*parts, awaited: nil)
       super()
       @parts = parts
+      @awaited = awaited
+    end
+
+    # Does it need the end of this task, or of one that waits for the task because it has opened its scope?
+    #
+    # @param task [Task, nil]
+    def awaits?(task)
+      while task && @awaited
+        scope = task.scope
+        return true if @awaited.equal?(task) || (@awaited.equal?(scope) && !task.background?)
+
+        task = (scope.task unless scope.nil? || scope.task.equal?(task))
+      end
+      false
     end
 
     # Waits until it is closed by a fiber of the scheduler. It lets the others run also in a blocking fiber, where Ruby

@@ -16,7 +16,7 @@ module Heddle
       @items = items
       @limit = limit || Float::INFINITY
       @progress = progress
-      @ended = Thread::Queue.new # something for each task that has ended
+      @ended = nil # something for each task that has ended
       @running = 0 # tasks less what was taken from @ended
       @count = @done = 0
       @error = nil # what the first task failed with
@@ -30,7 +30,7 @@ module Heddle
     # @return [void]
     def run(block, &work)
       Heddle.run do
-        scope = Scope.current
+        scope = begin_in(Scope.current)
         feed do |item, index|
           scope.spawn do
             Task.match_apart(block)
@@ -47,7 +47,7 @@ module Heddle
     def run_isolated(&block)
       tasks = []
       Heddle.run do
-        scope = Scope.current
+        scope = begin_in(Scope.current)
         feed do |item|
           tasks << scope.spawn_isolated(ended: -> { settled($!) }) do
             Task.match_apart(block)
@@ -59,6 +59,11 @@ module Heddle
     end
 
     private
+
+    def begin_in(scope)
+      @ended = Completion.new("one of its items", awaited: scope)
+      scope
+    end
 
     def feed
       each_item do |item|

@@ -366,6 +366,23 @@ module Heddle
       members.map { Deadlock.new("#{members.size} tasks wait for each other's locks in a circle\n#{text}") }
     end
 
+    # Of tasks that want a lock whose holder waits for their end.
+    #
+    # @param candidates [Array<Array(Fiber, Fiber, Mutex, Completion)>] the fiber, its root, the lock, what its holder
+    #   waits for
+    # @return [Array<Deadlock, nil>] nil: the holder waits for something else
+    def awaited_waiter_errors(candidates)
+      return [] if Thread.ignore_deadlock
+
+      by_fiber = tasks.to_h { |task| [task.fiber, task] }
+      candidates.map do |_, root, lock, completion|
+        next unless completion.awaits?(by_fiber[root])
+
+        Deadlock.new("the task waits for the lock of #{lock.inspect}, whose holder waits for the task\n" \
+                     "#{Dump.new(self).text([root])}")
+      end
+    end
+
     # May the handler of a signal wake a fiber? (Those of the main Ractor can reach no fiber of another one.)
     def woken_by_signal?
       Ractor.count == 1 && handles_signals?(Dump.handler)

@@ -68,7 +68,7 @@ module Heddle
       return self if @finished
       raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
-      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect))
+      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect, awaited: self))
       waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end

@@ -32,24 +32,6 @@ class ServeSignalSequencesTest < HeddleTest
     end
   end
 
-  # A stop while another program is about to take the place of this one. (In the moment in which Ruby starts, before it
-  # runs anything of Heddle, TERM ends it as it ends every Ruby. The workers end with it.)
-  def test_a_stop_at_any_moment_of_a_restart
-    random = Random.new(SEED)
-    4.times do |round|
-      program = serve_in([0, 2][round % 2])
-      answer = Thread.new { program.get("/?2").body.split.first }
-      wait_until_begun
-      File.unlink(path("begun"))
-      program.signal(%i[USR2 HUP].sample(random:))
-      sleep(random.rand(3.0))
-
-      assert_all_end(program, random)
-
-      assert_equal("one", answer.value, "HEDDLE_SEED=#{SEED}\n#{program.said.join}")
-    end
-  end
-
   def assert_all_end(program, random)
     signal = %i[TERM INT].sample(random:)
     program.signal(signal)

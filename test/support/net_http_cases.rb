@@ -129,7 +129,7 @@ module Cases
 
   # Bytes after the end of a body, which come with its last bytes.
   def surpluses
-    surplus = { "an answer" => TEXT, "an empty line" => "\r\n", "a large answer" => body(ASCII), "a byte" => "x" }
+    surplus = { "an answer" => TEXT, "an empty line" => "\r\n", "a byte" => "x" }
     whole = body(MIXED)
     surplus.to_h do |kind, bytes|
       ["large with #{kind} more", [[whole[...-5], :pause, whole[-5..] + bytes, :close], [TEXT]]]

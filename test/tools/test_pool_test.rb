@@ -39,6 +39,24 @@ class TestPoolTest < HeddleTest
     runner.value
   end
 
+  # Another program keeps the cores busy: then each core has one job.
+  def test_no_more_run_than_leave_something_idle
+    idle = Struct.new(:cores) { def look = cores }.new(0.1)
+    log = Thread::Queue.new
+    gate = Thread::Queue.new
+    jobs = Array.new(9) { |i| Job.new(i.to_s, 1, i < 2 ? 1.0 : 0.1, log, gate) }
+    runner = Thread.new { run_jobs(*jobs, idle: idle) }
+    2.times { log.pop }
+
+    assert_nil(log.pop(timeout: 2 * Tools::TestPool::PAUSE))
+    idle.cores = 0.7
+    6.times { log.pop }
+
+    assert_equal(0, log.size) # MOST_PER_CORE
+    9.times { gate << :go }
+    runner.value
+  end
+
   def test_what_is_known_of_an_earlier_run_counts
     log = Thread::Queue.new
     jobs = [["one", 1, 2.0], ["two", 2, 2.0], ["failed", 3, 2.0]]

@@ -7,7 +7,6 @@
 #include "fiber_insides.h"
 #include "fiber_return.h"
 #include "fiber_stacks.h"
-#include "hook_fiber.h"
 #include "home.h"
 #include "loop.h"
 #include "new_fiber.h"
@@ -121,11 +120,6 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     return Qnil;
 }
 
-VALUE hd_fiber_body(VALUE self)
-{
-    return rb_proc_new(fiber_body, self);
-}
-
 typedef struct {
     hd_scheduler *scheduler;
     VALUE fiber, work, task;
@@ -168,6 +162,7 @@ enum { STARTS_IN_A_ROW = 32 };
 /* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
 static VALUE start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)
 {
+    if (NIL_P(scheduler->fibers.body)) scheduler->fibers.body = rb_proc_new(fiber_body, scheduler->self);
     start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work, task};
     bool front = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
     if (!front) hd_loop_poll(scheduler);

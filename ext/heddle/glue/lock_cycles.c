@@ -13,7 +13,7 @@
 
 #define LOOK_NS (100 * HD_NS_PER_MS)
 
-static VALUE cMutex;
+static VALUE cMutex, cCompletion;
 
 void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex)
 {
@@ -28,7 +28,7 @@ void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex)
 
 /* -- circles --------------------------------------------------------------------------------------------------- */
 
-/* A fiber that waits for a lock. */
+/* A fiber that waits for a lock, or until tasks have ended. */
 typedef struct {
     hd_wait *wait;
     size_t next;  /* that of the holder of the lock; NONE: the holder waits for no lock */
@@ -58,11 +58,17 @@ static bool waits_for_lock(const hd_scheduler *scheduler, const hd_wait *wait)
            !hd_strike_next(scheduler, (VALUE)hd_wait_fiber(wait), NULL);
 }
 
+static bool waits_for_tasks(const hd_wait *wait)
+{
+    return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
+           hd_is_a((VALUE)wait->subject, cCompletion);
+}
+
 static void add(hd_map_node *node, void *pointer)
 {
     lock_graph *graph = pointer;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    if (!waits_for_lock(graph->scheduler, wait)) return;
+    if (!waits_for_lock(graph->scheduler, wait) && !waits_for_tasks(wait)) return;
     size_t number = graph->count++;
     graph->waiters[number] = (waiter){.wait = wait, .next = NONE};
     graph->holders[2 * number] = (holder){hd_as_owner((VALUE)hd_wait_fiber(wait)), number};
@@ -79,7 +85,8 @@ static void connect_waiters(lock_graph *graph)
 {
     qsort(graph->holders, graph->count * 2, sizeof(holder), by_owner);
     for (size_t i = 0; i < graph->count; i++) {
-        holder wanted = {.owner = hd_mutex_owner((VALUE)graph->waiters[i].wait->subject)};
+        VALUE lock = (VALUE)graph->waiters[i].wait->subject;
+        holder wanted = {.owner = hd_is_a(lock, cMutex) ? hd_mutex_owner(lock) : 0};
         if (!wanted.owner) continue;
         const holder *found = bsearch(&wanted, graph->holders, graph->count * 2, sizeof(holder), by_owner);
         if (found) graph->waiters[i].next = found->waiter;
@@ -108,7 +115,22 @@ static VALUE members_of(const lock_graph *graph, size_t first)
     return members;
 }
 
-static VALUE find_circles(hd_scheduler *scheduler)
+/* Follows the holders. Adds who waits for a lock, if the last holder waits until tasks have ended: with what that one
+ * waits for. */
+static void add_candidate(const lock_graph *graph, size_t from, VALUE candidates)
+{
+    const hd_wait *wait = graph->waiters[from].wait;
+    size_t last = from;
+    for (size_t steps = 0; graph->waiters[last].next != NONE; last = graph->waiters[last].next)
+        if (steps++ > graph->count) return; /* a circle of locks */
+    VALUE awaited = (VALUE)graph->waiters[last].wait->subject;
+    if (last == from || !hd_is_a(awaited, cCompletion)) return;
+    VALUE fiber = (VALUE)hd_wait_fiber(wait);
+    rb_ary_push(candidates, rb_ary_new_from_args(4, fiber, (VALUE)wait->root, (VALUE)wait->subject, awaited));
+}
+
+/* The circles of locks. Adds to the candidates. */
+static VALUE find_circles(hd_scheduler *scheduler, VALUE candidates)
 {
     VALUE circles = rb_ary_new();
     size_t room = scheduler->reactor.waits.count;
@@ -120,6 +142,7 @@ static VALUE find_circles(hd_scheduler *scheduler)
             size_t found = find_circle(&graph, i);
             if (found != NONE) rb_ary_push(circles, members_of(&graph, found));
         }
+        for (size_t i = 0; i < graph.count; i++) add_candidate(&graph, i, candidates);
     }
     free(graph.waiters);
     free(graph.holders);
@@ -127,10 +150,10 @@ static VALUE find_circles(hd_scheduler *scheduler)
 }
 
 /* (To make the error is Ruby code: who waited may have gone on.) */
-static bool end_waits(hd_scheduler *scheduler, VALUE members)
+static bool end_waits(hd_scheduler *scheduler, VALUE members, const char *errors_of)
 {
     bool ended = false;
-    VALUE errors = rb_funcall(scheduler->self, rb_intern("lock_circle_errors"), 1, members);
+    VALUE errors = rb_funcall(scheduler->self, rb_intern(errors_of), 1, members);
     for (long i = 0; i < RARRAY_LEN(members); i++) {
         VALUE member = rb_ary_entry(members, i), error = rb_ary_entry(errors, i);
         hd_wait *wait = hd_wait_of(scheduler, rb_ary_entry(member, 0));
@@ -150,10 +173,13 @@ bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns)
     }
     scheduler->locks.changed = false;
     scheduler->locks.looked_ns = now_ns;
-    VALUE circles = find_circles(scheduler);
+    VALUE candidates = rb_ary_new(), circles = find_circles(scheduler, candidates);
     bool ended = false;
-    for (long i = 0; i < RARRAY_LEN(circles); i++) ended |= end_waits(scheduler, rb_ary_entry(circles, i));
+    for (long i = 0; i < RARRAY_LEN(circles); i++)
+        ended |= end_waits(scheduler, rb_ary_entry(circles, i), "lock_circle_errors");
+    if (RARRAY_LEN(candidates)) ended |= end_waits(scheduler, candidates, "awaited_waiter_errors");
     RB_GC_GUARD(circles);
+    RB_GC_GUARD(candidates);
     return ended;
 }
 
@@ -161,4 +187,6 @@ void hd_init_lock_cycles(void)
 {
     cMutex = rb_path2class("Thread::Mutex");
     rb_gc_register_mark_object(cMutex);
+    cCompletion = rb_define_class_under(hd_mHeddle, "Completion", rb_path2class("Thread::Queue"));
+    rb_gc_register_mark_object(cCompletion);
 }

@@ -1,5 +1,6 @@
 /* Locks that nobody will ever give back, whatever other threads and signals do: the fiber that wants one is above its
- * holder in its own chain of fibers, or the holders wait for each other's locks in a circle. */
+ * holder in its own chain of fibers, the holders wait for each other's locks in a circle, or the holder waits until the
+ * task has ended that wants the lock. */
 #pragma once
 
 #include "scheduler.h"

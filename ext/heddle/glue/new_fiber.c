@@ -14,32 +14,29 @@ static ID id_new;
 
 /* -- the maker ------------------------------------------------------------------------------------------------ */
 
-/* A fiber of the main thread in which no handler runs: it makes the fibers for those that do. */
-static struct {
-    VALUE fiber;
-    VALUE orders;        /* [[body, storage], ...]; a third element is what was made */
-    unsigned generation; /* of the process in which it was made */
-} maker = {Qnil, Qnil, 0};
+/* The maker of a thread: a fiber in which no handler runs, and which makes the fibers for those that do. It has the
+ * orders: [[body, storage], ...]; a third element is what was made. */
+static ID id_maker, id_orders;
 
-static VALUE serve(VALUE unused)
+static VALUE serve(VALUE orders)
 {
-    for (VALUE order; !NIL_P(order = rb_ary_shift(maker.orders));) {
+    for (VALUE order; !NIL_P(order = rb_ary_shift(orders));) {
         VALUE options = rb_hash_new();
         rb_hash_aset(options, ID2SYM(rb_intern("storage")), rb_ary_entry(order, 1));
         rb_ary_push(order, rb_funcall_with_block_kw(cFiber, id_new, 1, &options, rb_ary_entry(order, 0),
                                                     RB_PASS_KEYWORDS));
     }
     hd_loop_turn(hd_scheduler_of_thread(), NULL, rb_fiber_current());
-    return unused;
+    return Qnil;
 }
 
 /* Serves all orders, whenever control comes here, and then lets the fibers go on that have ordered. */
-static VALUE maker_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
+static VALUE maker_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, orders))
 {
-    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
     for (;;) {
         int state = 0;
-        rb_protect(serve, Qnil, &state);
+        rb_protect(serve, orders, &state);
         if (!state) continue;
         if (!hd_is_exception(rb_errinfo())) rb_jump_tag(state);
         hd_raise_at_home(hd_scheduler_of_thread(), rb_errinfo()); /* of another handler, or sent to the thread */
@@ -48,18 +45,13 @@ static VALUE maker_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
-static bool maker_serves(void)
-{
-    return !NIL_P(maker.fiber) && !hd_forked_since(maker.generation) && RTEST(rb_fiber_alive_p(maker.fiber));
-}
-
 static VALUE go_to_maker(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
-    scheduler->running.root = maker.fiber;
+    scheduler->running.root = scheduler->home.maker;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = true;
-    return hd_transfer_and_send_back(scheduler, maker.fiber, 0, NULL);
+    return hd_transfer_and_send_back(scheduler, scheduler->home.maker, 0, NULL);
 }
 
 /* nil: the maker was interrupted by another handler, which waits there. */
@@ -68,27 +60,29 @@ static VALUE make_without_handler(hd_scheduler *scheduler, VALUE body)
     VALUE nothing, order = rb_ary_new_from_args(2, body, rb_funcall(rb_fiber_current(), rb_intern("storage"), 0));
     hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .in_front = true, .switch_away = go_to_maker,
                           .argument = (VALUE)scheduler, .result = &nothing};
-    rb_ary_push(maker.orders, order);
+    rb_ary_push(rb_attr_get(scheduler->home.maker, id_orders), order);
     hd_park(scheduler, &request);
     return rb_ary_entry(order, 2);
 }
 
-VALUE hd_prepare_new_fibers(void)
+VALUE hd_maker(void)
 {
-    if (rb_thread_current() != rb_thread_main()) return Qnil;
-    if (!maker_serves() && !hd_in_handler()) {
-        maker.orders = rb_ary_new();
-        maker.generation = hd_fork_generation;
-        maker.fiber = rb_fiber_new(maker_body, Qnil);
-    }
-    return maker_serves() ? maker.fiber : Qnil;
+    VALUE thread = rb_thread_current(), maker = rb_attr_get(thread, id_maker);
+    if (!NIL_P(maker) && RTEST(rb_fiber_alive_p(maker))) return maker;
+    if (OBJ_FROZEN(thread) || hd_in_handler()) return Qnil;
+    VALUE orders = rb_ary_new();
+    maker = rb_fiber_new(maker_body, orders);
+    rb_ivar_set(maker, id_orders, orders);
+    return rb_ivar_set(thread, id_maker, maker);
 }
 
 /* -- for tasks ------------------------------------------------------------------------------------------------ */
 
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
 {
-    bool ordered = hd_in_handler() && maker_serves() && rb_fiber_current() != maker.fiber;
+    if (NIL_P(scheduler->home.maker)) scheduler->home.maker = hd_maker();
+    VALUE maker = scheduler->home.maker;
+    bool ordered = !NIL_P(maker) && rb_fiber_current() != maker && hd_in_handler();
     VALUE made = ordered ? make_without_handler(scheduler, body) : Qnil;
     return NIL_P(made) ? rb_funcall_with_block(cFiber, id_new, 0, NULL, body) : made;
 }
@@ -98,6 +92,6 @@ void hd_init_new_fiber(void)
     id_new = rb_intern("new");
     cFiber = rb_path2class("Fiber");
     rb_gc_register_mark_object(cFiber);
-    rb_gc_register_address(&maker.fiber);
-    rb_gc_register_address(&maker.orders);
+    id_maker = rb_intern("__heddle_maker__");
+    id_orders = rb_intern("__heddle_orders__");
 }

@@ -7,5 +7,5 @@
  * lives, and lets it lock no Mutex. So a fiber that a handler asks for is made by another fiber, the maker. */
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 
-/* Called before the first handler may ask for a fiber. Returns the maker, or nil where no signal's handler runs. */
-VALUE hd_prepare_new_fibers(void);
+/* The maker of this thread, an old or a new one; nil where it cannot be made. Called before a handler may need it. */
+VALUE hd_maker(void);

@@ -42,7 +42,7 @@ typedef struct hd_scheduler {
         VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
         VALUE last;    /* the same, or the last one: where the child of a fork goes on */
         hd_wait *top;  /* the last wait of home, or of a fiber that home has resumed or entered; or NULL */
-        VALUE maker;   /* main thread: a fiber in which no handler runs, see new_fiber.h; or nil */
+        VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
         bool waits;    /* home turns the loop: switching to it is safe */
         bool lands;    /* control comes to home when a fiber ends, unless home has resumed another one */
@@ -50,7 +50,7 @@ typedef struct hd_scheduler {
     } home;
 
     struct { /* see hook_fiber.c */
-        VALUE body;     /* the Proc that every scheduled fiber runs */
+        VALUE body;     /* the Proc that every scheduled fiber runs; nil before the first one */
         VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
         uint64_t count; /* fibers started so far */
         bool starting;  /* one is about to begin, for the first time */

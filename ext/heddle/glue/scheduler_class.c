@@ -5,7 +5,6 @@
 #include "fiber_insides.h"
 #include "home.h"
 #include "new_fiber.h"
-#include "hook_fiber.h"
 #include "read_ahead.h"
 #include "ruby_internals.h"
 #include "stalls.h"
@@ -106,7 +105,6 @@ static VALUE scheduler_alloc(VALUE class)
     int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
     if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    scheduler->fibers.body = hd_fiber_body(self);
     hd_find_owners();
     return self;
 }
@@ -164,7 +162,7 @@ static const hd_backend_ops *forced_backend(const char *name)
 static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
-    scheduler->home.maker = hd_prepare_new_fibers();
+    scheduler->home.maker = hd_maker();
     rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
     return Qnil;

@@ -68,7 +68,7 @@ module Heddle
 
       # @return [Boolean] have they ended?
       def wait_for_tasks(timeout = nil)
-        @all_ended = Completion.new("the tasks of its scope")
+        @all_ended = Completion.new("the tasks of its scope", awaited: self)
         @all_ended.wait(@scheduler, timeout) unless all_ended?
         all_ended?
       end

@@ -33,6 +33,25 @@ contract "LockCircles" do
     end
   end
 
+  # As a connection in a transactional test of Rails: the block of the run holds its lock.
+  { "map" => ->(held) { Heddle.map([1, 2]) { held.synchronize { 1 } } },
+    "a_scope" => ->(held) { Heddle.scope { |scope| scope.spawn { held.synchronize { 1 } } } },
+    "a_scope_in_a_task" => lambda do |held|
+      Heddle.spawn { Heddle.scope { |scope| scope.spawn { held.synchronize { 1 } } } }.value
+    end }.each do |name, wait|
+    define_method("test_a_holder_that_waits_for_the_end_of_#{name}") do
+      needs_patch(:callers_fiber)
+      [Thread::Mutex, Monitor].each do |lock|
+        held = lock.new
+        error = assert_raises(Heddle::Deadlock) do
+          run { Heddle.spawn(background: true) { sleep } && held.synchronize { wait.call(held) } }
+        end
+
+        assert_match(/\Athe task waits for the lock of .*, whose holder waits for the task$/, error.message)
+      end
+    end
+  end
+
   def test_the_error_names_the_tasks_and_their_places
     run do
       error = circle(Array.new(2) { Thread::Mutex.new }).map { |task| task.wait.error }.first

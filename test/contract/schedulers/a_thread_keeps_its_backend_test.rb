@@ -160,7 +160,7 @@ contract "KeptBackend" do
 
   # Ruby has looked at the variable when it started.
   def test_a_thread_that_moves_keeps_none
-    said = assert_script(<<~RUBY, env: { "RUBY_MN_THREADS" => "1" }, heddle: false)
+    said = assert_script_of_moving_threads(<<~RUBY, heddle: false)
       ENV.delete("RUBY_MN_THREADS")
       require "heddle"
       count = -> { Dir.children("/proc/self/fd").size }

@@ -8,10 +8,10 @@ require_relative "../../test_helper"
 # program runs by itself, and also on plain threads.
 contract "NoDeadlock" do
   # What the block's value is when it waits in a task, and in a thread.
-  def assert_waits(value, body, env: {}, before: "")
+  def assert_waits(value, body, before: "", assert: :assert_script, **)
     opening = reference? ? "Thread.new do" : "Heddle.run(backend: #{backend.inspect}) do"
     closing = reference? ? "end.value" : "end"
-    out = assert_script("#{before}\np(#{opening}\n#{body}\n#{closing})", env:, options: ["-W:no-experimental"])
+    out = send(assert, "#{before}\np(#{opening}\n#{body}\n#{closing})", options: ["-W:no-experimental"], **)
 
     assert_equal("#{value.inspect}\n", out)
   end
@@ -89,7 +89,7 @@ contract "NoDeadlock" do
   # Ruby says "sleep_forever" of a thread that sleeps there.
   def test_threads_that_move_between_native_threads
     ["sleep(0.25)", "Queue.new.pop(timeout: 0.25)", "IO.popen('sleep 0.25', &:read)", "IO.select([], [], [], 0.25)"]
-      .each { |wait| assert_waits(1, "Thread.new { #{wait} && 0; 1 }.value", env: { "RUBY_MN_THREADS" => "1" }) }
+      .each { |wait| assert_waits(1, "Thread.new { #{wait} && 0; 1 }.value", assert: :assert_script_of_moving_threads) }
   end
 
   def test_threads_of_another_ractor

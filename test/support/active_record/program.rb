@@ -295,7 +295,7 @@ module Endings
       thread = in_thread(&work)
       thread.raise(IOError, "no")
       thread.join
-    rescue IOError
+    rescue IOError, ActiveRecord::StatementInvalid # (ActiveRecord wraps what is raised in its query)
       nil
     end
 
