@@ -269,7 +269,7 @@ module Heddle
 
     # Background tasks are waited for when they have been cancelled.
     def all_ended?
-      @tasks.size <= (@state == :ending ? 0 : @background)
+      @tasks.size <= (@state == :open ? @background : 0)
     end
 
     def supervise
@@ -328,7 +328,7 @@ module Heddle
     def close
       @state = :ended
       @watch&.close
-      @scheduler.scopes.delete(self)
+      @scheduler.scopes.delete(self) if @tasks.empty?
       withdraw(@strike)
       withdraw(@last_strike)
       # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
@@ -336,6 +336,7 @@ module Heddle
       @owner = @root = nil # nothing else keeps the stack of the owner
       return unless runs_here?
 
+      outlast_left
       report_failures_left
       report_unheard
     end

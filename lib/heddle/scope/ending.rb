@@ -31,8 +31,8 @@ module Heddle
       end
 
       # What strikes the owner meanwhile keeps its place until the tasks have ended, or has got past the shield
-      # (Fiber#raise, a run that ends). What is meant for the thread or the program is raised at once, and the tasks are
-      # left to the end of the run.
+      # (Fiber#raise, a run that ends). What is meant for the thread or the program is raised at once, and the tasks end
+      # without the owner (see outlast_left).
       #
       # @return [Array<Exception>] what has been raised here meanwhile, but for cancels of the owner
       def end_tasks(reason)
@@ -80,6 +80,18 @@ module Heddle
         @tasks.keys.each { |task| @grace_over ? task.kill(@grace) : task.cancel_at_last(@grace, @reason) }
         @grace_ends = Clock.now + (@grace_over ? PAUSE : [@grace, PAUSE].max)
         @grace_over = true
+      end
+
+      # The owner does not wait for the tasks, because an exception for the thread was raised meanwhile: they have their
+      # grace period all the same, and the run waits for them.
+      def outlast_left
+        return if @tasks.empty? || thread_ends?
+
+        @grace_ends ||= Clock.now + @grace
+        cancel_tasks(nil)
+        @scheduler.fiber { outlast_grace until @tasks.empty? } if @grace_ends.finite?
+      rescue FiberError
+        nil # Ruby has no stack for it
       end
 
       # A task has failed while the owner is in its block: its ensure clauses have the grace period, too.

@@ -158,7 +158,48 @@ contract "HangingCleanUp" do
     assert(ended)
   end
 
+  # An exception for the thread is raised in the owner while it waits for its tasks: they end without it.
+  def test_a_task_whose_scope_was_left_by_an_exception_for_the_thread
+    ended = nil
+    said = leave_a_scope_amid do
+      sleep
+    rescue Heddle::Cancelled => e
+      ended = e
+    end
+
+    assert_equal(["the grace period of 0.5 s is over", ""], [ended.message, said])
+    assert_match(/is killed/, leave_a_scope_amid { forever })
+  end
+
   private
+
+  # A scope waits for a clean-up when Thread#raise comes. The block of the run goes on, and the run ends.
+  def leave_a_scope_amid
+    owner = Thread.current
+    cleans_up = Thread::Queue.new
+    thread = Thread.new { cleans_up.pop && owner.raise(KeyError) }
+    _, said = capture_io do
+      Heddle.run(backend: backend, grace: 0.5) do
+        error = assert_raises(KeyError) do
+          Heddle.scope do
+            Heddle.spawn do
+              sleep
+            ensure
+              cleans_up << true
+              yield
+            end
+            Heddle.spawn { fail_now }
+            sleep
+          end
+        end
+
+        assert_equal([IOError], error.suppressed.map(&:class))
+      end
+    end
+    said
+  ensure
+    thread.join
+  end
 
   def hang
     sleep
