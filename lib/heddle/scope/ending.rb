@@ -41,7 +41,7 @@ module Heddle
           cancel_tasks(reason)
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-          attach_failures(e, struck) || raise if must_not_wait?(e)
+          attach_failures(e, [reason, *struck]) || raise if must_not_wait?(e)
 
           own_cancel?(e) ? note_cancel(e) : struck << e
           retry

@@ -91,6 +91,27 @@ contract "Doors" do
     end
   end
 
+  def test_an_exception_for_the_thread_knows_why_the_scope_was_ending
+    error = run do
+      owner = Thread.current
+      cleaning = Thread::Queue.new
+      Heddle.scope do
+        Heddle.spawn do
+          sleep
+        ensure
+          Thread.new { owner.raise(ArgumentError) }
+          cleaning.pop
+        end
+        raise("of the block")
+      end
+    rescue ArgumentError => e
+      cleaning.close
+      e
+    end
+
+    assert_equal(["of the block"], error.suppressed.map(&:message))
+  end
+
   # -- nobody comes back to the scope ------------------------------------------------------------------------------
 
   def test_an_enumerator_that_nobody_asks_again
