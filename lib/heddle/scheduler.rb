@@ -273,16 +273,19 @@ module Heddle
       end
     end
 
-    # Each once, for it strikes at every wait that follows. Home ends by itself: it waits for the others.
+    # Home ends by itself: it waits for the others.
     def kill_fibers
-      killed = {}.compare_by_identity
       until ended_but_for_home?
-        (fibers_but_for_home - killed.keys).each do |fiber|
-          killed[fiber] = true
-          fiber.kill if fiber.alive?
-        end
+        fibers_but_for_home.each { |fiber| kill_fiber(fiber) }
         kernel_sleep(LOOKED_AT)
       end
+    end
+
+    # A killed fiber ends when it is switched to. If it waits in an ensure clause meanwhile, the next call ends that wait.
+    def kill_fiber(fiber)
+      return unless fiber.alive?
+
+      fiber.kill || fiber.raise(Cancelled.new("the fiber was killed"))
     end
 
     def fibers_but_for_home = waits.reject { |wait| home?(wait[:root]) }.map { |wait| wait[:fiber] }.uniq

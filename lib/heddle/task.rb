@@ -33,7 +33,7 @@ module Heddle
       @name = name && Check.task_name(name)
       @background = background
       @isolated = isolated
-      @finished = @returned = @cancelled_once = @asked = @cleans_up = false
+      @finished = @returned = @cancelled_once = @asked = @cleans_up = @killed = false
       @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
@@ -95,16 +95,13 @@ module Heddle
       strike(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
     end
 
-    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers end at their next
-    # switch.
+    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers are killed.
     def kill(grace)
       fibers = @scheduler.waits.select { |wait| wait[:root].equal?(@fiber) }.map { |wait| wait[:fiber] }
       fibers.each do |fiber|
-        next if (@killed ||= {}.compare_by_identity).key?(fiber)
-
-        ErrorReport.print_killed(self, grace, fiber) if @killed.empty?
-        @killed[fiber] = true
-        fiber.kill if fiber.alive?
+        ErrorReport.print_killed(self, grace, fiber) unless @killed
+        @killed = true
+        @scheduler.kill_fiber(fiber)
       end
     end
 

@@ -92,6 +92,43 @@ contract "HangingCleanUp" do
     assert_match(/a_clean_up_that_hangs_test.rb:\d+/, said)
   end
 
+  # A kill runs ensure clauses, and these may wait in their turn.
+  def test_ensure_clauses_in_ensure_clauses
+    levels = []
+    hang_at = lambda do |level|
+      sleep
+    ensure
+      levels << level
+      level < 5 ? hang_at.call(level + 1) : forever
+    end
+    end_in_spite_of do
+      Heddle.spawn { hang_at.call(1) }
+      Fiber.schedule { hang_at.call(1) }
+      fail_now
+    end
+
+    assert_equal([1, 1, 2, 2, 3, 3, 4, 4, 5, 5], levels.sort)
+  end
+
+  def test_a_task_that_begins_when_the_grace_period_is_over
+    ended = false
+    end_in_spite_of do
+      Heddle.spawn do
+        Heddle.shield { sleep }
+      ensure
+        Heddle.spawn do
+          sleep
+        ensure
+          ended = true
+          sleep
+        end
+      end
+      fail_now
+    end
+
+    assert(ended)
+  end
+
   def test_in_a_fiber_that_the_task_has_resumed
     said = end_in_spite_of do
       Heddle.spawn { Enumerator.new { forever }.next }
