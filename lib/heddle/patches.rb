@@ -131,6 +131,10 @@ module Heddle
           %w[addrinfo_timeout.rb],
           { "Addrinfo." => "AddrinfoTimeout" },
           needed: RubyFeatures::GETADDRINFO_HEEDS_TIMEOUT, kept: "__heddle_timed_")
+    patch(:lookup_flags, "all",
+          "Ruby tells the scheduler only the name: AI_CANONNAME, AI_V4MAPPED and other flags have no effect.",
+          %w[lookup_flags.rb],
+          { "Addrinfo." => "LookupFlags::OfAddrinfo", "Socket." => "LookupFlags::OfSocket" }, kept: "__heddle_flagged_")
     patch(:block_form_close, "all",
           "Ruby closes the IO at the end of the block without a call of IO#close, so the fibers that wait for " \
           "it are not woken.",

@@ -130,17 +130,17 @@ module TestSupport
           skip("ActiveRecord #{requirement} is not installed (bin/test tries to install it)")
         end
 
-        outcomes[requirement] ||= JSON.parse(run_program(requirement), symbolize_names: true)
+        # It says why it has failed; pg also warns of what ActiveRecord does after an interrupted COMMIT.
+        outcome = outcomes[requirement] ||= run_program(requirement)
+
+        assert_predicate(outcome, :success?, outcome.err)
+        JSON.parse(outcome.out, symbolize_names: true)
       end
 
-      # It says why it has failed; pg also warns of what ActiveRecord does after an interrupted COMMIT.
       def run_program(requirement)
         place = server ? { host: "127.0.0.1", port: server.port } : { database: "#{tempdir}/sqlite3" }
         config = JSON.generate({ **settings, **place })
-        outcome = run_command(*ruby_command, "-W0", PROGRAM, requirement, backend, config)
-
-        assert_predicate(outcome, :success?, outcome.err)
-        outcome.out
+        run_command(*ruby_command, "-W0", PROGRAM, requirement, backend, config)
       end
     end
   end

@@ -35,7 +35,9 @@ void hd_flush_before_ruby_does(VALUE io)
 {
     if (!HD_FLUSH_PASSES_BY_IO_WRITE || NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return;
     flush_call flushing = {hd_scheduler_of_thread(), rb_io_get_write_io(io)};
-    if (!flushing.scheduler || !hd_io_has_to_flush(flushing.io) || is_file(flushing.io)) return;
+    if (!flushing.scheduler || !hd_io_has_to_flush(flushing.io)) return;
+    /* (What a close could not write stays in the buffer of the closed IO.) */
+    if (hd_io_descriptor(flushing.io) < 0 || is_file(flushing.io)) return;
     rb_mutex_synchronize(hd_io_write_lock(flushing.io), flush_locked, (VALUE)&flushing);
 }
 

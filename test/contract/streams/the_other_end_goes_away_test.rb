@@ -71,6 +71,17 @@ contract "EndOfStream" do
     assert_raises(Errno::EPIPE) { writer.syswrite("x") }
   end
 
+  # What could not be written stays in the buffer of the closed IO.
+  on_streams "closes after one that failed", %w[pipe unix socket] do |reader, writer|
+    writer.sync = false
+    writer.write("x")
+    reader.close
+
+    assert_raises(Errno::EPIPE) { writer.close }
+    assert_nil(writer.close)
+    assert_raises(IOError) { writer.flush }
+  end
+
   on_streams "a parked writer sees that the reader goes", %w[pipe unix socket] do |reader, writer|
     job = go { writer.write("x" * 4_000_000) }
     settle

@@ -299,7 +299,11 @@ module Endings
       nil
     end
 
-    def thread_kill(&work) = in_thread(&work).kill.join
+    def thread_kill(&work)
+      in_thread(&work).kill.join
+    rescue ActiveRecord::StatementInvalid # (mysql2 refuses a ROLLBACK after a query that was killed, also in a thread)
+      nil
+    end
 
     private
 
