@@ -281,7 +281,7 @@ module Heddle
       end
     end
 
-    # A killed fiber ends when it is switched to. If it waits in an ensure clause meanwhile, the next call ends that wait.
+    # A killed fiber ends when it is switched to. If it waits in an ensure clause before, the next call ends that wait.
     def kill_fiber(fiber)
       return unless fiber.alive?
 

@@ -183,8 +183,7 @@ module Heddle
         note_unheard(task)
       end
       remove(task)
-      @all_ended&.close if all_ended?
-      cancel_tasks(nil) if @owner.nil? && all_ended? && !@tasks.empty?
+      note_end if all_ended?
       watch_owner if @in_block && @strike
     end
 
@@ -258,6 +257,11 @@ module Heddle
         error = TaskFailure.cause_of(error)
       end
       false
+    end
+
+    def note_end
+      @all_ended&.close
+      cancel_tasks(nil) if @owner.nil? && !@tasks.empty?
     end
 
     def remove(task)

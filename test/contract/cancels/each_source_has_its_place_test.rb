@@ -218,7 +218,7 @@ contract "PendingExceptions" do
             scope.spawn { sleep(0.03) && raise(KeyError) }
             begin
               sleep(10)
-            rescue Exception # rubocop:disable Lint/RescueException -- it is the timeout's
+            rescue Exception # it is the timeout's
               sleep(0.05)
               log << :cleaned_up
             end

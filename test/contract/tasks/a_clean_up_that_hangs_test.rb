@@ -25,7 +25,7 @@ contract "HangingCleanUp" do
   def forever
     loop do
       sleep
-    rescue Exception # rubocop:disable Lint/RescueException -- nothing but a kill ends it
+    rescue Exception # nothing but a kill ends it
       nil
     end
   end

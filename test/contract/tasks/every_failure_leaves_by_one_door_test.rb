@@ -19,7 +19,7 @@ contract "Doors" do
   def fault = self.class.fault
 
   # Each ends in its own way while a task of its scope fails, now or when it is cancelled.
-  def left(way, scope)
+  def left(way)
     case way
     when :ends then :value
     when :raises then raise(KeyError, "of the block")
@@ -45,7 +45,7 @@ contract "Doors" do
         Heddle.spawn(isolated: true) do
           Heddle.scope do |scope|
             scope.spawn(&task)
-            catch(:out) { Heddle.scope { |inner| inner.spawn(&task) && left(way, inner) } }
+            catch(:out) { Heddle.scope { |inner| inner.spawn(&task) && left(way) } }
           end
         end
       end
@@ -58,9 +58,9 @@ contract "Doors" do
     found = doors do
       ways = [-> { Heddle.scope { |scope| scope.spawn { raise "of the task" } && (return 1) } },
               -> { Heddle.scope { |scope| scope.spawn { raise "of the task" } && (break 1) } }]
-      ways.each do |way|
-        assert_raises(RuntimeError) { way.call }
-      end
+      errors = ways.map { |way| assert_raises(RuntimeError) { way.call } }
+
+      assert_equal(["of the task"] * 2, errors.map(&:message))
     end
 
     assert_empty(found)
@@ -194,7 +194,7 @@ contract "Doors" do
     Heddle.on_error { |error, _| reported << error }
     begin
       in_run ? Heddle.run(backend: backend, grace: 20, &block) : yield
-    rescue Exception => e # rubocop:disable Lint/RescueException -- also SystemExit
+    rescue Exception => e # also SystemExit
       raise if e.is_a?(Minitest::Assertion)
 
       @doors << e
@@ -265,9 +265,9 @@ contract "Doors" do
       lambda do
         Heddle.scope do
           body(depth - 1)
-          return if way == :returns # rubocop:disable Lint/NonLocalExitFromIterator
+          return if way == :returns
 
-          way == :raises ? fail_now : left(way, nil)
+          way == :raises ? fail_now : left(way)
         end
       end.call
     end
