@@ -68,7 +68,7 @@ module Bench
         finished = false
         peer.run do
           readers.each_with_index do |reader, i|
-            peer.spawn { (reader.gets && lines[i] += 1) until finished }
+            peer.spawn { reader.gets && lines[i] += 1 until finished }
           end
           peer.spawn do
             ticks.times do

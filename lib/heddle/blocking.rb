@@ -30,9 +30,13 @@ module Heddle
     # @example A C library that waits for a socket, and ignores interrupts
     #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
     #
+    # At most 64 blocks run at the same time; the others wait in line, which a cancel or a timeout makes them leave at
+    # once. What is offloaded inside of a block (by its Heddle.run) has 64 threads of its own, so that it never waits
+    # for a thread that waits for it.
+    #
     # @param stop [#call, nil] makes the block end, in place of an interrupt: it is called once, in the thread of the
-    #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is
-    #   lost then.
+    #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is lost
+    #   then. An error that it raises is reported (see Heddle.on_error), and the block is interrupted.
     # @param lasting [Boolean] the block may wait for a long time, for example for a subscription: it gets a thread of
     #   its own, beside the 64 threads that other blocks share
     # @yield on another thread

@@ -24,6 +24,21 @@ module Heddle
       end
     end
 
+    # @param error [Exception] has ended the running fiber, which runs no task; its own cancel is no error
+    # @return [void]
+    def print_of_fiber(error)
+      print(error) unless error.is_a?(Cancelled) && error.meant_for?(nil)
+    end
+
+    # @param task [Heddle::Task] is killed, for it has not ended in twice this time
+    # @param fiber [Fiber] where it waits
+    # @return [void]
+    def print_killed(task, grace, fiber)
+      place = TaskFailure.clean(fiber.backtrace || []).first
+      $stderr.write("heddle: #{task.inspect} is killed: it goes on though its scope has been ending for more than " \
+                    "twice the grace period of #{grace} s#{"\n  at #{place}" if place}\n")
+    end
+
     def report(error, task, what)
       reporter = Ractor.current[:heddle_error_reporter]
       call(reporter, error, task, what) if reporter

@@ -29,10 +29,22 @@ module Heddle
       @reason = reason
     end
 
-    # @private It has ended the task that it was meant for: who gets it from Task#value is not cancelled by it.
-    def spent! = @spent = true
+    # @private When the grace period of a scope is over.
+    def self.at_last(grace, reason)
+      new("the grace period of #{grace} s is over", reason:).tap { |one| one.instance_variable_set(:@last, true) }
+    end
 
-    # @private
-    def spent? = @spent ? true : false
+    # @private Is nothing after it but the end of the fiber?
+    def last? = @last ? true : false
+
+    # @private It cancels this task, by its number (an object would be dumped with it). Who else gets it, from
+    # Task#value, is not cancelled.
+    def meant_for(task)
+      @meant_for ||= task.__id__ unless frozen?
+      self
+    end
+
+    # @private Is it the task's own cancel? (One of a plain fiber, or of the program itself, is whose it strikes.)
+    def meant_for?(task) = @meant_for.nil? || @meant_for == task.__id__
   end
 end

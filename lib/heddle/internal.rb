@@ -13,9 +13,9 @@ module Heddle
 
     refine Scheduler do
       # of tasks and scopes
-      public :bound_the_end, :end_task, :for_the_thread?, :interrupt_chain, :late_scope, :masks_begun, :outside?,
-             :root, :scopes, :spawn_hooks,
-             :task=, :unblocked, :wait_until_closed, :waiters_of
+      public :block_begins, :busy?, :end_task, :for_the_thread?, :force, :interrupt_chain, :kill_fiber, :late_scope,
+             :left_task, :main_fiber, :outside?, :put_back, :root, :scopes, :spawn_hooks, :task=, :unblocked,
+             :wait_until_closed, :waiters_of
       # of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # of Heddle.stats

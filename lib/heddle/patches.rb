@@ -132,7 +132,7 @@ module Heddle
           { "Addrinfo." => "AddrinfoTimeout" },
           needed: RubyFeatures::GETADDRINFO_HEEDS_TIMEOUT, kept: "__heddle_timed_")
     patch(:lookup_flags, "all",
-          "Ruby tells the scheduler only the name: AI_CANONNAME, AI_V4MAPPED and other flags have no effect.",
+          "Ruby tells the scheduler only the name: the flags of a lookup have no effect.",
           %w[lookup_flags.rb],
           { "Addrinfo." => "LookupFlags::OfAddrinfo", "Socket." => "LookupFlags::OfSocket" }, kept: "__heddle_flagged_")
     patch(:block_form_close, "all",

@@ -62,7 +62,7 @@ module Heddle
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @main = @main_scope = @late_scope = nil
-      @runs_main = @bounded = false
+      @runs_main = false
       @grace = Scope::GRACE
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
@@ -126,7 +126,7 @@ module Heddle
 
       tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
-      tasks.each(&:cancel)
+      tasks.each { |task| task.cancel_once(nil) }
       others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
       outlast_masks
       without_masks do
@@ -176,6 +176,9 @@ module Heddle
     def late_scope
       @late_scope ||= Scope.new(nil, false) if @runs_main
     end
+
+    # When it is closed.
+    def report_abandoned = scopes.keys.each(&:report_abandoned)
 
     # What Heddle.on_spawn has registered.
     attr_reader :spawn_hooks
@@ -270,16 +273,19 @@ module Heddle
       end
     end
 
-    # Each once, for it strikes at every wait that follows. Home ends by itself: it waits for the others.
+    # Home ends by itself: it waits for the others.
     def kill_fibers
-      killed = {}.compare_by_identity
       until ended_but_for_home?
-        (fibers_but_for_home - killed.keys).each do |fiber|
-          killed[fiber] = true
-          fiber.kill if fiber.alive?
-        end
+        fibers_but_for_home.each { |fiber| kill_fiber(fiber) }
         kernel_sleep(LOOKED_AT)
       end
+    end
+
+    # A killed fiber ends when it is switched to. If it waits in an ensure clause before, the next call ends that wait.
+    def kill_fiber(fiber)
+      return unless fiber.alive?
+
+      fiber.kill || fiber.raise(Cancelled.new("the fiber was killed"))
     end
 
     def fibers_but_for_home = waits.reject { |wait| home?(wait[:root]) }.map { |wait| wait[:fiber] }.uniq
@@ -291,21 +297,13 @@ module Heddle
       error ? error.is_a?(SignalException) || sent_to_thread?(error) : Thread.current.status == "aborting"
     end
 
-    # The block of the run is left by such an exception.
-    def bound_the_end
-      return if @bounded
-
-      @bounded = true
-      kill_late
-    end
-
     # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until
     # none is left. (What Ruby and the workers know of a fiber lies on its stack.)
     def end_fibers
       Thread.handle_interrupt(Object => :never) do
         without_masks do
           STRIKES_MAX.times do
-            waits.each { |wait| interrupt(wait[:root], Cancelled.new("the scheduler has ended")) }
+            waits.each { |wait| force(wait[:root], Cancelled.new("the scheduler has ended")) }
             break if size.zero?
 
             kernel_sleep(0.001)
@@ -323,7 +321,7 @@ module Heddle
 
     # See Heddle.offload.
     def offload_block(block, **)
-      storage = Fiber.current.storage
+      storage = BlockingPool.storage_inside
       value, error = offload(-> { outcome_of(block, storage) }, name: ["the block of Heddle.offload"], **)
       return value unless error
 
@@ -342,7 +340,9 @@ module Heddle
       rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the task
         [nil, e]
       end
-      work.resume
+      outcome = work.resume
+      outcome = work.raise(FiberError, "attempt to yield out of the block of Heddle.offload") while work.alive?
+      outcome
     end
 
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check

@@ -14,6 +14,9 @@ module Heddle
 
     # Seconds that what cleans up has when a scope ends, if nothing else is said.
     GRACE = 5
+    # How Ruby calls the frame of an ensure clause that an exception has entered.
+    ENSURE = /\bensure in /
+    private_constant :ENSURE
 
     class << self
       # @private
@@ -54,21 +57,21 @@ module Heddle
       @outer = self.class.innermost(@scheduler)
       @spawn_hooks = @scheduler.spawn_hooks
       @task = Task.here
-      @masks_begun = @scheduler.masks_begun # a shield that began later holds its own strike back
+      @number = @scheduler.block_begins # of its block: see strike.h
       @grace = grace || @outer&.grace || GRACE
       @owner = owner ? Fiber.current : nil
       @root = owner ? @scheduler.root : nil
+      @in_block = false # is the owner in its block, or waiting for the tasks that have not been cancelled?
       @amid = owner ? $! : nil # what its owner is rescuing: a task that is started amid that cleans up nothing of its
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
-      @failures = [] # the tasks that have failed, the first one first
+      @failures = [] # the tasks whose failure has not left the scope, the first one first
       @unheard = @reporter = nil # isolated tasks that have failed, and who tells of them
-      @strike = nil # what is raised in the owner for a task that has failed
+      @strike = @last_strike = nil # what is raised in the owner for a task that has failed, and when its time is over
       @cancelled = nil # what somebody else has cancelled the owner with
-      @grace_ends = nil # when; nil: not yet known, or over
-      @given_up = false # its tasks are left to the end of the run
-      @all_ended = nil
-      @scheduler.scopes[self] = true
+      @grace_ends = nil # when; nil: not yet known
+      @grace_over = false # has it ended before?
+      @all_ended = @watch = nil
     end
 
     # @private
@@ -98,31 +101,30 @@ module Heddle
 
     # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
     #
-    # @param ended [#call, nil] is called when it ends
+    # @param ended [#call, nil] is called in the task at its end, also if a hook of Heddle.on_spawn has failed
     def spawn_isolated(name = nil, ended: nil, &block)
       task = Task.new(self, name, false, true)
       task.asked!
-      start(task, []) do
+      work = hooked(task) do
         Task.match_apart(block)
         Scope.open(&block)
+      end
+      start_as_it_is(task, []) do
+        work.call
       ensure
         ended&.call
       end
     end
 
     # @private The same for a task that is made already.
-    def start(task, arguments, &block)
-      task.start(arguments, &take_in(task, block))
-      cancel(task) if @state == :ending
-      task
-    ensure
-      remove(task) unless task.started? # Ruby had no stack for it
-    end
+    def start(task, arguments, &) = start_as_it_is(task, arguments, &hooked(task, &))
 
     # @private The same for one that has to wait before it starts.
-    def line_up(task, arguments, &block)
-      task.line_up(arguments, take_in(task, block))
-      cancel(task) if @state == :ending
+    def line_up(task, arguments, &)
+      block = hooked(task, &)
+      take_in(task)
+      task.line_up(arguments, block)
+      cancel_task(task) if @state == :ending
       task
     end
 
@@ -148,7 +150,10 @@ module Heddle
     end
 
     # @private What is closed when all tasks have ended, by its method scope_ended.
-    def own(resource) = (@resources ||= {}.compare_by_identity)[resource] = true
+    def own(resource)
+      (@resources ||= {}.compare_by_identity)[resource] = true
+      @scheduler.scopes[self] = true
+    end
 
     # @private It is closed already.
     def disown(resource) = @resources&.delete(resource)
@@ -166,72 +171,146 @@ module Heddle
     def enter_main(task, &)
       task.scope = self
       supervise(&)
+    ensure
+      end_abandoned if runs_here?
     end
 
     # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
     def task_ended(task)
+      if task.fails_scope?
+        note_failure(task) if @tasks.key?(task)
+      elsif @reporter && task.unheard?
+        note_unheard(task)
+      end
       remove(task)
-      note_failure(task) if task.fails_scope? && !@failures.include?(task)
-      note_unheard(task) if @reporter && task.unheard?
-      @all_ended&.close if all_ended?
-      cancel_tasks(nil) if @owner.nil? && all_ended? && !@tasks.empty?
+      note_end if all_ended?
+      watch_owner if @in_block && @strike
     end
 
     # @private For one without an owner, when all of its tasks have ended.
-    def finish
-      close_resources(nil) if @resources
+    def finish = leave(nil, caller)
+
+    # @private For one whose owner never comes back to it (an Enumerator that nobody asks any more), in a fiber.
+    def end_abandoned_here
+      @in_block = false
+      end_tasks(nil).each { |error| ErrorReport.print(error) }
+      close_resources.each { |error| ErrorReport.print(error) }
+    ensure
       close
-      raise_first(failure, caller) unless @failures.empty?
     end
+
+    # @private Will its owner never come back to it?
+    def abandoned? = !@owner.nil? && !@scheduler.busy?(@owner)
+
+    # @private Its scheduler is closed: what has failed in it is raised nowhere.
+    def report_abandoned = report_failures_left
 
     private
 
-    # @return [Proc] what the task is to do
-    def take_in(task, block)
-      raise Error, "the scope has ended: its block has returned, and its tasks have ended" unless open?
-
-      unless task.equal?(@reporter)
-        block = SpawnHook.wrap(task, block) unless @spawn_hooks.empty?
-        error = own_error and task.started_amid(error, @grace_ends)
+    # The run ends, and with it the scopes that nobody comes back to.
+    def end_abandoned
+      @scheduler.scopes.keys.select(&:abandoned?).each do |scope|
+        @scheduler.fiber { scope.end_abandoned_here }
       end
+    end
+
+    # @return [Proc] what the program's task has to do
+    def hooked(task, &block)
+      refuse_when_ended
+      error = own_error and task.started_amid(error, cleans_up?(error))
+      @spawn_hooks.empty? ? block : SpawnHook.wrap(task, block)
+    end
+
+    def refuse_when_ended
+      raise Error, "the scope has ended: its block has returned, and its tasks have ended" unless open?
+    end
+
+    def take_in(task)
+      refuse_when_ended
       report_failures if task.isolated? && !@reporter
+      @scheduler.scopes[self] = true if @tasks.empty?
       @tasks[task] = true
       @background += 1 if task.background?
-      block
+    end
+
+    def start_as_it_is(task, arguments, &)
+      take_in(task)
+      task.start(arguments, &)
+      cancel_task(task) if @state == :ending
+      task
+    ensure
+      remove(task) unless task.started? # Ruby had no stack for it
     end
 
     # The exception that is on its way here, if it came after the scope was opened.
     def own_error = ($! unless $!.equal?(@amid))
 
+    # Does who starts a task amid this error clean up after a cancel, or after what ends the scope? (In an ensure clause
+    # of a scope that is ending; not who starts a worker anew in a rescue clause.)
+    def cleans_up?(error)
+      return true if @state == :ending && caller.any? { |frame| frame.match?(ENSURE) }
+
+      task = Task.here
+      while error
+        return true if error.is_a?(Cancelled) ? error.meant_for?(task) : error.equal?(@reason)
+
+        error = TaskFailure.cause_of(error)
+      end
+      false
+    end
+
+    def note_end
+      @all_ended&.close
+      cancel_tasks(nil) if @owner.nil? && !@tasks.empty?
+    end
+
     def remove(task)
-      @background -= 1 if @tasks.delete(task) && task.background?
+      return unless @tasks.delete(task)
+
+      @background -= 1 if task.background?
+      @scheduler.scopes.delete(self) if @tasks.empty? && @resources.nil? && @failures.empty?
     end
 
     # Background tasks are waited for when they have been cancelled.
     def all_ended?
-      @tasks.size <= (@state == :ending ? 0 : @background)
+      @tasks.size <= (@state == :open ? @background : 0)
     end
 
     def supervise
+      @in_block = true
       value = yield
       outlast_tasks
-      @failures.empty? ? value : raise_first(failure, caller)
+      left = true
+      leave(nil, caller) if runs_here?
+      value
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-      raise unless runs_here? # the tasks of a parent process never run in the child of a fork
+      raise if left || !runs_here? # the tasks of a parent process never run in the child of a fork
 
-      first = earlier_failure(e)
-      note_cancel(e)
-      end_tasks(e)
-      first ||= failure if e.is_a?(Cancelled)
-      raise_first(raised = first || e, caller, e)
+      left = true
+      leave(e, caller)
     ensure
-      # The owner is being killed, or a throw leaves it.
-      end_tasks(own_error) unless @tasks.empty? || @given_up || !runs_here?
-      begin
-        close_resources(raised) if @resources && runs_here?
-      ensure
-        close
-      end
+      leave(nil, caller) unless left || !runs_here? # a jump leaves the block, or the owner is being killed
+    end
+
+    # The tasks end, then what has failed leaves the scope; as in an ensure block it takes the place of a jump.
+    #
+    # @param raised [Exception, nil] what the owner's block has raised
+    # @param frames [Array<String>] where the scope was opened
+    # @return [void] if there is nothing to raise
+    def leave(raised, frames)
+      @in_block = false
+      return if raised.nil? && @tasks.empty? && @failures.empty? && @resources.nil?
+
+      before = failure
+      note_cancel(raised)
+      struck = end_tasks(raised)
+      closing = close_resources
+      return TaskFailure.leave(raised) if raised && thread_ends?
+
+      error = leaving(before, raised, struck) || closing.first
+      raise_with_failures(error, [raised, *struck], closing, frames) if error && !thread_ends?
+    ensure
+      close
     end
 
     # Those in the background end with the others.
@@ -239,18 +318,31 @@ module Heddle
       wait_for_tasks until @state == :ending || all_ended? || !runs_here?
       return unless @failures.empty? && @background.positive? && runs_here?
 
-      @tasks.keys.each(&:cancel) # also those that were started to clean up after the cancel of another one
-      end_tasks(nil)
+      # also those that were started to clean up after the cancel of another one
+      @tasks.keys.each { |task| task.cancel_once(nil) }
     end
+
+    def withdraw(strike)
+      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, strike) } if strike
+    end
+
+    # Is it being killed? An error that is raised would keep it alive.
+    def thread_ends? = Thread.current.status == "aborting"
 
     def close
       @state = :ended
-      @scheduler.scopes.delete(self)
-      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, @strike) } if @strike
+      @watch&.close
+      @scheduler.scopes.delete(self) if @tasks.empty?
+      withdraw(@strike)
+      withdraw(@last_strike)
       # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
-      @scheduler.interrupt(@owner, @cancelled) if @cancelled && !@cancelled.equal?($!)
+      @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)
       @owner = @root = nil # nothing else keeps the stack of the owner
-      report_unheard if runs_here?
+      return unless runs_here?
+
+      outlast_left
+      report_failures_left
+      report_unheard
     end
   end
 end

@@ -35,9 +35,11 @@ module Heddle
       return block unless wrapper.respond_to?(:call)
 
       lambda do |*arguments|
-        value = nil
+        called = value = nil
         Task.match_apart(block)
-        wrapper.call(-> { value = block.call(*arguments) })
+        wrapper.call(-> { (called = true) && value = block.call(*arguments) })
+        raise Error, "a hook of Heddle.on_spawn has not called the work of its task" unless called
+
         value
       end
     end

@@ -33,7 +33,7 @@ module Heddle
       @name = name && Check.task_name(name)
       @background = background
       @isolated = isolated
-      @finished = @returned = @cancelled = @asked = @cleans_up = false
+      @finished = @returned = @cancelled_once = @asked = @cleans_up = @killed = false
       @fiber = @value = @error = @waiters = @amid = @place = @arguments = @block = nil
       @scheduler = Fiber.scheduler
     end
@@ -74,14 +74,35 @@ module Heddle
     end
 
     # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next; not before the end of a
-    # Heddle.shield. Does nothing if it has ended.
+    # Heddle.shield. Does nothing if it has ended. If it rescues that, a further cancel is raised when it waits next;
+    # but not while the first one is on its way: its ensure and rescue clauses may wait.
     #
     # @param reason [Object, nil] why: its error has it, too
     # @return [self]
     def cancel(reason = nil)
-      return self if @cancelled
-
       strike(Cancelled.new("the task was cancelled#{": #{Wording.of(reason)}" unless reason.nil?}", reason:))
+    end
+
+    # @private Its scope ends, or the run: one cancel, however many of them say so. (Marked afterwards: what is sent to
+    # the thread may come between.)
+    def cancel_once(reason)
+      cancel(reason) unless @cancelled_once
+      @cancelled_once = true
+    end
+
+    # @private The grace period is over: where it waits, also in an ensure clause or a shield.
+    def cancel_at_last(grace, reason)
+      strike(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
+    end
+
+    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers are killed.
+    def kill(grace)
+      fibers = @scheduler.waits.select { |wait| wait[:root].equal?(@fiber) }.map { |wait| wait[:fiber] }
+      fibers.each do |fiber|
+        ErrorReport.print_killed(self, grace, fiber) unless @killed
+        @killed = true
+        @scheduler.kill_fiber(fiber)
+      end
     end
 
     # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
@@ -105,7 +126,7 @@ module Heddle
 
     # @return [Boolean] was it cancelled (and not too late)?
     def cancelled?
-      @error.is_a?(Cancelled)
+      @error.is_a?(Cancelled) && @error.meant_for?(self)
     end
 
     # @return [String]
@@ -154,9 +175,9 @@ module Heddle
 
     # @private It was started while an exception was on its way, in an ensure or rescue clause; perhaps in a scope that
     # is ending.
-    def started_amid(error, ending)
+    def started_amid(error, cleans_up)
       @amid = error
-      @cleans_up = true if ending || error.is_a?(Cancelled)
+      @cleans_up = cleans_up
     end
 
     # @private Is it there to clean up after this exception, or after a cancel?
@@ -164,14 +185,15 @@ module Heddle
       @cleans_up || (!@amid.nil? && @amid.equal?(error))
     end
 
-    # @private A cancel, also where one has struck before.
+    # @private A cancel of the task's own.
+    # @yieldparam fiber [Fiber] how it is raised; without a block as any cancel
     def strike(error)
+      error.meant_for(self)
       fiber = @fiber # of another thread it may end meanwhile
       return self if @finished
-      return tap { @early = error } unless fiber
+      return tap { @early ||= error } unless fiber
 
-      # At once: what is sent to the thread must not come between the mark and the strike, which would be lost.
-      @cancelled = @scheduler.interrupt(fiber, error)
+      block_given? ? yield(fiber, error) : @scheduler.interrupt(fiber, error)
       # Its own one strikes here, at the end of a mask, unless another mask holds it back.
       @scheduler.shield(NOTHING) { nil } if Fiber.current.equal?(fiber)
       self
@@ -212,7 +234,8 @@ module Heddle
       @value = yield
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       @error = e
-      e.spent! if e.is_a?(Cancelled) && !e.frozen?
+      @scheduler.left_task(e)
+      e.meant_for(self) if e.is_a?(Cancelled)
       raise
     ensure
       begin
@@ -262,7 +285,8 @@ module Heddle
 
     def fail_with(error, block)
       @error = error
-      return error.frozen? || error.spent! if error.is_a?(Cancelled)
+      @scheduler.left_task(error)
+      return error.meant_for(self) if error.is_a?(Cancelled)
 
       TaskFailure.end_task(error, name, @place || block.source_location&.join(":"))
     end

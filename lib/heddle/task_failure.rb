@@ -49,6 +49,12 @@ module Heddle
         []
       end
 
+      # The error is raised in place of another one.
+      # @private
+      def pass_on(before, error)
+        attach(error, before.suppressed).each { |other| ErrorReport.print(other) } if before.is_a?(self)
+      end
+
       # Each once, by its identity: a class may have methods of its own that compare.
       # @private
       def apart(errors) = errors.uniq(&:__id__)
@@ -76,15 +82,22 @@ module Heddle
         $DEBUG ? frames : frames.reject { |frame| frame.start_with?(*OWN) || frame.match?(HOOKS) }
       end
 
-      private
-
       # By Ruby's own method: a class may have a cause of another kind.
+      # @private
       def cause_of(error) = Exception.instance_method(:cause).bind_call(error)
 
+      private
+
+      # What has failed meanwhile takes its place, as in an ensure block.
       def throw_again(error)
+        caught = true
         throw(error.tag, error.value)
       rescue UncaughtThrowError
-        nil # nor here
+        caught = false # nor here
+      ensure
+        first, *others = error.suppressed if caught && error.is_a?(self)
+        attach(first, others).each { |other| ErrorReport.print(other) } if first
+        raise_again(first) if first
       end
 
       def extend_backtrace(error, lines)

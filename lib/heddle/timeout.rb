@@ -51,7 +51,7 @@ module Heddle
     def timeout_error(strike)
       error = TimeoutError.new(strike.message)
       error.set_backtrace(strike.backtrace)
-      TaskFailure.attach(error, strike.suppressed) if strike.is_a?(TaskFailure)
+      TaskFailure.pass_on(strike, error)
       error
     end
 

@@ -262,7 +262,7 @@ contract "DirectSocket" do
 
   # It is refused at once, or returns nothing, also behind a read that had to wait.
   def test_what_needs_no_data_behind_a_read_that_waited
-    calls = [->(io) { io.recv(-1) }, ->(io) { io.recv("x") }, ->(io) { io.recv(1, 0, "".freeze) },
+    calls = [->(io) { io.recv(-1) }, ->(io) { io.recv("x") }, ->(io) { io.recv(1, 0, "") },
              ->(io) { io.recv(1, 0, :x) }, ->(io) { io.recvmsg(-1) }, ->(io) { io.recvmsg("x") }, ->(io) { io.read(0) },
              ->(io) { io.readpartial(0) }]
     expected, seen = in_both do |waits|

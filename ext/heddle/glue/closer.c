@@ -107,19 +107,18 @@ static VALUE park(VALUE pointer)
 void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
 {
     closer_wait wait = {scheduler, kind, subject};
-    VALUE first = Qnil;
+    VALUE raised = rb_ary_new();
     hd_caught caught = {.state = 1, .exception = Qnil};
     int killed = 0;
     for (int turns = 0; caught.state && turns < STRIKES_MAX; turns++) {
         hd_catch(park, (VALUE)&wait, &caught);
-        if (!NIL_P(caught.exception)) {
-            if (NIL_P(first)) first = caught.exception;
-        }
-        else if (caught.state) {
+        if (!NIL_P(caught.exception))
+            rb_ary_push(raised, caught.exception);
+        else if (caught.state)
             killed = caught.state; /* its errinfo can only be left as it is */
-        }
     }
     if (killed) rb_jump_tag(killed);
-    if (caught.state) rb_exc_raise(first); /* it cannot wait */
-    if (!NIL_P(first)) hd_strike_fiber(scheduler, rb_fiber_current(), first, 0);
+    if (caught.state) rb_exc_raise(rb_ary_entry(raised, 0)); /* it cannot wait */
+    for (long i = 0; i < RARRAY_LEN(raised); i++)
+        hd_strike_later(scheduler, hd_root(scheduler), rb_ary_entry(raised, i));
 }

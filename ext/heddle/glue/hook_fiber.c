@@ -33,7 +33,7 @@ static bool must_reach_thread(VALUE error)
 static VALUE report(VALUE error)
 {
     VALUE report = rb_const_get(hd_mHeddle, rb_intern("ErrorReport"));
-    return rb_funcall(report, rb_intern("print"), 1, error);
+    return rb_funcall(report, rb_intern("print_of_fiber"), 1, error);
 }
 
 static VALUE tell_end(VALUE task)
@@ -89,7 +89,7 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
     rb_set_errinfo(Qnil);
     if (scheduler && (ended || must_reach_thread(error) || hd_thread_was_sent(scheduler, error)))
         hd_raise_at_home(scheduler, error);
-    else if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled")))))
+    else
         rb_protect(report, error, &ignored);
     rb_set_errinfo(Qnil);
 }

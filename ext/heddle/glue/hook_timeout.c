@@ -40,6 +40,7 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
     if (exception != timeout->raised) rb_exc_raise(exception);
     VALUE error = rb_class_new_instance(1, &timeout->message, cTimeoutError);
     rb_ivar_set(error, rb_intern("cause"), exception);
+    rb_funcall(rb_const_get(hd_mHeddle, rb_intern("TaskFailure")), rb_intern("pass_on"), 2, exception, error);
     rb_exc_raise(error);
 }
 
@@ -61,7 +62,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .strike = {.scheduler = scheduler,
                    .kept = rb_fiber_current(),
                    .exception = Qnil,
-                   .began = scheduler->masks.sequence},
+                   .began = hd_block_begins(scheduler)},
         .generation = scheduler->reactor.generation,
         .root = hd_root(scheduler),
         .duration = argv[0],

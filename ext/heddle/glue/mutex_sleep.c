@@ -51,8 +51,10 @@ bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex)
     hd_caught caught;
     VALUE before = rb_errinfo();
     hd_catch(wait_for_lock, (VALUE)sleep, &caught);
-    if (!NIL_P(caught.exception))
-        *(NIL_P(sleep->struck) ? &sleep->struck : &sleep->later) = caught.exception;
+    if (!NIL_P(caught.exception) && NIL_P(sleep->struck))
+        sleep->struck = caught.exception;
+    else if (!NIL_P(caught.exception))
+        rb_ary_push(NIL_P(sleep->later) ? sleep->later = rb_ary_new() : sleep->later, caught.exception);
     else if (hd_is_kill(&caught))
         hd_restore_errinfo(before);
     else
@@ -68,13 +70,13 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .struck = Qnil, .later = Qnil,
                             .mutex = NIL_P(condition) ? self : argv[0], .argc = argc, .argv = argv,
                             .sleeps = limited || !NIL_P(condition)};
-    VALUE fiber = rb_fiber_current();
     int state = 0;
     hd_frame_push(&sleep.frame, scheduler, HD_FRAME_MUTEX_SLEEP);
     VALUE value = rb_protect(call_original, (VALUE)&sleep, &state);
     hd_frame_pop(&sleep.frame);
-    if (!NIL_P(sleep.later)) hd_strike_later(scheduler, fiber, sleep.later);
-    if (state && !NIL_P(sleep.struck)) hd_strike_later(scheduler, fiber, sleep.struck);
+    for (long i = 0; !NIL_P(sleep.later) && i < RARRAY_LEN(sleep.later); i++)
+        hd_strike_later(scheduler, hd_root(scheduler), rb_ary_entry(sleep.later, i));
+    if (state && !NIL_P(sleep.struck)) hd_strike_later(scheduler, hd_root(scheduler), sleep.struck);
     if (state) rb_jump_tag(state);
     if (!NIL_P(sleep.struck)) rb_exc_raise(sleep.struck);
     return sleep.timed_out ? Qnil : value;

@@ -6,7 +6,7 @@
 typedef struct {
     hd_frame frame;
     VALUE self, condition;      /* condition: nil for Mutex#sleep */
-    VALUE mutex, struck, later; /* what came while the fiber locked it again, and what came after that; or nil */
+    VALUE mutex, struck, later; /* what came while the fiber locked it again, and an Array of what came later; or nil */
     ID kept; /* Ruby's own method */
     int argc;
     VALUE *argv;

@@ -109,7 +109,6 @@ static void disarm(park_call *parking)
 /* Fiber#raise, a kill or an interrupt was faster. */
 static void pass_on(hd_scheduler *scheduler, const hd_wait *wait)
 {
-    if (wait->wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, wait);
     if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
 }
 
@@ -156,7 +155,7 @@ static bool closed_meanwhile(const hd_request *request)
     return closed;
 }
 
-/* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that there is no more. */
+/* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that was withdrawn, or is held back. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
     park_call parking = {.scheduler = scheduler, .request = request, .again = again};
@@ -168,14 +167,11 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
         return error;
     }
     rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
-    if (request->brings && request->interests->brought) {
-        if (parking.wait.wake == HD_WOKEN_BY_EXCEPTION) hd_strike_was_overtaken(scheduler, &parking.wait);
-        return HD_WOKEN_BY_EVENT;
-    }
+    if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);
-    hd_strike_raise_after(scheduler, &parking.wait);
     if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
+    if (!hd_wait_void(&parking.wait)) hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
     return hd_wait_void(&parking.wait) || closed_meanwhile(request) ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }
 
@@ -183,7 +179,7 @@ int hd_park(hd_scheduler *scheduler, const hd_request *request)
 {
     int wake = park_once(scheduler, request, false);
     /* Another fiber may have left the block of the Timeout that was to strike here, a signal's handler may have rescued
-     * the strike: what was asked for has not come. */
+     * the strike, or its block is being ended already: what was asked for has not come. */
     while (RB_UNLIKELY(wake == HD_WOKEN_BY_EXCEPTION)) wake = park_once(scheduler, request, true);
     return wake;
 }

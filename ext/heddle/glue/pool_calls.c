@@ -56,23 +56,24 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 }
 
 /* For the fiber that waits, and has room for that: calls the block until it returns true. An exception or a Fiber#kill
- * ends only one of the calls; the others are given the first of them. (Here, for in a loop of Ruby's an exception that
- * follows at once would strike between two calls.) A Thread#kill and a throw go on.
+ * ends only one of the calls; the others are given what has come so far. (Here, for in a loop of Ruby's an exception
+ * that follows at once would strike between two calls.) A Thread#kill and a throw go on.
  *
- * @return [Exception, true, nil] what came first; true: a Fiber#kill */
+ * @return [Array<Exception, true>, nil] what came, the first one first; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
 {
     (void)self;
-    VALUE before = rb_errinfo(), first = Qnil;
+    VALUE before = rb_errinfo(), came = Qnil;
     for (;;) {
         hd_caught caught;
-        VALUE done = hd_catch(rb_yield, first, &caught);
-        if (!caught.state && RTEST(done)) return first;
+        VALUE done = hd_catch(rb_yield, came, &caught);
+        if (!caught.state && RTEST(done)) return came;
         if (!caught.state) continue;
         bool kill = hd_is_kill(&caught);
         if (!kill && NIL_P(caught.exception)) hd_go_on(&caught);
         if (kill) hd_restore_errinfo(before);
-        if (NIL_P(first)) first = kill ? Qtrue : caught.exception;
+        if (NIL_P(came)) came = rb_ary_new();
+        if (!kill || !RTEST(rb_ary_includes(came, Qtrue))) rb_ary_push(came, kill ? Qtrue : caught.exception);
     }
 }
 

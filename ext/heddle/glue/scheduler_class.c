@@ -327,10 +327,16 @@ static void abandon_fibers(hd_scheduler *scheduler)
     hd_map_each(&scheduler->reactor.waits, disarm_interests, scheduler);
 }
 
+static VALUE report_abandoned(VALUE self)
+{
+    return rb_funcall(self, rb_intern("report_abandoned"), 0);
+}
+
 static VALUE close_reactor(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     int ignored;
+    rb_protect(report_abandoned, self, &ignored);
     if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
@@ -415,24 +421,49 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "exception: must be an Exception");
-    hd_strike_fiber(hd_scheduler_get(self), fiber, exception, 0);
+    hd_strike_fiber(hd_scheduler_get(self), fiber, (hd_strike){.exception = exception});
     return Qtrue;
 }
 
-/* The same for a fiber that another one, the root, had resumed: it may have resumed a third one, which waits. And for
- * a scope, which began after so many masks. */
+/* The same, and nothing holds it back: no mask, and no exception that is on its way there. */
+static VALUE scheduler_force(VALUE self, VALUE fiber, VALUE exception)
+{
+    hd_strike_fiber(hd_scheduler_get(self), fiber, (hd_strike){.exception = exception, .forced = true});
+    return Qtrue;
+}
+
+/* An exception that was raised here is not done with: it is raised again at the next wait, in its old place. */
+static VALUE scheduler_put_back(VALUE self, VALUE exception)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    hd_strike_later(scheduler, hd_root(scheduler), exception);
+    return Qnil;
+}
+
+/* The same for a scope, whose block has this number, and for a fiber that another one, the root, had resumed: it may
+ * have resumed a third one, which waits. */
 static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception, VALUE began)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
-    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, exception, NUM2ULL(began));
+    hd_strike like = {.exception = exception, .began = NUM2ULL(began)};
+    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, like);
     return Qtrue;
 }
 
-/* How many masks have begun so far. */
-static VALUE scheduler_masks_begun(VALUE self)
+/* The number of a block that begins now: see strike.h. */
+static VALUE scheduler_block_begins(VALUE self)
 {
-    return ULL2NUM(hd_scheduler_get(self)->masks.sequence);
+    return ULL2NUM(hd_block_begins(hd_scheduler_get(self)));
+}
+
+/* Does the fiber wait, run, or stand behind one that it has resumed? If not, it goes on only when somebody resumes it:
+ * maybe nobody asks this Enumerator any more. */
+static VALUE scheduler_busy_p(VALUE self, VALUE fiber)
+{
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    bool home = fiber == scheduler->home.fiber;
+    return HD_BOOL(home || fiber == rb_fiber_current() || hd_wait_of(scheduler, fiber) || hd_resumes_another(fiber));
 }
 
 /* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
@@ -449,6 +480,14 @@ static VALUE scheduler_root(VALUE self)
 static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 {
     hd_strike_withdraw(hd_scheduler_get(self), fiber, exception);
+    return Qnil;
+}
+
+/* See strike.h. */
+static VALUE scheduler_left_task(VALUE self, VALUE exception)
+{
+    (void)self;
+    hd_strike_left_task(exception);
     return Qnil;
 }
 
@@ -493,11 +532,15 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
     rb_define_private_method(hd_cScheduler, "task=", scheduler_set_task, 1);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
-    rb_define_private_method(hd_cScheduler, "masks_begun", scheduler_masks_begun, 0);
     rb_define_private_method(hd_cScheduler, "run_at_home", scheduler_run_at_home, 1);
     rb_define_private_method(hd_cScheduler, "unblocked", scheduler_unblocked, 0);
     rb_define_private_method(hd_cScheduler, "home?", scheduler_home_p, 1);
     rb_define_private_method(hd_cScheduler, "sent_to_thread?", scheduler_sent_to_thread_p, 1);
+    rb_define_private_method(hd_cScheduler, "block_begins", scheduler_block_begins, 0);
+    rb_define_private_method(hd_cScheduler, "busy?", scheduler_busy_p, 1);
+    rb_define_private_method(hd_cScheduler, "force", scheduler_force, 2);
+    rb_define_private_method(hd_cScheduler, "put_back", scheduler_put_back, 1);
+    rb_define_private_method(hd_cScheduler, "left_task", scheduler_left_task, 1);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

@@ -1,6 +1,7 @@
 /* See strike.h. */
 #include "strike.h"
 
+#include "caught.h"
 #include "init.h"
 
 /* An exception in the queue of a fiber. */
@@ -9,7 +10,8 @@ typedef struct {
     hd_node node; /* in scheduler->strikes.exceptions */
 } put_off;
 
-static ID id_put_off;
+/* Of an exception: it was put off; how far out what it ends is; and what had begun when it was raised. */
+static ID id_put_off, id_began, id_raised_at, id_cause;
 
 /* -- waits ---------------------------------------------------------------------------------------------------- */
 
@@ -52,11 +54,8 @@ bool hd_end_operation(hd_wait *wait, VALUE exception)
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
-    if (!hd_wait_unblock_instead(wait, &displaced)) return;
-    if (displaced)
+    if (hd_wait_unblock_instead(wait, &displaced) && displaced)
         hd_strike_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
-    else
-        hd_strike_was_overtaken(scheduler, wait);
 }
 
 /* -- the queues ----------------------------------------------------------------------------------------------- */
@@ -106,13 +105,29 @@ static VALUE take_exception(hd_strike *strike)
     return exception;
 }
 
-static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
+static bool is_cancel(VALUE exception)
 {
+    return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
+}
+
+/* The one that has its place already: a source has one of a kind. */
+static hd_strike *in_the_place_of(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *one)
+{
+    hd_strike *strike = NULL;
+    while ((strike = hd_strike_next(scheduler, fiber, strike))) {
+        if (strike->limits || strike->began != one->began || strike->forced != one->forced) continue;
+        if (strike->exception == one->exception || (is_cancel(strike->exception) && is_cancel(one->exception))) break;
+    }
+    return strike;
+}
+
+static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, const hd_strike *like)
+{
+    if (in_the_place_of(scheduler, fiber, like)) return NULL;
     put_off *one = calloc(1, sizeof(*one));
     if (!one) rb_memerror();
+    one->strike = *like;
     one->strike.kept = fiber;
-    one->strike.exception = exception;
-    one->strike.began = began;
     one->strike.take = take_exception;
     one->strike.drop = drop_exception;
     hd_list_push_back(&scheduler->strikes.exceptions, &one->node);
@@ -121,38 +136,33 @@ static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uin
     return &one->strike;
 }
 
-/* The exception that waits in the queue of the fiber for its next wait, other than this one; or NULL. */
-static hd_strike *another_waiting(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *one)
+static uint64_t number_of(VALUE exception, ID name)
 {
-    hd_strike *strike = hd_strike_next(scheduler, fiber, NULL);
-    while (strike && (strike->limits || strike->ended || strike == one))
-        strike = hd_strike_next(scheduler, fiber, strike);
-    return strike;
+    VALUE number = rb_attr_get(exception, name);
+    return RB_FIXNUM_P(number) ? (uint64_t)FIX2LONG(number) : 0;
 }
 
-static hd_strike *waiting(const hd_scheduler *scheduler, VALUE fiber)
+void hd_strike_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began)
 {
-    return another_waiting(scheduler, fiber, NULL);
-}
-
-/* Tells an exception that was put off, perhaps long ago, from those that never were: the queues may be long. */
-static void remember(VALUE exception)
-{
-    if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off, Qtrue);
+    if (OBJ_FROZEN(exception)) return;
+    rb_ivar_set(exception, id_began, LONG2FIX((long)began));
+    rb_ivar_set(exception, id_raised_at, LONG2FIX((long)scheduler->masks.sequence));
 }
 
 void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
-    /* The first one stays: a scope that fails must not take away the cancel of its owner. */
-    if (waiting(scheduler, fiber)) return;
-    put(scheduler, fiber, exception, 0);
-    remember(exception);
+    hd_strike like = {.exception = exception, .began = number_of(exception, id_began)};
+    /* Tells an exception that was put off, perhaps long ago, from those that never were: the queues may be long. */
+    if (put(scheduler, fiber, &like) && !OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off, Qtrue);
 }
 
 void hd_strike_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
-    hd_strike *strike = waiting(scheduler, fiber);
-    if (strike && strike->exception == exception) strike->drop(strike);
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, fiber, strike));) {
+        if (strike->limits || strike->exception != exception) continue;
+        strike->drop(strike);
+        return;
+    }
 }
 
 void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
@@ -162,115 +172,108 @@ void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
     for (hd_node *node = hd_list_first(exceptions), *next; node; node = next) {
         next = hd_list_after(exceptions, node);
         hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
-        if (strike->exception == exception && !strike->ended) strike->drop(strike);
+        if (strike->exception == exception) strike->drop(strike);
     }
 }
 
-/* -- delivery ------------------------------------------------------------------------------------------------- */
+/* -- what is on its way ---------------------------------------------------------------------------------------- */
 
-/* The strike for which the wait was ended, in the queue of its fiber or of its root; or NULL. */
-static hd_strike *that_ended(const hd_scheduler *scheduler, const hd_wait *wait)
+enum { CAUSES_MAX = 100 };
+
+void hd_strike_left_task(VALUE exception)
 {
-    const VALUE queues[] = {(VALUE)wait->root, (VALUE)hd_wait_fiber(wait)};
-    for (int i = 0; i < 2; i++)
-        for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queues[i], strike));)
-            if (strike->ended == wait) return strike;
-    return NULL;
+    for (int i = 0; i < CAUSES_MAX && hd_is_exception(exception); i++) {
+        if (!NIL_P(rb_attr_get(exception, id_raised_at))) rb_ivar_set(exception, id_raised_at, Qnil);
+        exception = rb_attr_get(exception, id_cause);
+    }
 }
+
+/* Does it end a block or a task, unlike an error that somebody sends? */
+static bool ends_something(VALUE exception, uint64_t began)
+{
+    return began || is_cancel(exception);
+}
+
+/* Is an exception on its way in the running fiber that ends this block, too? Then its ensure and rescue clauses run,
+ * and nothing more is gained: they must not be struck in their turn. (Blocks that these have begun end as always.) */
+static bool is_being_ended(const hd_strike *strike)
+{
+    if (strike->forced || !(strike->limits || ends_something(strike->exception, strike->began))) return false;
+    VALUE exception = rb_gv_get("$!");
+    for (int i = 0; i < CAUSES_MAX && hd_is_exception(exception); i++) {
+        uint64_t began = number_of(exception, id_began);
+        bool raised = !NIL_P(rb_attr_get(exception, id_raised_at)) && ends_something(exception, began);
+        if (raised && began <= strike->began && strike->began <= number_of(exception, id_raised_at)) return true;
+        exception = rb_attr_get(exception, id_cause);
+    }
+    return false;
+}
+
+/* -- delivery -------------------------------------------------------------------------------------------------- */
 
 /* A wake for an IO that is on its way gives way to a cancel: nothing has been done yet, and the fiber may never wait
  * again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
-static bool gives_way(const hd_scheduler *scheduler, hd_wait *wait)
+static bool gives_way(hd_wait *wait)
 {
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
     if (hd_wait_brings(wait)) return false; /* (bytes that have come) */
-    if (wait->state != HD_WAIT_READY || !(ready || closed) || that_ended(scheduler, wait)) return false;
+    if (wait->state != HD_WAIT_READY || !(ready || closed)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;
     return true;
 }
 
-static void deliver(hd_strike *strike, hd_wait *wait)
+static hd_mask mask_of(const hd_strike *strike, VALUE root, VALUE fiber)
 {
-    hd_struck struck = {(VALUE)strike->fiber_node.key, (VALUE)hd_wait_fiber(wait), strike->began, strike->limits};
-    if (hd_interrupt_mask(strike->scheduler, struck, strike->exception) == HD_MASK_NEVER) return;
-    if (hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) || (!strike->limits && gives_way(strike->scheduler, wait)))
-        strike->ended = wait;
+    hd_struck struck = {root, fiber, strike->began, strike->limits};
+    return strike->forced ? HD_MASK_IMMEDIATE : hd_interrupt_mask(strike->scheduler, struck, strike->exception);
 }
 
 void hd_strike_deliver(hd_strike *strike)
 {
-    hd_wait *wait = hd_wait_of_chain(strike->scheduler, (VALUE)strike->fiber_node.key);
-    if (wait) deliver(strike, wait);
+    VALUE fiber = (VALUE)strike->fiber_node.key;
+    hd_wait *wait = hd_wait_of_chain(strike->scheduler, fiber);
+    if (!wait || mask_of(strike, fiber, (VALUE)hd_wait_fiber(wait)) == HD_MASK_NEVER) return;
+    if (!hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) && !strike->limits) gives_way(wait);
 }
 
-/* It waits for the next wait of its fiber, unless another one does already (see hd_strike_later). */
-static void wait_for_next_wait(hd_strike *strike)
+void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, hd_strike like)
 {
-    strike->ended = NULL;
-    if (strike->limits) return;
-    if (another_waiting(strike->scheduler, (VALUE)strike->fiber_node.key, strike))
-        strike->drop(strike);
-    else
-        remember(strike->exception);
+    if (!hd_wait_of_chain(scheduler, fiber) && !RTEST(rb_fiber_alive_p(fiber))) return;
+    hd_strike *strike = put(scheduler, fiber, &like);
+    if (!strike) return;
+    scheduler->counted.cancels += is_cancel(like.exception);
+    hd_strike_deliver(strike);
 }
 
-static bool is_cancel(VALUE exception)
+/* Of those that may strike now, the one that ends what is furthest out; of these the first to have become due. */
+static void look(const hd_scheduler *scheduler, VALUE queue, hd_mask strictest, hd_strike_choice choice,
+                 hd_strike **first)
 {
-    return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
-}
-
-void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, VALUE exception, uint64_t began)
-{
-    hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
-    if (!wait && !RTEST(rb_fiber_alive_p(fiber))) return;
-    scheduler->counted.cancels += is_cancel(exception);
-    hd_strike *strike = put(scheduler, fiber, exception, began);
-    if (wait) deliver(strike, wait);
-    if (!strike->ended) wait_for_next_wait(strike);
-}
-
-void hd_strike_was_overtaken(hd_scheduler *scheduler, const hd_wait *wait)
-{
-    hd_strike *strike = that_ended(scheduler, wait);
-    if (strike) wait_for_next_wait(strike);
-}
-
-static void raise(hd_strike *strike)
-{
-    VALUE exception = strike->take(strike);
-    if (!RB_UNDEF_P(exception)) rb_exc_raise(exception);
-}
-
-void hd_strike_raise_after(hd_scheduler *scheduler, const hd_wait *wait)
-{
-    hd_strike *strike = that_ended(scheduler, wait);
-    if (strike) raise(strike);
-}
-
-/* The first to have become due of those that may strike now. */
-static void look(const hd_scheduler *scheduler, VALUE queue, hd_struck struck, hd_mask strictest,
-                 hd_strike_choice choice, hd_strike **first)
-{
+    VALUE fiber = rb_fiber_current();
     for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
         if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
-        if (*first && (*first)->due < strike->due) continue;
-        struck.began = strike->began;
-        struck.limits = strike->limits;
-        if (hd_interrupt_mask(scheduler, struck, strike->exception) <= strictest) *first = strike;
+        bool before = !*first || strike->began < (*first)->began ||
+                      (strike->began == (*first)->began && strike->due < (*first)->due);
+        if (before && mask_of(strike, queue, fiber) <= strictest && !is_being_ended(strike)) *first = strike;
     }
 }
 
 void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice)
 {
     if (!scheduler->strikes.due) return;
-    hd_struck struck = {hd_root(scheduler), rb_fiber_current(), 0, false};
+    VALUE root = hd_root(scheduler), fiber = rb_fiber_current();
     hd_strike *first = NULL;
-    look(scheduler, struck.root, struck, strictest, choice, &first);
-    if (struck.fiber != struck.root) look(scheduler, struck.fiber, struck, strictest, choice, &first);
-    if (first) raise(first);
+    look(scheduler, root, strictest, choice, &first);
+    if (fiber != root) look(scheduler, fiber, strictest, choice, &first);
+    if (!first) return;
+    uint64_t began = first->began;
+    VALUE exception = first->take(first);
+    if (RB_UNDEF_P(exception)) return;
+    hd_strike_note_raised(scheduler, exception, began);
+    rb_exc_raise(exception);
 }
 
 void hd_strikes_drop(hd_scheduler *scheduler)
@@ -285,7 +288,7 @@ void hd_strikes_deliver_all(hd_scheduler *scheduler)
     const hd_list *exceptions = &scheduler->strikes.exceptions;
     for (hd_node *node = hd_list_first(exceptions); node; node = hd_list_after(exceptions, node)) {
         hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
-        if (!strike->ended) hd_strike_deliver(strike);
+        hd_strike_deliver(strike);
     }
 }
 
@@ -335,4 +338,7 @@ void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
 void hd_init_strike(void)
 {
     id_put_off = rb_intern("heddle_put_off");
+    id_began = rb_intern("heddle_began");
+    id_raised_at = rb_intern("heddle_raised_at");
+    id_cause = rb_intern("cause"); /* where Ruby keeps an exception's cause */
 }

@@ -66,6 +66,7 @@ VALUE hd_timeout_exception(const hd_timeout *timeout)
     VALUE exception = rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
     /* (Without a cause, as what Thread#raise brings: eval.c, rb_ec_setup_exception.) */
     if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_cause, Qnil);
+    hd_strike_note_raised(timeout->strike.scheduler, exception, timeout->strike.began);
     return exception;
 }
 

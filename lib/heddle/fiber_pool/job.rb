@@ -32,7 +32,7 @@ module Heddle
           put_storage
           execute(@arguments, &@block)
         end
-        strike(@early) if @early && !@cancelled
+        strike(@early) if @early
       end
 
       # It ends without having been started.

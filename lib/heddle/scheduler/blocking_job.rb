@@ -30,8 +30,8 @@ module Heddle
         @stop = stop
         @done = Completion.new(*name, "on a thread of the pool")
         @lock = Thread::Mutex.new
-        @thread = @result = @error = @interruption = nil
-        @stopped = false
+        @thread = @result = @error = nil
+        @stopped = @stop_failed = false
       end
 
       # On the pool's thread.
@@ -50,14 +50,16 @@ module Heddle
       end
 
       # On the fiber. Never returns before the operation has ended, also when an exception or a Fiber#kill arrives: the
-      # operation works on memory of the caller.
-      def wait
-        @interruption = Fiber.scheduler.outlast { |interruption| done?(interruption) }
+      # operation works on memory of the caller. But one that has not begun leaves the line of the pool at once.
+      #
+      # @param pool [BlockingPool]
+      def wait(pool)
+        came = Fiber.scheduler.outlast { |so_far| done?(pool, so_far) }
         ended = true
-        outcome
+        outcome(came)
       ensure
         unless ended # the thread is being killed
-          Fiber.scheduler.outlast { done?(KILL) }
+          Fiber.scheduler.outlast { done?(pool, [KILL]) }
           @discard&.call(@result) if @result
         end
       end
@@ -72,38 +74,67 @@ module Heddle
       end
 
       # Waits, or ends the operation if something has struck the fiber.
-      def done?(interruption)
-        stop if interruption
-        @done.pop(timeout: (STOP_INTERVAL if interruption && @whole))
+      def done?(pool, came)
+        stop(pool, came) if came
+        @done.pop(timeout: (STOP_INTERVAL if came && @whole))
         @done.closed?
       end
 
-      def stop
-        @lock.synchronize do
-          again = @stopped
-          @stopped = true
-          next unless @thread
+      def stop(pool, came)
+        return interrupt unless @stop && @lock.synchronize { @thread }
+        return interrupt if @stop_failed || came.last == KILL || (came.last.is_a?(Cancelled) && came.last.last?)
 
-          @stop ? again || @stop.call : @thread.raise(Stop)
+        call_stop unless @stopped
+      ensure
+        @stopped = true
+        @done.close if pool.leave_line(self)
+      end
+
+      # (Not within the lock, which the operation takes at its end: it may wait although it must not.)
+      def call_stop
+        @stopped = @stop_failed = true # unless it comes to its end: another strike may end it, too
+        @stop.call
+        @stop_failed = false
+      rescue StandardError => e
+        ErrorReport.print(e, Task.here, "stop: of Heddle.offload")
+        interrupt
+      end
+
+      def interrupt
+        @lock.synchronize do
+          @stopped = true
+          @thread&.raise(Stop)
         end
       end
 
       # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
       # result is returned, and the fiber is struck when it waits next. An exception for the thread goes first, as in
       # plain Ruby.
-      def outcome
-        strike if @interruption && (without_result? || for_the_thread?)
+      def outcome(came)
+        struck = first_of(came) if came
+        strikes = struck && (without_result? || for_the_thread?(struck))
+        left = (came || []) - [KILL]
+        left -= [struck] if strikes
+        left.each { |error| Fiber.scheduler.put_back(error) }
+        strike(struck) if strikes
         raise_here(@error) if @error
 
-        Fiber.scheduler.interrupt(Fiber.current, @interruption) if @interruption && !KILL.equal?(@interruption)
         @result
       end
 
       # (What comes of an operation that its own +stop+ has made to end may be anything.)
       def without_result? = @error || @result.nil? || @result == -Errno::EINTR::Errno || @stop
 
-      def for_the_thread?
-        return false if KILL.equal?(@interruption) || !Fiber.scheduler.for_the_thread?(@interruption)
+      # What the fiber is struck with: a kill, what is meant for the thread, or what came first.
+      def first_of(came)
+        return KILL if came.include?(KILL)
+
+        came.find { |error| Fiber.scheduler.for_the_thread?(error) } || came.first
+      end
+
+      # (The result is not taken then.)
+      def for_the_thread?(struck)
+        return false if KILL.equal?(struck) || !Fiber.scheduler.for_the_thread?(struck)
 
         @discard&.call(@result)
         true
@@ -115,8 +146,8 @@ module Heddle
         raise error
       end
 
-      def strike
-        raise @interruption unless KILL.equal?(@interruption)
+      def strike(struck)
+        raise struck unless KILL.equal?(struck)
 
         Fiber.new { nil }.resume # Ruby looks at the end of every switch whether the fiber was killed
       end

@@ -6,8 +6,12 @@ module Heddle
   using Internal
 
   class Scheduler
-    # Ruby threads for blocking operations that only a Ruby thread may run. One pool a process (and a Ractor); threads
-    # are started when there is work and none is idle, and end when they have had none for a while.
+    # Ruby threads for blocking operations that only a Ruby thread may run. Threads are started when there is work and
+    # none is idle, and end when they have had none for a while.
+    #
+    # There is one pool a process (and a Ractor) for what tasks offload; one more for what is offloaded inside of these
+    # operations (a block of Heddle.offload may call Heddle.run), and so on. An operation waits only for such as are
+    # further in, so it never waits for a thread that waits for it, however many there are. Each pool has its own limit.
     class BlockingPool
       # How many operations run at the same time; the others wait their turn. Many, for an operation may wait for
       # another one (both ends of a FIFO that are being opened).
@@ -16,23 +20,31 @@ module Heddle
       IDLE_TIMEOUT = 2.0
       THREAD_NAME = "heddle blocking pool"
 
-      # @return [BlockingPool] the pool of this process and Ractor
-      def self.current
-        pool = Ractor.current[:heddle_blocking_pool]
-        return pool if pool && pool.pid == Process.pid
+      class << self
+        # @return [BlockingPool] the one of this process and Ractor for what is offloaded here
+        def current
+          depth = Fiber[:heddle_offloads].to_i
+          all[depth] ||= new
+        end
 
-        Ractor.current[:heddle_blocking_pool] = new
-      end
+        # @return [Hash{Symbol => Object}] the Fiber storage for a block that is offloaded here
+        def storage_inside
+          { **(Fiber.current.storage || {}), heddle_offloads: Fiber[:heddle_offloads].to_i + 1 }
+        end
 
-      # @return [Boolean] is there no operation under way?
-      def self.idle?
-        Ractor.current[:heddle_blocking_pool]&.busy.to_i.zero?
-      end
+        # @return [Boolean] is there no operation under way?
+        def idle? = all.each_value.sum(&:busy).zero?
 
-      # @return [Array(Integer, Integer)] the threads, and the operations that wait for one
-      def self.counts
-        pool = Ractor.current[:heddle_blocking_pool]
-        pool&.pid == Process.pid ? pool.counts : [0, 0]
+        # @return [Array(Integer, Integer)] the threads, and the operations that wait for one
+        def counts = all.each_value.map(&:counts).transpose.map(&:sum).then { |sums| sums.empty? ? [0, 0] : sums }
+
+        private
+
+        # By how many operations they are in. Those of the parent of a fork are its own.
+        def all
+          pid, pools = Ractor.current[:heddle_blocking_pools]
+          pid == Process.pid ? pools : (Ractor.current[:heddle_blocking_pools] = [Process.pid, {}]).last
+        end
       end
 
       # How many levels of a method a fiber must have room for that waits for an operation.
@@ -56,14 +68,11 @@ module Heddle
       # @return [Array(Integer, Integer)] see .counts
       def counts = [@threads, [@busy - @threads, 0].max]
 
-      # @return [Integer] the process whose threads these are
-      attr_reader :pid
-
       def initialize
-        @jobs = Thread::Queue.new
+        @line = {}.compare_by_identity # the jobs that have not begun, the first one first
+        @came = Thread::ConditionVariable.new
         @lock = Thread::Mutex.new
         @threads = @busy = @lasting = 0
-        @pid = Process.pid
       end
 
       # Runs an operation on one of the threads while the calling fiber waits; inline when no thread can be had.
@@ -80,9 +89,20 @@ module Heddle
         submitted = @lock.synchronize { submit(job, lasting) }
         return run_here(work, attempt) unless submitted
 
-        job.wait
+        job.wait(self)
       ensure
         @lock.synchronize { @lasting -= 1 } if lasting && submitted
+      end
+
+      # It is not wanted any more.
+      #
+      # @return [Boolean] had it not begun?
+      def leave_line(job)
+        @lock.synchronize do
+          left = @line.delete(job)
+          @busy -= 1 if left
+          left ? true : false
+        end
       end
 
       # The longest pause between two attempts.
@@ -100,7 +120,8 @@ module Heddle
 
         @busy += 1
         @lasting += 1 if lasting
-        @jobs << job
+        @line[job] = true
+        @came.signal
         true
       end
 
@@ -134,7 +155,12 @@ module Heddle
 
       # Does the next job; false when there was none for a while.
       def perform
-        job = @jobs.pop(timeout: IDLE_TIMEOUT) or return false
+        job = @lock.synchronize do
+          @came.wait(@lock, IDLE_TIMEOUT) if @line.empty?
+          @line.shift&.first
+        end
+        return false unless job
+
         job.run
         true
       ensure

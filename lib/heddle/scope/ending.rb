@@ -5,50 +5,65 @@ module Heddle
 
   class Scope
     # How a scope ends: its tasks are cancelled and waited for. What their ensure clauses start has the grace period to
-    # come to its end. What still runs then is struck once more, wherever it waits, so that nothing hangs.
+    # come to its end. A task that still runs then is cancelled once more, wherever it waits; after another grace period
+    # it is killed. So nothing hangs, whatever cleans up. The same holds for the owner, as long as it is in its block.
     module Ending
+      # At least so many seconds lie between the last cancel and the kill, and between two looks after it.
+      PAUSE = 0.05
+      private_constant :PAUSE
+
       private
 
       def cancel_tasks(reason)
-        unless @state == :ending
+        if @state == :open
           @state = :ending
           @reason = reason
           @grace_ends = Clock.now + @grace
         end
-        @tasks.keys.each { |task| cancel(task) }
+        @tasks.keys.each { |task| cancel_task(task) }
       end
 
       # (A cancel of the owner's passes its own reason on.)
-      def cancel(task)
-        task.cancel(@reason.is_a?(Cancelled) ? @reason.reason : @reason) unless task.cleans_up_after?(@reason)
+      def cancel_task(task)
+        return if task.cleans_up_after?(@reason)
+
+        task.cancel_once(own_cancel?(@reason) ? @reason.reason : @reason)
       end
 
-      # What strikes the owner meanwhile (a timeout, Fiber#raise) is raised when the tasks have ended; of several the
-      # last one, as what is raised in an ensure block takes the place of what was raised before. What is sent to the
-      # thread is raised at once, and the tasks are left to the end of the run.
+      # What strikes the owner meanwhile keeps its place until the tasks have ended, or has got past the shield
+      # (Fiber#raise, a run that ends). What is meant for the thread or the program is raised at once, and the tasks end
+      # without the owner (see outlast_left).
+      #
+      # @return [Array<Exception>] what has been raised here meanwhile, but for cancels of the owner
       def end_tasks(reason)
-        struck = nil
-        @scheduler.bound_the_end if @scheduler.for_the_thread?(reason)
+        struck = []
         begin
           cancel_tasks(reason)
-          wait_for_tasks(grace_left) || strike_again until @tasks.empty?
-        rescue *FOR_THE_PROGRAM, Deadlock
-          @given_up = true
-          raise
-        rescue Exception => e # rubocop:disable Lint/RescueException
-          @given_up = @scheduler.for_the_thread?(e)
-          # (The class fatal has no constant.)
-          raise if @given_up || e.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison
+          @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
+          attach_failures(e, [reason, *struck]) || raise if must_not_wait?(e)
 
-          e.is_a?(Cancelled) ? note_cancel(e) : struck = e
+          own_cancel?(e) ? note_cancel(e) : struck << e
           retry
         end
-        raise struck if struck
+        struck
       end
 
-      # A cancel of the owner, which does not come from this scope.
+      def must_not_wait?(error)
+        [*FOR_THE_PROGRAM, Deadlock].any? { |kind| error.is_a?(kind) } || @scheduler.for_the_thread?(error) ||
+          error.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
+      end
+
+      # Is it a cancel, and not what has ended another task?
+      def own_cancel?(error) = error.is_a?(Cancelled) && error.meant_for?(@task)
+
+      # A cancel of the owner, which does not come from this scope. If its own grace period is over, so is that of
+      # its tasks.
       def note_cancel(error)
-        @cancelled = error if error.is_a?(Cancelled) && !error.equal?(@strike) && !error.spent?
+        return if !own_cancel?(error) || error.equal?(@strike) || error.equal?(@last_strike)
+
+        @cancelled = error
+        @grace_ends = Clock.now if error.last? && @grace_ends && !@grace_over
       end
 
       # @return [Boolean] have they ended?
@@ -58,37 +73,84 @@ module Heddle
         all_ended?
       end
 
-      # Seconds, or nil for no limit.
-      def grace_left
-        [@grace_ends - Clock.now, 0].max if @grace_ends&.finite?
+      def outlast_grace
+        return wait_for_tasks unless @grace_ends.finite?
+        return if wait_for_tasks([@grace_ends - Clock.now, 0].max) || Clock.now < @grace_ends
+
+        @tasks.keys.each { |task| @grace_over ? task.kill(@grace) : task.cancel_at_last(@grace, @reason) }
+        @grace_ends = Clock.now + (@grace_over ? PAUSE : [@grace, PAUSE].max)
+        @grace_over = true
       end
 
-      def strike_again
-        return if @grace_ends.nil? || Clock.now < @grace_ends
+      # The owner does not wait for the tasks, because an exception for the thread was raised meanwhile: they have their
+      # grace period all the same, and the run waits for them.
+      def outlast_left
+        return if @tasks.empty? || thread_ends?
 
-        @grace_ends = nil
-        @tasks.keys.each do |task|
-          task.strike(Cancelled.new("the grace period of #{@grace} s is over", reason: @reason))
+        @grace_ends ||= Clock.now + @grace
+        cancel_tasks(nil)
+        @scheduler.fiber { outlast_grace until @tasks.empty? } if @grace_ends.finite?
+      rescue FiberError
+        nil # Ruby has no stack for it
+      end
+
+      # A task has failed while the owner is in its block: its ensure clauses have the grace period, too.
+      def watch_owner
+        return if @watch || @grace.infinite? || abandoned?
+
+        @watch = Thread::Queue.new
+        @scheduler.fiber { outlast_owner(@watch) }
+      rescue FiberError
+        nil # Ruby has no stack for it
+      end
+
+      # (The owner of a run is the program: it is not killed.)
+      def outlast_owner(watch)
+        pause = [@grace, PAUSE].max
+        watch.pop(timeout: @grace)
+        until watch.closed? || abandoned?
+          task = @task if @last_strike && !@task&.fiber.equal?(@scheduler.main_fiber)
+          task ? task.kill(@grace) : force_owner
+          watch.pop(timeout: pause)
         end
       end
 
-      # @param raised [Exception, nil] what the scope ends with
-      def close_resources(raised)
+      def force_owner
+        @last_strike = Cancelled.at_last(@grace, @reason)
+        @scheduler.force(@owner, @last_strike)
+      end
+
+      # Closes what belongs to the scope: in a task of its own with a grace period, for it may hang.
+      #
+      # @return [Array<Exception>] what has been raised
+      def close_resources
+        return [] unless @resources
+
         errors = []
-        while (resource, = @resources.shift)
+        return close_each(@resources, errors) && errors if @owner.nil?
+
+        closer = Task.new(self, "the end of a scope", false, true)
+        closer.asked!
+        closer.started_amid(nil, true)
+        @grace_ends = Clock.now + @grace
+        @grace_over = false
+        start_as_it_is(closer, []) { close_each(@resources, errors) }
+        struck = end_tasks(nil)
+        errors << closer.failure unless closer.failure.nil? || closer.cancelled?
+        errors + struck
+      end
+
+      def close_each(resources, errors)
+        while (resource, = resources.shift)
           begin
             resource.scope_ended
           rescue StandardError => e
             errors << e
           end
         end
-        return if errors.empty?
-
-        left = raised.is_a?(Cancelled) ? errors : TaskFailure.attach(raised || errors.first, errors)
-        left.each { |error| ErrorReport.print(error) }
-        raise errors.first unless raised
+        errors
       ensure
-        close_resources(raised) unless @resources.empty? # one has raised more than a StandardError
+        close_each(resources, errors) unless resources.empty? # one has raised more than a StandardError
       end
     end
     private_constant :Ending

@@ -189,4 +189,92 @@ contract "BlockingAndOffload" do
       assert_equal(:goes_on, Heddle.offload { :goes_on })
     end
   end
+
+  # -- the line ----------------------------------------------------------------------------------------------------
+
+  # All threads of the pool are taken: who waits for one leaves the line at once.
+  def test_a_cancel_and_a_timeout_of_a_block_that_has_not_begun
+    run do
+      gate = Thread::Queue.new
+      begun = false
+      busy = Array.new(64) { Heddle.spawn { Heddle.offload { gate.pop } } }
+      waiting = Heddle.spawn { Heddle.offload(stop: -> { flunk }) { begun = true } }
+      settle
+      waiting.cancel.wait
+
+      assert_predicate(waiting, :cancelled?)
+      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.01) { Heddle.offload { begun = true } } }
+      assert_empty(busy.select(&:finished?))
+      gate.close
+      busy.each(&:wait)
+
+      assert_equal(:next, Heddle.offload { :next })
+      refute(begun)
+    end
+  end
+
+  # Each of the 64 needs a thread while it has one.
+  def test_as_many_blocks_as_there_are_threads_offload_in_their_turn
+    name = backend
+    all_here = Thread::Queue.new
+    run do
+      tasks = Array.new(64) do |i|
+        Heddle.spawn do
+          Heddle.offload do
+            all_here << i
+            sleep 0.005 until all_here.size == 64
+            Heddle.run(backend: name) { Heddle.offload { Heddle.run(backend: name) { Heddle.offload { i } } } }
+          end
+        end
+      end
+
+      assert_equal([*0...64], tasks.map(&:value))
+    end
+  end
+
+  def test_more_blocks_than_threads_offload_in_their_turn
+    name = backend
+    run do
+      values = Heddle.map(1..200) { |i| Heddle.offload { Heddle.run(backend: name) { Heddle.offload { i } } } }
+
+      assert_equal([*1..200], values)
+    end
+  end
+
+  # -- what a block must not do --------------------------------------------------------------------------------------
+
+  def test_a_yield_out_of_the_block
+    run do
+      ended = false
+      error = assert_raises(FiberError) do
+        Heddle.offload do
+          Fiber.yield
+        ensure
+          ended = true
+        end
+      end
+
+      assert_match(/Heddle.offload/, error.message)
+      assert(ended)
+      assert_raises(FiberError) { Enumerator.new { |yielder| Heddle.offload { yielder << 1 } }.next }
+    end
+  end
+
+  # It is reported, and the block is interrupted.
+  def test_an_error_of_stop
+    heard = []
+    Heddle.on_error { |error, _| heard << error.message }
+    run do
+      begun = Thread::Queue.new
+      task = Heddle.spawn { Heddle.offload(stop: -> { raise "no way" }) { (begun << true) && sleep } }
+      begun.pop
+      task.cancel.wait
+
+      assert_predicate(task, :cancelled?)
+    end
+
+    assert_equal(["no way"], heard)
+  ensure
+    Heddle.on_error(nil)
+  end
 end

@@ -186,6 +186,22 @@ contract "TaskContext" do
     end
   end
 
+  # Whatever has started the task: it fails, and nobody waits for ever.
+  def test_a_hook_whose_lambda_fails_or_does_not_call_the_work
+    starting = { IOError => ->(_work) { raise IOError, "no tracer" }, Heddle::Error => ->(_work) {} }
+    starting.each do |error, lambda|
+      with_hook(->(_task) { lambda }) do
+        run do
+          assert_equal([error, error], Heddle.settle([1, 2], limit: 1) { flunk }.map { |task| task.error.class })
+          assert_raises(Heddle::NoneSucceeded) { Heddle.any(-> { flunk }, -> { flunk }) }
+          assert_raises(error) { Heddle.race(-> { flunk }) }
+          assert_raises(error) { Heddle.map([1, 2]) { flunk } }
+          assert_raises(error) { Heddle.scope { Heddle.spawn { flunk } } }
+        end
+      end
+    end
+  end
+
   private
 
   def with_hook(hook)
