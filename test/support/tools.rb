@@ -77,7 +77,10 @@ module TestSupport
       return yield unless defined?(Heddle) # (the reference run)
 
       before = Heddle.stats.polls
-      yield.tap { assert_operator(Heddle.stats.polls - before, :<, 100, "it spins") }
+      value = yield
+
+      assert_operator(Heddle.stats.polls - before, :<, 100, "it spins")
+      value
     end
 
     # Lets three threads do the same at once, again and again, while one of them is struck and one is killed.
