@@ -22,7 +22,7 @@ module Bench
       socketpair: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
-      pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 6 } },
+      pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
       select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },
       close: { objects: { "3.3" => 10, "3.4" => 13, "4.0" => 10 }, calls: { "3.3" => 23, "3.4" => 27, "4.0" => 25 },
                switches: 4, polls: 0.6, system_calls: { "uring" => 9, "epoll" => 10.6 } },
