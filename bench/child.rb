@@ -18,6 +18,9 @@ peer = Bench.peers.fetch(peer_name)
 peer.gems.each { |name| gem(name) }
 version = peer.gems.first && Gem.loaded_specs.fetch(peer.gems.first).version.to_s
 backend = nil
+# How many objects there may be since the last collection without another one before a row.
+FEW_OBJECTS = 10_000
+collected = 0
 
 # Ten thousand sockets or pipes need more open files than most shells allow at first.
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
@@ -26,7 +29,10 @@ while (order = link.gets)
   name, operations = JSON.parse(order)
   row = Bench.rows.fetch(name)
   adapter = peer.adapter.call
-  GC.start
+  if GC.stat(:total_allocated_objects) - collected > FEW_OBJECTS
+    GC.start
+    collected = GC.stat(:total_allocated_objects)
+  end
   result = nil
   all = Bench::Costs.of { result = row.work.call(adapter, operations) }
   costs = adapter.measured || all

@@ -16,7 +16,7 @@ begin
   report = Bench::Session.new(options).run
   puts options.json ? report.to_json : report.to_s
   File.write(options.output, report.to_s(markdown: true)) if options.output
-  exit(report.goals_met?) if options.check
+  exit({ met: 0, over: 1, unknown: 3 }.fetch(report.verdict)) if options.check
 rescue Interrupt
   abort("stopped")
 end

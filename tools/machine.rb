@@ -35,7 +35,7 @@ module Tools
 
     def start_of_a_ruby
       before = Process.times
-      system(RbConfig.ruby, "--disable-gems", "-e", "1", exception: true)
+      system({ "RUBY_YJIT_ENABLE" => nil }, RbConfig.ruby, "--disable-gems", "-e", "1", exception: true)
       after = Process.times
       after.cutime + after.cstime - before.cutime - before.cstime
     end

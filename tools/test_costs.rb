@@ -13,15 +13,16 @@ module Tools
     end
 
     # @param record [String] the path of what is known of earlier runs
-    # @param slowness [Float] how much longer this machine takes than the test files say
-    def initialize(record: File.join(Tools.cache, "test_costs.json"), slowness: Machine.slowness)
+    # @param slowness [#call] says how much longer this machine takes than the test files say; it is asked for a job
+    #   that is not in the record
+    def initialize(record: File.join(Tools.cache, "test_costs.json"), slowness: Machine.method(:slowness))
       @record = record
       @slowness = slowness
       @costs = earlier
     end
 
     def of(job)
-      @costs.fetch(job.name) { Cost.new(seconds: job.seconds * @slowness, cores: job.cores) }
+      @costs.fetch(job.name) { Cost.new(seconds: job.seconds * @slowness.call, cores: job.cores) }
     end
 
     # An estimate of the time that so many cores need for the jobs.

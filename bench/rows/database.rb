@@ -40,8 +40,8 @@ module Bench
         peer.run do
           connections.each do |connection|
             peer.spawn do
-              while (sql, number = queue.pop)
-                right += 1 if connection.exec(sql).getvalue(0, 0).to_i == number
+              while (query = queue.pop)
+                right += 1 if right?(connection, *query)
               end
             end
           end
@@ -66,9 +66,23 @@ module Bench
       # @return [Boolean] whether the answer was right
       def ask(free, sql, number)
         connection = free.pop
-        connection.exec(sql).getvalue(0, 0).to_i == number
+        right?(connection, sql, number)
       ensure
         free << connection
+      end
+
+      # @return [Boolean] whether the answer was right
+      def right?(connection, sql, number)
+        @most = [@most, @running += 1].max
+        connection.exec(sql).getvalue(0, 0).to_i == number
+      ensure
+        @running -= 1
+      end
+
+      # The value of the block, which runs queries at once if it has several connections.
+      def work_with(connections)
+        @most = @running = 0
+        yield(connections).tap { raise("#{@most} at once") if (@most > 1) != (connections.size > 1) }
       end
 
       # A row for each number of short queries.
@@ -77,7 +91,8 @@ module Bench
           Bench.row("database_#{name}_#{short}", format(title, short),
                     unit: "query", operations: ROUNDS * (short + 1), multiple: short + 1, fixed: true, figure: :wall,
                     expect: ->(n) { n }) do |peer, n|
-            yield(peer, connections(peer.is_a?(PlainAdapter) ? 1 : CONNECTIONS), queries(n, short))
+            count = peer.is_a?(PlainAdapter) ? 1 : CONNECTIONS
+            work_with(connections(count)) { |connections| yield(peer, connections, queries(n, short)) }
           end
         end
       end

@@ -5,10 +5,33 @@ require "tempfile"
 require "timeout"
 
 module Bench
-  # A guard against regressions: what operations cost in Heddle's tasks, as multiples of what plain Ruby takes for the
-  # same calls in the same run (bare fibers, and IO that never has to wait). The limits leave room for a noisy machine.
-  # One that is exceeded means that something takes about one and a half times as long as it did.
+  # A guard against regressions: what operations cost in Heddle's tasks. bench/guard.rb counts it, which is the same on
+  # every machine, and bin/test does so. On a quiet machine bench/run.rb measures the times as well, as multiples of
+  # what plain Ruby takes for the same calls in the same run (bare fibers, and IO that never has to wait).
   module Guard
+    # The counts for one operation, by the backend or the Ruby where they differ. If you make something cheaper, lower
+    # its counts: `bin/ruby bench/guard.rb` prints those of today. Polls, and the system calls of "file" and "close",
+    # depend on what is ready first: here are the highest ones.
+    COUNTS = {
+      spawn: { objects: 3, calls: 10, switches: 2, polls: 0, system_calls: 0 },
+      switch: { objects: 0, calls: 5, switches: 1, polls: 0, system_calls: 0 },
+      sleepers: { objects: 3, calls: 11, switches: 4, polls: 0.1, system_calls: 0 },
+      queue: { objects: 0, calls: 16, switches: 2, polls: 0, system_calls: 0 },
+      mutex: { objects: 0, calls: 8.8, switches: 1.8, polls: 0, system_calls: 0 },
+      timeout: { objects: 0, calls: 12, switches: 0, polls: 0, system_calls: 0 },
+      socketpair: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
+      gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
+      echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
+      pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
+      select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },
+      close: { objects: { "3.3" => 10, "3.4" => 13, "4.0" => 10 }, calls: { "3.3" => 23, "3.4" => 27, "4.0" => 25 },
+               switches: 4, polls: 0.6, system_calls: { "uring" => 9, "epoll" => 10.6 } },
+      file: { objects: { "3.3" => 11, "3.4" => 28, "4.0" => 25 }, calls: { "3.3" => 30, "3.4" => 258, "4.0" => 259 },
+              switches: 0, polls: { "3.3" => 2, "3.4" => 4, "4.0" => 4 }, system_calls: 10 }
+    }.freeze
+    # Less than one, so that one more for each operation is seen, and more than the counts differ from run to run.
+    ROOM = 0.9
+
     # How many times plain Ruby each may take: 1.45 times what was measured, by the Ruby where that differs. Who makes
     # something faster lowers its limit: `bin/ruby bench/run.rb --rows guard` says the ratios of today, in brackets.
     LIMITS = {
@@ -34,18 +57,31 @@ module Bench
       def row(name, title, operations, plain:, multiple: 1, &tasks)
         Bench.row("guard_#{name}", title, unit: "operation", operations:, multiple:,
                                           goal: { "heddle" => limit(name.to_sym) }, expect: ->(n) { n }) do |peer, n|
-          GC.start
           right = nil
           peer.measure { peer.run { right = peer.is_a?(PlainAdapter) ? plain.call(n) : tasks.call(peer, n) } }
           right.respond_to?(:call) ? right.call : right
         end
       end
 
-      # For a Ruby that is not in the list: the highest one.
+      def rows = Bench.rows.values.select { |row| row.group.name == "guard" }
+
+      def names = rows.map { |row| row.name.delete_prefix("guard_") }
+
+      # @param name [Symbol] what is counted
+      # @return [Float] the highest number for an operation
+      def most(row, name, backend)
+        count = COUNTS.fetch(row.to_sym).fetch(name)
+        count = count.fetch(backend) { of_this_ruby(count) } if count.is_a?(Hash)
+        count + ROOM
+      end
+
       def limit(name)
         limits = LIMITS.fetch(name)
-        limits.is_a?(Hash) ? limits.fetch(RUBY_VERSION[/\A\d+\.\d+/]) { limits.values.max } : limits
+        limits.is_a?(Hash) ? of_this_ruby(limits) : limits
       end
+
+      # For a Ruby that is not in the list: the highest one.
+      def of_this_ruby(limits) = limits.fetch(RUBY_VERSION[/\A\d+\.\d+/]) { limits.values.max }
 
       # Fibers that take turns.
       def in_turns(number, times)

@@ -4,6 +4,7 @@ require "json"
 require "rbconfig"
 require "socket"
 require "tempfile"
+require_relative "registry"
 
 module Bench
   # A process that runs rows on one peer (bench/child.rb, or the peer's own program), seen from the runner.

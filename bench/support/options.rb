@@ -55,7 +55,8 @@ module Bench
         on.on("--[no-]yjit", "with YJIT (default: where this Ruby has it)") { |yjit| @yjit = yjit }
         on.on("--output FILE", "write the report there as well, as Markdown") { |file| @output = file }
         on.on("--json", "print everything as one line of JSON instead") { @json = true }
-        on.on("--check", "exit with 1 if a goal is not met or a row fails") { @check = true }
+        on.on("--check", "exit with 1 if a goal is not met or a row fails, and with 3 if this",
+              "machine cannot tell, for the rounds of a row differ too much") { @check = true }
         on.on("--[no-]install", "install missing peers and servers (default yes)") { |install| @install = install }
         on.on("--list", "names of the rows and peers") { list }
       end

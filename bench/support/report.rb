@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "goals"
 
 module Bench
   # The tables that people read, and the JSON for everything else.
@@ -13,8 +14,13 @@ module Bench
 
     attr_reader :runner, :environment, :rows
 
-    # Whether no row has failed, none is missing and none is over its goal.
-    def goals_met? = @runner.missing.empty? && @runner.cells.values.none?(&:failure) && over_goals(@rows).empty?
+    # @return [Symbol] :over if a row has failed, is missing or is over its goal; :unknown if this machine cannot tell;
+    #   or :met
+    def verdict
+      return :over if @runner.missing.any? || @runner.cells.values.any?(&:failure)
+
+      goals(@rows).verdict
+    end
 
     def to_json(*)
       cells = @runner.cells.values.map do |cell|
@@ -31,7 +37,7 @@ module Bench
       style = markdown ? :markdown : :unicode
       groups = @rows.group_by(&:group).flat_map do |group, rows|
         [("#{group.title}:" unless group.name == "operations"), *tables(group, rows, style), *notes(rows),
-         *verdict(group, rows)]
+         *conclusion(group, rows)]
       end
       missing = @runner.missing.map { |name, reason| "- #{name}: #{reason}" }.join("\n")
       [heading, *groups, *(missing unless missing.empty?)].compact.join("\n\n") << "\n"
@@ -105,24 +111,13 @@ module Bench
       lines.empty? ? [] : [lines.join("\n")]
     end
 
-    def verdict(group, rows)
-      return [goals(rows)] if rows.any?(&:goal)
+    def conclusion(group, rows)
+      return [goals(rows).to_s] if rows.any?(&:goal)
 
       group.own ? [] : [behind(group, rows), floor(group, rows)].compact
     end
 
-    def goals(rows)
-      over = over_goals(rows)
-      over.empty? ? "All goals are met." : "Over the goal (ratio; goal): #{over.join(", ")}."
-    end
-
-    def over_goals(rows)
-      @runner.cells.values.select { |cell| rows.include?(cell.row) }.filter_map do |cell|
-        goal = cell.row.goal&.fetch(cell.peer.name[/\A[^-]+/], nil)
-        ratio = Statistics.ratio(cell, base(cell))
-        format("%s, %s (%.3f; %.2f)", cell.row.name, cell.peer.name, ratio, goal) if goal && ratio && ratio > goal
-      end
-    end
+    def goals(rows) = Goals.new(@runner.cells.values.select { |cell| rows.include?(cell.row) }) { |cell| base(cell) }
 
     # Where the first peer is not the fastest.
     def behind(group, rows)

@@ -37,7 +37,7 @@ module Bench
     # so a slow moment hits both. Where the fastest round counts it is theirs.
     def ratio(cell, base, figure = cell&.row&.figure)
       return if [cell, base].any? { |one| one.nil? || one.failure || one.turns.empty? }
-      return values(cell, figure).min / values(base, figure).min if cell.row.group.best
+      return values(cell, figure).min.fdiv(values(base, figure).min) if cell.row.group.best
 
       pairs = [cell, base].map { |one| one.turns.map { |turn| value(turn, figure) } }
       median(pairs.first.zip(pairs.last).select(&:all?).map { |own, other| own.fdiv(other) })

@@ -7,6 +7,7 @@ require "json"
 class BenchCase < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
   RUN = File.join(ROOT, "bench", "run.rb")
+  FIXTURE = File.join(__dir__, "fixture_rows.rb")
   require File.join(ROOT, "bench", "support", "registry")
   Bench.load_all
 

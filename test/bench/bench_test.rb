@@ -56,8 +56,6 @@ class BenchTest < BenchCase
     assert_match(/no good/, answer["cells"].find { |cell| cell["row"] == "crashes" }["detail"])
   end
 
-  FIXTURE = File.join(__dir__, "fixture_rows.rb")
-
   def test_the_table_says_what_happened
     out = run_bench("--rows", "fine,crashes", "--peers", "threads,threads", prelude: FIXTURE).out
 

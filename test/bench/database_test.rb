@@ -6,7 +6,7 @@ require "test_helper"
 require "support/servers/postgres"
 require_relative "bench_case"
 
-# bench/rows/database.rb. The children count the answers that were right.
+# bench/rows/database.rb. The children count the answers that were right, and the queries that run at once.
 class DatabaseBenchTest < BenchCase
   def setup
     missing = TestSupport::Servers::Postgres.missing
@@ -21,7 +21,6 @@ class DatabaseBenchTest < BenchCase
     assert_equal(%w[database_workers_5 database_each_5].product(%w[heddle threads plain]),
                  cells.map { |cell| cell.values_at("row", "peer") })
     assert_equal([["12", 12]], cells.map { |cell| cell.values_at("result", "operations") }.uniq)
-    assert_operator(cells[0]["wall"] * 1.2, :<, cells[2]["wall"], "two slow queries do not overlap")
     assert_match(/\A[\d.]+, pg \d[\d.]*\z/, said.dig("environment", "PostgreSQL"))
   end
 end

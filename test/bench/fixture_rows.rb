@@ -31,3 +31,15 @@ end
 Bench.row("needy", "a row that needs what nobody has", unit: "turn", operations: 1, needs: %i[nothing]) { nil }
 
 Bench.row("idles", "a row that does nothing for ever", unit: "turn", operations: 1) { |peer, _| peer.run { sleep } }
+
+# The figures of the threads' rounds are these, and no times. (The warm-up takes one.)
+Bench.group("goals", "rows with a goal", peers: %w[plain threads], share: true, keep: true, best: true) do
+  { "keeps" => [150, 150, 150], "wavers" => [150, 190, 300] }.each do |name, figures|
+    turns = figures.cycle
+    turns.next
+    Bench.row(name, "a goal", unit: "turn", operations: 1, figure: :bytes, goal: { "threads" => 2 }) do |peer, _|
+      peer.found[:bytes] = peer.is_a?(Bench::PlainAdapter) ? 100 : turns.next
+      1
+    end
+  end
+end

@@ -19,7 +19,7 @@ class BenchGroupsTest < BenchCase
   end
 
   def test_replaced_methods
-    cells = bench("--rows", "replaced_methods", "--scale", "0.001").fetch("cells")
+    cells = bench("--rows", "replaced_methods", "--scale", "0.00002").fetch("cells")
 
     assert_cells("replaced_methods", %w[plain loaded used], cells)
     cells.each { |cell| assert_operator(cell["best"], :>, 0) }

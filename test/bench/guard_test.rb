@@ -1,29 +1,46 @@
 # frozen_string_literal: true
 
-# bin/test: takes 12 s, 0.9 of a core
+# bin/test: takes 5 s, 0.7 of a core
 
 require "test_helper"
 require_relative "bench_case"
+require_relative "../../bench/support/guard"
 
-# The guard against regressions (bench/rows/guard.rb) measures each of its rows, and says whether they keep their
-# limits. What it says depends on the machine and on what runs beside it, so no test decides by that.
+# The guard against regressions (bench/guard.rb): counts for one operation of each row, which are the same on each
+# machine, with limits.
 class BenchGuardTest < BenchCase
-  ROWS = Bench.rows.values.select { |row| row.group.name == "guard" }.freeze
+  COMMAND = File.join(ROOT, "bench", "guard.rb")
+  WORSE = File.join(__dir__, "worse_heddle.rb")
+  NAMES = Bench::Guard.names
+  # Many tasks that wait at once need one poll together.
+  AT_ONCE = %w[switch sleepers mutex echo].freeze
 
-  def test_each_row_is_measured
-    outcome = run_bench("--rows", "guard", "--check", "--rounds", "1")
-    verdict = outcome.success? ? "All goals are met." : "Over the goal"
+  Heddle.backends.each do |backend|
+    define_method("test_nothing_costs_more_on_#{backend[:name]}") do
+      skip(backend[:reason].to_s) unless backend[:available]
+      outcome = Bench::Guard::Check.new(backend[:name]).run
 
-    assert_includes(outcome.out, verdict, outcome.err)
-    refute_match(/^- guard_\w+[,:] /, outcome.out, outcome.err)
-    ROWS.each { |row| assert_includes(outcome.out, row.title) }
+      assert_empty(outcome.over, outcome.to_s)
+      assert_equal([backend[:name], NAMES], [outcome.backend, outcome.counts.keys])
+      outcome.counts.each_value { |own| assert_empty(%i[objects polls calls switches] - own.keys) }
+    end
   end
 
-  # The limits are for the goals alone; a row that fails is no pass.
-  def test_a_row_that_fails_is_seen
-    outcome = run_bench("--rows", "wrong", "--peers", "threads", "--check",
-                        prelude: File.join(__dir__, "fixture_rows.rb"))
+  # A check that cannot fail is none.
+  def test_each_row_notices_a_heddle_that_does_more
+    outcome = run_command(RbConfig.ruby, COMMAND, "--backend", "epoll", "--tries", "1", "--preload", WORSE, "--json")
+    said = JSON.parse(outcome.out)
+    counted = %w[objects calls switches system_calls] - said["missing"].keys
 
-    assert_equal(1, outcome.status.exitstatus)
+    assert_equal(1, outcome.status.exitstatus, outcome.err)
+    assert_empty(NAMES.product(counted) - said["over"])
+    assert_empty((NAMES - AT_ONCE).product(["polls"]) - said["over"])
+  end
+
+  # With which the times are compared.
+  def test_each_row_does_the_same_in_plain_ruby
+    cells = bench("--rows", "guard", "--peers", "plain", "--scale", "0.01").fetch("cells")
+
+    assert_equal(NAMES.map { |name| ["guard_#{name}", nil] }, cells.map { |cell| cell.values_at("row", "failure") })
   end
 end

@@ -72,6 +72,17 @@ module TestSupport
       assert_operator(values.last, :<, limit, [what, values].compact.join(": "))
     end
 
+    # What the block waits for is waited for in peace: a loop that spins looks at the kernel thousands of times.
+    def assert_no_spinning
+      return yield unless defined?(Heddle) # (the reference run)
+
+      before = Heddle.stats.polls
+      value = yield
+
+      assert_operator(Heddle.stats.polls - before, :<, 100, "it spins")
+      value
+    end
+
     # Lets three threads do the same at once, again and again, while one of them is struck and one is killed.
     def strike_threads
       reported = Thread.report_on_exception

@@ -17,7 +17,7 @@ class TestPoolTest < HeddleTest
   end
 
   def run_jobs(*jobs, record: File.join(tempdir, "costs.json"), cores: 2, **options)
-    @costs = Tools::TestCosts.new(record: record, slowness: 1.0)
+    @costs = Tools::TestCosts.new(record: record, slowness: -> { 1.0 })
     @pool = Tools::TestPool.new(jobs, cores, costs: @costs, **options)
     @left_out = @pool.run { |job, _| yield job if block_given? }
     record
@@ -70,6 +70,14 @@ class TestPoolTest < HeddleTest
     assert_equal(%w[two one], Array.new(2) { log.pop })
   end
 
+  # (That starts processes.)
+  def test_how_slow_the_machine_is_is_not_measured_if_an_earlier_run_says_it
+    record = run_jobs(Job.new("one", 1, 2.0, Thread::Queue.new))
+    costs = Tools::TestCosts.new(record: record, slowness: -> { flunk })
+
+    assert_equal([2.0, 1.0], costs.of(Job.new("one", 9, 2.0)).to_a)
+  end
+
   def test_a_record_that_cannot_be_read_is_none
     record = File.join(tempdir, "costs.json")
     ["{", "[]", '{"one": 3}'].each do |text|
@@ -97,7 +105,7 @@ class TestPoolTest < HeddleTest
   end
 
   def test_a_slow_machine_takes_longer_than_the_files_say
-    costs = Tools::TestCosts.new(record: File.join(tempdir, "none.json"), slowness: 3.0)
+    costs = Tools::TestCosts.new(record: File.join(tempdir, "none.json"), slowness: -> { 3.0 })
     jobs = [["long", 60, 0.5], ["short", 10, 1.0]].map { |job| Job.new(*job) }
 
     assert_equal([180.0, 195.0], [costs.total(jobs, 2), costs.total([*jobs, *[jobs.last] * 9], 2)])

@@ -9,7 +9,8 @@ require_relative "../../test_helper"
 contract "NumbersOfClosedSockets" do
   heddle_only "its threads start too late for this"
 
-  # A task that reads once more, and has not come to the kernel with that. (It has read before, so it waits at once.)
+  # A task that reads once more, and waits for that. (It has waited before, so it does so at once.)
+  # @return [Array(Job, Boolean)] the task, and whether the loop has not looked at the kernel since
   def prepare_read(io, peer)
     again = Thread::Queue.new
     job = go do
@@ -17,12 +18,20 @@ contract "NumbersOfClosedSockets" do
       again.pop
       yield
     end
-    settle
+    await_reader
+    sleep 0.001
     peer.write("first")
-    settle
+    sleep 0 until again.num_waiting == 1
     again << true
-    3.times { sleep 0 } # (a reader may let others go first)
-    job
+    polls = await_reader
+    [job, Heddle.stats.polls == polls]
+  end
+
+  # @return [Integer] the looks at the kernel before the task's last turn
+  def await_reader
+    polls = nil
+    (polls = Heddle.stats.polls) && sleep(0) until Heddle.stats.tasks[:io] == 1
+    polls
   end
 
   # The socket that has the number, with its peer.
@@ -39,35 +48,35 @@ contract "NumbersOfClosedSockets" do
 
   reads.each do |name, read|
     define_method("test_#{name}_of_a_socket_whose_twin_is_closed") do
-      reactor do
-        failures = 5.times.lazy.map { failure_when_twin_is_closed(&read) }
-
-        assert(failures.any?(Errno::EBADF))
-      end
+      reactor { assert_twin_fails(&read) }
     end
 
     define_method("test_#{name}_while_others_run_before_it_hears_of_the_close") do
-      reactor do
-        failures = 5.times.lazy.map { failure_when_twin_is_closed(others: 100, &read) }
-
-        assert(failures.any?(Errno::EBADF))
-      end
+      reactor { assert_twin_fails(others: 100, &read) }
     end
   end
 
-  # On a busy machine the reader may begin too late. Then the number is that of the other socket already.
+  # The read fails, whether the kernel has the request or not. It has it if this thread was held up, so this is done
+  # until it has not.
+  def assert_twin_fails(**others, &read)
+    wait_until("a request that the kernel does not have") { close_twin(**others, &read) }
+  end
+
   # @param others [Integer] tasks that run first: meanwhile the kernel is given what has been prepared
-  # @return [Exception, nil] nil if the reader got what is not for it
-  def failure_when_twin_is_closed(others: 0)
+  # @return [Boolean] whether the kernel did not have the request
+  def close_twin(others: 0)
     reader, peer = socket_pair
     reader.autoclose = false
-    job = prepare_read(reader, peer) { yield reader }
+    job, prepared = prepare_read(reader, peer) { yield reader }
     number = reader.fileno
     UNIXSocket.for_fd(number).close
     fresh, fresh_peer = pair_with_number(number)
     fresh_peer.write("fresh\n")
     others.times { go { nil } }
-    job.failure.tap { |failure| assert_equal("fresh\n", fresh.readpartial(100)) if failure }
+
+    assert_instance_of(Errno::EBADF, job.failure)
+    assert_equal("fresh\n", fresh.readpartial(100))
+    prepared
   end
 
   # With which a write in the ring is made: Ruby makes it when it writes by itself.
@@ -101,7 +110,7 @@ contract "NumbersOfClosedSockets" do
     define_method("test_#{name}_of_a_socket_that_another_thread_closes_while_this_one_is_held_up") do
       reactor do
         reader, peer = socket_pair
-        job = prepare_read(reader, peer) { read.call(reader) }
+        job, = prepare_read(reader, peer) { read.call(reader) }
         number = reader.fileno
         closer = Thread.new do
           reader.close

@@ -41,7 +41,14 @@ APPLICATION = lambda do |env|
   text = { "content-type" => "text/plain" }
   case env["PATH_INFO"]
   when "/fan"
-    tasks = Array.new(10) { |number| Heddle.spawn { sleep(0.3) && number } }
+    others = Thread::Queue.new # each waits for the last one
+    tasks = Array.new(10) do |number|
+      Heddle.spawn do
+        sleep(0.1)
+        number == 9 ? others.close : others.pop
+        number
+      end
+    end
     [200, text, [tasks.map(&:value).join(",")]]
   when "/waits" # until its end
     answer = []
