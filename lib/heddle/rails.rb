@@ -14,4 +14,7 @@ require_relative "rails/railtie" if defined?(Rails::Railtie)
 
 Heddle::Rails::Inheritance.start
 Heddle::Rails::Errors.start
-ActiveSupport.on_load(:active_record) { Heddle::Rails::InterruptedQueries.start }
+ActiveSupport.on_load(:active_record) do
+  Heddle::Rails::InterruptedQueries.start
+  Heddle::Rails::Inheritance.base = ActiveRecord::Base
+end

@@ -35,6 +35,10 @@ contract "RailsInheritance" do
       assert_equal(ada, outcome(requirement, "tasks_of_tasks"))
     end
 
+    define_method("test_a_task_loads_no_active_record_#{version}") do
+      refute(outcome(requirement, "not_loaded"))
+    end
+
     define_method("test_the_block_of_a_run_is_its_callers_#{version}") do
       assert_equal(%w[bob Paris fr], outcome(requirement, "the_block"))
     end

@@ -64,6 +64,23 @@ contract "ServerApplication" do
     assert_equal([["abc", false], %w[abc abc]].map(&:inspect), said)
   end
 
+  # Middleware wraps the Array of an application in an object whose each does more.
+  def test_middleware_hears_when_an_array_is_sent
+    require "rack/events"
+    heard = Thread::Queue.new
+    handler = Class.new do
+      include Rack::Events::Abstract
+
+      define_method(:on_send) { |request, _| heard << [request.path, :sent] }
+      define_method(:on_finish) { |request, _| heard << [request.path, :finished] }
+    end
+    listed = [200, {}, %w[a b]].freeze
+    serve(lint: false) { |env| Rack::Events.new(->(_) { listed }, [handler.new]).call(env) }
+
+    get_both.each { |answer| assert_equal("ab", answer.body) }
+    assert_equal([["/", :sent], ["/", :finished]] * 2, Array.new(4) { heard.pop(timeout: 20) })
+  end
+
   def test_an_error_that_is_no_standard_error
     errors = { "/missing" => NotImplementedError, "/mistake" => SyntaxError, "/deep" => SystemStackError,
                "/memory" => NoMemoryError, "/security" => SecurityError, "/exit" => SystemExit,

@@ -22,6 +22,9 @@ module Heddle
     # @private
     module Inheritance
       class << self
+        # Set to ActiveRecord::Base when the program has loaded it.
+        attr_writer :base
+
         # @return [void]
         def start = @start ||= Heddle.on_spawn { around_task }
 
@@ -45,10 +48,10 @@ module Heddle
         # One that was leased for good (Model.lease_connection) would stay in use until the pool finds its fiber dead. A
         # task without a connection must not cost the pools an entry.
         def release_connections
-          return unless defined?(::ActiveRecord::Base)
+          return unless @base
 
           owner = ::ActiveSupport::IsolatedExecutionState.context
-          ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).each do |pool|
+          @base.connection_handler.connection_pool_list(:all).each do |pool|
             pool.release_connection if pool.connections.any? { |one| one.owner.equal?(owner) }
           end
         end

@@ -115,10 +115,16 @@ module Heddle
           NO_PARTS
         elsif meta["rack.hijack"]
           HijackBody.new(meta.delete("rack.hijack"), fields)
+        elsif status == 200 && body.respond_to?(:to_path)
+          file_of(body)
         else
-          status == 200 && body.respond_to?(:to_path) ? file_of(body) : body
+          stands_for_array?(body) ? body.to_enum(:each).to_a : body
         end
       end
+
+      # Middleware wraps the Array of an application in an object whose each does more, as that of Rack::Events.
+      # (protocol-rack calls to_ary.)
+      def stands_for_array?(body) = !body.is_a?(Array) && body.respond_to?(:to_ary) && body.respond_to?(:each)
 
       def file_of(body)
         ::Protocol::HTTP::Body::File.open(body.to_path)

@@ -25,11 +25,17 @@ module Program
   module_function
 
   def run
-    outcomes = %i[a_task_has_a_copy two_tasks tasks_of_tasks the_block not_inherited log_tags role context
+    outcomes = %i[not_loaded a_task_has_a_copy two_tasks tasks_of_tasks the_block not_inherited log_tags role context
                   by_thread].to_h do |name|
       [name, Thread.new { Heddle.run(backend: BACKEND) { send(name) } }.value] # a request
     end
     puts JSON.generate(outcomes)
+  end
+
+  # A task that has nothing to do with ActiveRecord does not load it, as its first user would pay for that.
+  def not_loaded
+    Heddle.spawn { nil }.wait
+    $LOADED_FEATURES.any? { |path| path.end_with?("/active_record/base.rb") }
   end
 
   def seen = [Current.user, Time.zone&.name, I18n.locale]
