@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
-# Rows on one peer, in a process of its own: for each line with a row and a number of operations it measures, checks the
-# result and answers with a line, both in JSON. People start bench/run.rb, which starts:
-# child.rb ROW_FILE PEER_FILE PEER DESCRIPTOR
+# Rows on one peer, in a process of its own: for each line with a row's file, its name and a number of operations it
+# measures, checks the result and answers with a line, both in JSON. People start bench/run.rb, which starts:
+# child.rb PEER_FILE PEER DESCRIPTOR
 
 require_relative "support/registry"
 require_relative "support/adapters"
 require "json"
 require "socket"
 
-row_file, peer_file, peer_name, descriptor = ARGV
+peer_file, peer_name, descriptor = ARGV
 link = UNIXSocket.for_fd(Integer(descriptor))
 
-require row_file
 require peer_file
 peer = Bench.peers.fetch(peer_name)
 peer.gems.each { |name| gem(name) }
@@ -26,7 +25,8 @@ collected = 0
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 
 while (order = link.gets)
-  name, operations = JSON.parse(order)
+  row_file, name, operations = JSON.parse(order)
+  require row_file
   row = Bench.rows.fetch(name)
   adapter = peer.adapter.call
   if GC.stat(:total_allocated_objects) - collected > FEW_OBJECTS

@@ -43,8 +43,8 @@ module Bench
 
     # Does one row without more ado.
     def ask(row, operations)
-      start([RbConfig.ruby, *("--#{"disable-" unless @yjit}yjit" if YJIT), SCRIPT, row.file, @peer.file, @peer.name])
-      @link.puts(JSON.generate([row.name, operations]))
+      start([RbConfig.ruby, *("--#{"disable-" unless @yjit}yjit" if YJIT), SCRIPT, @peer.file, @peer.name])
+      @link.puts(JSON.generate([row.file, row.name, operations]))
       answer
     rescue Errno::EPIPE
       answer

@@ -17,7 +17,7 @@ module Bench
   # The command line of bench/run.rb.
   class Options
     attr_reader :given, :rows, :peers, :rounds, :turns, :scale, :timeout, :seconds, :output, :json, :check,
-                :install, :yjit
+                :install, :yjit, :keep
 
     # @param defaults [Array<String>] options that come before
     def initialize(argv, defaults: [])
@@ -52,6 +52,7 @@ module Bench
           @timeout = seconds
         end
         on.on("--seconds N", Float, "as many rounds as fit in so many seconds") { |seconds| @seconds = seconds }
+        on.on("--keep", "each peer does all rows of a group in one process: quicker, less exact") { @keep = true }
         on.on("--[no-]yjit", "with YJIT (default: where this Ruby has it)") { |yjit| @yjit = yjit }
         on.on("--output FILE", "write the report there as well, as Markdown") { |file| @output = file }
         on.on("--json", "print everything as one line of JSON instead") { @json = true }

@@ -24,12 +24,14 @@ module Bench
     attr_reader :cells, :missing, :facts
 
     # peers, rounds, turns:: nil for what each group says
+    # keep:: whether a peer does all rows of a group in one process, also where the group does not say so
     # seconds:: no round begins that would, after the last one, not end within so many seconds; nil: all rounds
     def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, seconds: nil, install: true,
-                   yjit: Child::YJIT)
+                   yjit: Child::YJIT, keep: false)
       @scale = scale
       @rounds = rounds
       @turns = turns
+      @keep = keep
       @seconds = seconds
       @install = install
       @gems = PeerGems.new(install:)
@@ -61,7 +63,7 @@ module Bench
       drop_rows_that_miss_something
       groups = batches.group_by { |cells| cells.first.row.group }
       groups.each_key { |group| prepare(group) }
-      kept, others = groups.partition { |group, _| group.keep }
+      kept, others = groups.partition { |group, _| group.keep || @keep }
       kept.each do |group, batches|
         with_children { |child_of| batches.each { |cells| rounds(group).times { round(group, cells, child_of, &) } } }
       end
@@ -129,7 +131,7 @@ module Bench
     def with_children
       children = {}
       yield(lambda do |cell|
-        children[[cell.peer.name, *(cell.row.name unless cell.row.group.share)]] ||=
+        children[[cell.peer.name, *(cell.row.name unless cell.row.group.share || @keep)]] ||=
           Child.new(cell.peer, env: @env.merge(@gems.env), **@child_options)
       end)
     ensure

@@ -117,7 +117,8 @@ class BenchTest < BenchCase
 
   def measured
     self.class.measured ||=
-      bench("--rows", ROWS.map(&:name).join(","), "--peers", "heddle,heddle-epoll,threads", "--scale", SCALE.to_s)
+      bench("--rows", ROWS.map(&:name).join(","), "--peers", "heddle,heddle-epoll,threads", "--scale", SCALE.to_s,
+            "--keep")
         .fetch("cells").group_by { |cell| cell["row"] }
   end
 

@@ -50,18 +50,21 @@ class BenchGroupsTest < BenchCase
 
   # The children count the right answers.
   def test_fiber_pools
-    assert_cells("fiber_pools", %w[heddle threads], bench("--rows", "fiber_pools", "--scale", "0.1").fetch("cells"))
+    cells = bench("--rows", "fiber_pools", "--scale", "0.1", "--keep").fetch("cells")
+
+    assert_cells("fiber_pools", %w[heddle threads], cells)
   end
 
   # As above.
   def test_net_http
-    cells = bench("--rows", "net_http", "--scale", "0.01", "--peers", "heddle,heddle-accelerated").fetch("cells")
+    peers = "heddle,heddle-accelerated"
+    cells = bench("--rows", "net_http", "--scale", "0.01", "--keep", "--peers", peers).fetch("cells")
 
     assert_cells("net_http", %w[heddle heddle-accelerated], cells)
   end
 
   def test_rack
-    cells = bench("--rows", "rack", "--scale", "0.02", "--peers", "heddle-epoll").fetch("cells")
+    cells = bench("--rows", "rack", "--keep", "--scale", "0.02", "--peers", "heddle-epoll").fetch("cells")
 
     assert_cells("rack", %w[heddle-epoll], cells)
   end
