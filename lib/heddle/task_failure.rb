@@ -12,7 +12,8 @@ module Heddle
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
     # How many of the others are in the message.
     SHOWN = 10
-    private_constant :OWN, :HOOKS, :SHOWN
+    STACK_HINT = ": `heddle run --deep-tasks` or RUBY_FIBER_VM_STACK_SIZE gives it more."
+    private_constant :OWN, :HOOKS, :SHOWN, :STACK_HINT
 
     class << self
       # The error ends a task: the line that has spawned it follows.
@@ -20,6 +21,7 @@ module Heddle
       # @param place [String] path and line
       def end_task(error, name, place)
         line = "#{place}:in 'Heddle.spawn#{" (task #{name.inspect})" if name}'"
+        explain_stack(error) if error.instance_of?(SystemStackError)
         extend_backtrace(error, line.start_with?(*OWN) ? [] : [line])
       rescue StandardError
         nil # the methods of an exception's class may fail
@@ -106,6 +108,16 @@ module Heddle
 
         error.extend(self)
         error.go_on(lines)
+      end
+
+      # (Ruby takes a new message with initialize alone, which forgets the backtrace.)
+      def explain_stack(error)
+        return if error.frozen? || error.message.end_with?(STACK_HINT)
+
+        frames = error.backtrace
+        size = RubyVM::DEFAULT_PARAMS[:fiber_vm_stack_size] / 1024
+        error.__send__(:initialize, "#{error.message}\nA task has #{size} KiB for its calls#{STACK_HINT}")
+        error.set_backtrace(frames)
       end
 
       # Ruby leaves out most of the thousands of lines when it prints one, but not of an object that was extended.

@@ -366,7 +366,8 @@ contract "TaskErrors" do
       Heddle.run { Heddle.spawn(name: "one") { sleep(0.001) && deeper } && sleep }
     RUBY
 
-    assert_match(/stack level too deep \(SystemStackError\).* levels\.\.\./m, outcome.err)
+    assert_match(/stack level too deep \(SystemStackError\)\n.* levels\.\.\./m, outcome.err)
+    assert_equal(1, outcome.err.scan(/^A task has \d+ KiB for its calls: .* RUBY_FIBER_VM_STACK_SIZE /).size)
     assert_match(/spawn \(task "one"\)'\n\tfrom -e:2:in .<main>/, outcome.err)
     assert_operator(outcome.err.lines.size, :<, 30)
     refute_match(%r{lib/heddle}, outcome.err)
