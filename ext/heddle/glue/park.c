@@ -170,9 +170,13 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);
-    if (parking.wait.exception) rb_exc_raise((VALUE)parking.wait.exception);
+    /* A cancel goes before the error of a close. */
+    VALUE exception = (VALUE)parking.wait.exception;
+    bool closed = closed_meanwhile(request);
+    if (exception && !closed) rb_exc_raise(exception);
     if (!hd_wait_void(&parking.wait)) hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
-    return hd_wait_void(&parking.wait) || closed_meanwhile(request) ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
+    if (exception) rb_exc_raise(exception);
+    return hd_wait_void(&parking.wait) || closed ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }
 
 int hd_park(hd_scheduler *scheduler, const hd_request *request)

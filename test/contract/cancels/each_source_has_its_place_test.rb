@@ -75,6 +75,20 @@ contract "PendingExceptions" do
     assert_equal([:inner], log)
   end
 
+  # A close does not take the place of a cancel that the task has not heard of.
+  def test_a_cancel_and_a_close_of_what_the_task_waits_for
+    waits = [->(io) { io.read }, ->(io) { io.wait_readable }, ->(io) { IO.select([io]) }]
+    run do
+      tasks = waits.map do |wait|
+        reader, = pipe
+        [Heddle.spawn { wait.call(reader) }, reader]
+      end
+      tasks.each { |task, reader| task.cancel && reader.close }
+
+      assert(tasks.all? { |task, _| task.wait.cancelled? })
+    end
+  end
+
   # The scope of the failure has ended when the cancel is raised.
   def test_what_is_withdrawn_is_withdrawn_alone
     run do
