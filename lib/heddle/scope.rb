@@ -188,7 +188,7 @@ module Heddle
     end
 
     # @private For one without an owner, when all of its tasks have ended.
-    def finish = leave(nil, caller)
+    def finish = leave(nil)
 
     # @private For one whose owner never comes back to it (an Enumerator that nobody asks any more), in a fiber.
     def end_abandoned_here
@@ -209,6 +209,8 @@ module Heddle
 
     # The run ends, and with it the scopes that nobody comes back to.
     def end_abandoned
+      return if @scheduler.scopes.empty?
+
       @scheduler.scopes.keys.select(&:abandoned?).each do |scope|
         @scheduler.fiber { scope.end_abandoned_here }
       end
@@ -281,23 +283,22 @@ module Heddle
       value = yield
       outlast_tasks
       left = true
-      leave(nil, caller) if runs_here?
+      leave(nil) if runs_here?
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
       raise if left || !runs_here? # the tasks of a parent process never run in the child of a fork
 
       left = true
-      leave(e, caller)
+      leave(e)
     ensure
-      leave(nil, caller) unless left || !runs_here? # a jump leaves the block, or the owner is being killed
+      leave(nil) unless left || !runs_here? # a jump leaves the block, or the owner is being killed
     end
 
     # The tasks end, then what has failed leaves the scope; as in an ensure block it takes the place of a jump.
     #
     # @param raised [Exception, nil] what the owner's block has raised
-    # @param frames [Array<String>] where the scope was opened
     # @return [void] if there is nothing to raise
-    def leave(raised, frames)
+    def leave(raised)
       @in_block = false
       return if raised.nil? && @tasks.empty? && @failures.empty? && @resources.nil?
 
@@ -308,7 +309,7 @@ module Heddle
       return TaskFailure.leave(raised) if raised && thread_ends?
 
       error = leaving(before, raised, struck) || closing.first
-      raise_with_failures(error, [raised, *struck], closing, frames) if error && !thread_ends?
+      raise_with_failures(error, [raised, *struck], closing) if error && !thread_ends?
     ensure
       close
     end

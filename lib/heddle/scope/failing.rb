@@ -50,10 +50,9 @@ module Heddle
       #
       # @param own [Array<Exception, nil>] what has been raised in the owner
       # @param closing [Array<Exception>] what has been raised as the resources were closed
-      # @param frames [Array<String>] where the scope was opened
-      def raise_with_failures(error, own, closing, frames)
+      def raise_with_failures(error, own, closing)
         by_owner = own.any? { |one| error.equal?(one) }
-        TaskFailure.end_scope(error, frames, own: by_owner) unless error.is_a?(Cancelled)
+        TaskFailure.end_scope(error, caller, own: by_owner) unless error.is_a?(Cancelled)
         attach_failures(error, own + closing)
         TaskFailure.leave(error)
       end

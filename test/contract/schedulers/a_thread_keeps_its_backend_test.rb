@@ -144,6 +144,18 @@ contract "KeptBackend" do
     end
   end
 
+  # There is little else that a later run costs.
+  def test_a_later_run_makes_few_objects
+    heddle_only("Heddle.run")
+    in_thread do
+      50.times { run_once }
+      before = GC.stat(:total_allocated_objects)
+      100.times { run_once }
+
+      assert_operator(GC.stat(:total_allocated_objects) - before, :<, 1400)
+    end
+  end
+
   # After HD_KEPT_SECONDS (os/kept_backend.h).
   def test_an_idle_one_is_closed
     in_thread do
