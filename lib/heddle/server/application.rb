@@ -55,6 +55,7 @@ module Heddle
         headers, meta = wrap_headers(fields)
         request.last! if take_close(headers.fields)
         sent = to_be_sent(status, headers.fields, meta, body)
+        sent = sent.to_enum(:each).to_a if stands_for_array?(sent) && !request.head?
         # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
@@ -115,10 +116,8 @@ module Heddle
           NO_PARTS
         elsif meta["rack.hijack"]
           HijackBody.new(meta.delete("rack.hijack"), fields)
-        elsif status == 200 && body.respond_to?(:to_path)
-          file_of(body)
         else
-          stands_for_array?(body) ? body.to_enum(:each).to_a : body
+          status == 200 && body.respond_to?(:to_path) ? file_of(body) : body
         end
       end
 
