@@ -121,9 +121,11 @@ module Heddle
         end
       end
 
-      # Middleware wraps the Array of an application in an object whose each does more, as that of Rack::Events.
+      # Middleware wraps the Array of an application in an object whose each may do more, as that of Rack::Events does.
       # (protocol-rack calls to_ary.)
-      def stands_for_array?(body) = !body.is_a?(Array) && body.respond_to?(:to_ary) && body.respond_to?(:each)
+      def stands_for_array?(body)
+        defined?(::Rack::BodyProxy) && body.is_a?(::Rack::BodyProxy) && body.respond_to?(:to_ary)
+      end
 
       def file_of(body)
         ::Protocol::HTTP::Body::File.open(body.to_path)
