@@ -34,8 +34,8 @@ class FuzzTest < HeddleTest
     refute_equal(plans.first, plan("--seed", "8", "--rounds", "2", "--plan"))
   end
 
-  # A task that fails as it was meant to, at the moment in which the owner of its scope is cancelled: the failure has no
-  # other way out than a report.
+  # A task that fails as the plan wants it. In some rounds, seen in the build with assertions, the failure is reported
+  # by a fiber and the round is right all the same. The cause is not known yet: see to it before this grows.
   REPORTED = /^#<.+> terminated with exception .*\n.+ \(Fuzz::(?:Runs::Mishap|Scopes::Wanted)\)\n(?:\tfrom .+\n)*/
   private_constant :REPORTED
 
