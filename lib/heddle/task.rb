@@ -210,14 +210,12 @@ module Heddle
       self
     end
 
-    # @private What its fiber does. (A block for that would be two more objects.)
+    # @private What its fiber does, before it calls #ended. (A block for that would be two more objects.)
     def run
       arguments = @arguments
       block = @block
       @arguments = @block = nil
       run_block(arguments, &block)
-    ensure
-      end_here
     end
 
     # @private The same in a fiber that does more than that.
@@ -245,11 +243,12 @@ module Heddle
       end
     end
 
-    # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more.
+    # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more. A signal's
+    # handler that runs here may wait: a cancel reaches it, for the task is alive until its scope has let go of it.
     def ended
       @error ||= Cancelled.new("the task's fiber was killed") unless @returned
-      finish
       @scope&.task_ended(self)
+      finish
     end
 
     private
@@ -273,14 +272,6 @@ module Heddle
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is the task's outcome
       fail_with(e, block)
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
-    end
-
-    # What is sent to the thread may strike here: then end_task tells of the end once more.
-    def end_here
-      ended
-      told = true
-    ensure
-      @scheduler.end_task(self) unless told
     end
 
     def fail_with(error, block)

@@ -19,8 +19,8 @@ module TestSupport
       "$in << :item; say $out.pop" => "handled item returned",
       "$read.close" => "closed handled returned",
       "$sleeper.cancel.wait" => "ended handled returned",
-      "say $short.value" => "handled short returned",
-      "say $short.wait.class" => "Heddle::Task handled returned",
+      "$go << true; say $short.value" => "handled short returned",
+      "$go << true; say $short.wait.class" => "Heddle::Task handled returned",
       "$sleeper.fiber.raise(ArgumentError)" => "ended handled raised returned",
       "$sleeper.fiber.kill" => "ended handled returned",
       "Thread.main.raise(ZeroDivisionError)" => "ended ZeroDivisionError",
@@ -50,7 +50,7 @@ module TestSupport
       def say(word) = $said << word.to_s
       $said = []
       $over = false
-      $in, $out, handled = Array.new(3) { Thread::Queue.new }
+      $in, $out, $go, handled = Array.new(4) { Thread::Queue.new }
       trap(:USR2) { say :other }
       trap(:USR1) { ACTION; say :handled; handled << true }
       last = catch(:outside) do
@@ -64,11 +64,12 @@ module TestSupport
           ensure
             say :ended unless $over
           end
-          $short = Heddle.spawn { sleep(0.1) && "short" }
+          $short = Heddle.spawn { $go.pop && "short" }
           Heddle.spawn { IO.select([$read]) rescue ($over || say(:closed)) }
           STATE
           $over = true
           $in.close
+          $go.close
           $sleeper.cancel
           $read.close
         end

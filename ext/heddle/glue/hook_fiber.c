@@ -17,13 +17,6 @@
 
 static ID id_waiters, id_finished, id_block, id_run;
 
-/* What a fiber runs: a block, or a task. */
-static VALUE run_work(VALUE work)
-{
-    if (RTEST(rb_obj_is_proc(work))) return rb_proc_call_with_block(work, 0, NULL, Qnil);
-    return rb_funcall(work, id_run, 0);
-}
-
 static bool must_reach_thread(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
@@ -46,6 +39,12 @@ static VALUE jump(VALUE state)
     rb_jump_tag((int)state);
 }
 
+/* A signal's handler that waits while the task ends is cancelled with it: nobody is to hear of that. */
+static bool is_cancel(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
+}
+
 /* Calls task.ended. What is sent to the thread meanwhile (Thread#raise) is raised where the scheduler runs,
  * and the task, which would never be missed, tells of its end once more. */
 static VALUE end_task(VALUE self, VALUE task)
@@ -58,10 +57,29 @@ static VALUE end_task(VALUE self, VALUE task)
         hd_catch(tell_end, task, &caught);
         if (!caught.state) break;
         if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* a kill */
-        hd_raise_at_home(scheduler, caught.exception);
+        if (!is_cancel(caught.exception)) hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);
     return Qnil;
+}
+
+static VALUE run_task(VALUE task)
+{
+    return rb_funcall(task, id_run, 0);
+}
+
+/* (The child of a fork has no scheduler.) */
+static VALUE end_of_run(VALUE task)
+{
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    return scheduler ? end_task(scheduler->self, task) : tell_end(task);
+}
+
+/* What a fiber runs: a block, or a task. No signal's handler runs between the task's run and its end. */
+static VALUE run_work(VALUE work)
+{
+    if (RTEST(rb_obj_is_proc(work))) return rb_proc_call_with_block(work, 0, NULL, Qnil);
+    return rb_ensure(run_task, work, end_of_run, work);
 }
 
 /* What those who wait for the task wait for: the first that was offered. No other thread runs in between, and a signal
@@ -87,6 +105,7 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
 {
     int ignored;
     rb_set_errinfo(Qnil);
+    if (ended && is_cancel(error)) return;
     if (scheduler && (ended || must_reach_thread(error) || hd_thread_was_sent(scheduler, error)))
         hd_raise_at_home(scheduler, error);
     else

@@ -88,6 +88,8 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     scheduler->hand_over = NULL;
+    VALUE scopes = rb_attr_get(scheduler->self, rb_intern("@scopes")); /* what has failed in them is the parent's */
+    if (!NIL_P(scopes)) rb_hash_clear(scopes);
 }
 
 static VALUE scheduler_alloc(VALUE class)

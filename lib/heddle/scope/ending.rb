@@ -14,13 +14,14 @@ module Heddle
 
       private
 
-      def cancel_tasks(reason)
+      # @param but [Heddle::Task, nil] is about to end by itself
+      def cancel_tasks(reason, but: nil)
         if @state == :open
           @state = :ending
           @reason = reason
           @grace_ends = Clock.now + @grace
         end
-        @tasks.keys.each { |task| cancel_task(task) }
+        @tasks.keys.each { |task| cancel_task(task) unless task.equal?(but) }
       end
 
       # (A cancel of the owner's passes its own reason on.)

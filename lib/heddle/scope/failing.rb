@@ -23,7 +23,7 @@ module Heddle
         @failures << task unless @failures.last.equal?(task)
         return if @strike
 
-        cancel_tasks(task.failure)
+        cancel_tasks(task.failure, but: task)
         strike_owner(task.failure) if @in_block
       end
 

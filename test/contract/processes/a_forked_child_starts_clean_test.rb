@@ -283,6 +283,29 @@ contract "Fork" do
     end
   end
 
+  # The parent raises it; the child says nothing of it.
+  def test_what_has_failed_in_the_parent_is_not_told_in_the_child
+    said = nil
+    assert_raises(ZeroDivisionError) do
+      Heddle.run(backend: backend) do
+        Heddle.spawn { fork_amid_the_end { |text| said = text } }
+        Heddle.spawn { raise ZeroDivisionError }
+        sleep
+      end
+    end
+
+    assert_equal('""', said)
+  end
+
+  def fork_amid_the_end
+    sleep
+  ensure
+    before = $stderr
+    $stderr = StringIO.new
+    yield in_child { $stderr.string }
+    $stderr = before
+  end
+
   def test_no_descriptor_of_the_scheduler_reaches_a_program
     reactor do
       sleep(0.001)
