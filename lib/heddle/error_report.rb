@@ -24,6 +24,16 @@ module Heddle
       end
     end
 
+    # @param errors [Array<Exception>]
+    # @return [void]
+    def print_all(errors)
+      in_full { errors.each { |error| print(error) } } unless errors.empty?
+    end
+
+    # A handler may wait. What strikes meanwhile (a cancel) is raised when the block has reported all that it has to.
+    # (Without a scheduler a shield would hold the handler's own timeouts back.)
+    def in_full(&) = Scheduler.current ? Heddle.shield(&) : yield
+
     # @param error [Exception] has ended the running fiber, which runs no task; its own cancel is no error
     # @return [void]
     def print_of_fiber(error)
@@ -46,12 +56,10 @@ module Heddle
       write(e, nil, "the reporter of errors")
     end
 
-    # It may wait, and meanwhile the scope may end. (Without a scheduler a shield would hold its own timeouts back.)
+    # It may wait, and meanwhile the scope may end.
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what
-      return handler.call(error, task) unless Scheduler.current
-
-      Heddle.shield { handler.call(error, task) }
+      in_full { handler.call(error, task) }
     end
 
     # @param handler [#call, nil] nil: stderr

@@ -24,7 +24,7 @@ module Heddle
       public :offload_block, :shield
       # of what takes the place of Ruby's own methods
       public :busy_writers, :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast,
-             :send_file
+             :send_file, :was_set
     end
   end
   private_constant :Internal

@@ -221,7 +221,7 @@ module Heddle
       return if error.nil? || error.is_a?(Cancelled) || error.equal?(raised)
 
       others = error.is_a?(TaskFailure) ? [error, *error.suppressed] : [error]
-      TaskFailure.attach(raised, others).each { |other| ErrorReport.print(other) }
+      ErrorReport.print_all(TaskFailure.attach(raised, others))
     end
 
     def leave_by(error)

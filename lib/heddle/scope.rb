@@ -193,8 +193,8 @@ module Heddle
     # @private For one whose owner never comes back to it (an Enumerator that nobody asks any more), in a fiber.
     def end_abandoned_here
       @in_block = false
-      end_tasks(nil).each { |error| ErrorReport.print(error) }
-      close_resources.each { |error| ErrorReport.print(error) }
+      ErrorReport.print_all(end_tasks(nil))
+      ErrorReport.print_all(close_resources)
     ensure
       close
     end

@@ -54,7 +54,7 @@ module Heddle
       # The error is raised in place of another one.
       # @private
       def pass_on(before, error)
-        attach(error, before.suppressed).each { |other| ErrorReport.print(other) } if before.is_a?(self)
+        ErrorReport.print_all(attach(error, before.suppressed)) if before.is_a?(self)
       end
 
       # Each once, by its identity: a class may have methods of its own that compare.
@@ -98,7 +98,7 @@ module Heddle
         caught = false # nor here
       ensure
         first, *others = error.suppressed if caught && error.is_a?(self)
-        attach(first, others).each { |other| ErrorReport.print(other) } if first
+        ErrorReport.print_all(attach(first, others)) if first
         raise_again(first) if first
       end
 

@@ -152,6 +152,20 @@ class RunTest < RunCase
     RUBY
   end
 
+  # What they have to do is told in `heddle run --help`.
+  def test_minitest
+    tests = <<~RUBY
+      class SomeTest < Minitest::Test
+        def test_one = warn(Fiber.scheduler.class)
+      end
+    RUBY
+    outside = heddle(script("require 'minitest/autorun'\n#{tests}"))
+    inside = heddle(script("require 'minitest'\n#{tests}\nexit(Minitest.run(ARGV))"))
+
+    assert_equal(["NilClass\n", "Heddle::Scheduler\n"], [outside.err, inside.err])
+    [outside, inside].each { |outcome| assert_match(/1 runs, 0 assertions, 0 failures/, outcome.out) }
+  end
+
   def test_killed_by_a_signal
     %w[INT TERM HUP KILL USR1 ALRM].each do |signal|
       assert_same("at_exit { puts :at_exit }\n$stdout.flush\nProcess.kill(:#{signal}, $$)\nsleep 5")

@@ -43,6 +43,8 @@ contract "NetFtp" do
       assert_times_out(0.2, Net::ReadTimeout) { Net::FTP.new(host, port: port, read_timeout: 0.2) }
       note(timeout: "Net::ReadTimeout")
     end
+  ensure
+    close_forgotten(Socket) # net-ftp leaves it open
   end
 
   def test_put_get_and_list

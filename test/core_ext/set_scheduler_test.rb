@@ -31,4 +31,59 @@ contract "SetScheduler" do
       assert_raises(ArgumentError) { Fiber.set_scheduler(Object.new) }
     end.join
   end
+
+  # Outside of `run`, as in io-event's tests of an IO that is closed.
+  def test_a_fiber_that_was_entered_by_transfer_hands_control_back_when_it_waits
+    needs_patch(:set_scheduler)
+    Thread.new do
+      Fiber.set_scheduler(scheduler = Heddle::Scheduler.new(backend: backend))
+      reader, writer = IO.pipe
+      said = []
+      waits = Fiber.new { said << (reader.wait_readable && :readable) }
+      closed = Fiber.new { reader.dup.tap(&:close) && said << :closed }
+      sleeps = Fiber.new { sleep(0.01) && said << :slept }
+      [waits, closed, sleeps].each(&:transfer)
+      said << :outside
+      writer.write("x")
+      scheduler.run
+
+      assert_equal(%i[closed outside readable slept], said)
+      assert_equal([false, false, false], [waits, closed, sleeps].map(&:alive?))
+    ensure
+      Fiber.set_scheduler(nil)
+      [reader, writer].each(&:close)
+    end.join
+  end
+
+  def test_an_io_that_is_closed_outside_of_run
+    needs_patch(:set_scheduler)
+    Thread.new do
+      Fiber.set_scheduler(scheduler = Heddle::Scheduler.new(backend: backend))
+      reader, writer = IO.pipe
+      ended = nil
+      Fiber.new do
+        reader.wait_readable
+      rescue IOError => e
+        ended = e.class
+      end.transfer
+      Fiber.new { reader.close }.transfer
+      scheduler.run
+
+      assert_equal(IOError, ended)
+    ensure
+      Fiber.set_scheduler(nil)
+      writer.close
+    end.join
+  end
+
+  # One that was resumed cannot: it waits where it is, and so does who has resumed it.
+  def test_a_fiber_that_was_resumed_waits_where_it_is
+    Thread.new do
+      Fiber.set_scheduler(Heddle::Scheduler.new(backend: backend))
+
+      assert_equal(:slept, Fiber.new { sleep(0.01) && :slept }.resume)
+    ensure
+      Fiber.set_scheduler(nil)
+    end.join
+  end
 end

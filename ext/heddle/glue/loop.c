@@ -180,6 +180,24 @@ static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE c
         hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
 }
 
+/* Outside of `run` a fiber that was entered by transfer hands control back when it waits, as every scheduler does: the
+ * program goes on, and runs the scheduler later. (A fiber that has resumed this one can only wait for it.) */
+static bool hands_back(const hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+{
+    VALUE outside = scheduler->home.outside;
+    return NIL_P(scheduler->home.fiber) && !NIL_P(outside) && own && !own->scheduled && outside != current &&
+           RTEST(rb_fiber_alive_p(outside)) && !hd_resumes_another(outside) && !hd_wait_of(scheduler, outside);
+}
+
+static void hand_back(hd_scheduler *scheduler)
+{
+    VALUE outside = scheduler->home.outside;
+    scheduler->running.root = outside;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = false;
+    switch_to(scheduler, outside, outside, true);
+}
+
 /* -- the turn -------------------------------------------------------------------------------------------------- */
 
 void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
@@ -207,6 +225,8 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
      * loop.) */
     else if (!own && scheduler->home.waits && current != scheduler->home.fiber)
         switch_to_home(scheduler);
+    else if (RB_UNLIKELY(hands_back(scheduler, own, current)))
+        hand_back(scheduler);
     else
         sleep_in_kernel(scheduler, own, current);
 }

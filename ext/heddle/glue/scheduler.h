@@ -40,6 +40,7 @@ typedef struct hd_scheduler {
 
     struct { /* see home.h */
         VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
+        VALUE outside; /* the fiber that has set the scheduler; or nil */
         VALUE last;    /* the same, or the last one: where the child of a fork goes on */
         hd_wait *top;  /* the last wait of home, or of a fiber that home has resumed or entered; or NULL */
         VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */

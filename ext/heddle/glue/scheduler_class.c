@@ -29,6 +29,7 @@ static void scheduler_mark(void *pointer)
     const VALUE objects[] = {
         scheduler->self,        scheduler->thread,      scheduler->sent,       scheduler->running.root,
         scheduler->home.fiber,  scheduler->home.last,   scheduler->home.fatal,  scheduler->home.maker,
+        scheduler->home.outside,
         scheduler->fibers.body, scheduler->fibers.ended, scheduler->frames.fiber, scheduler->running.task,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
@@ -84,7 +85,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
     scheduler->frames.fiber = scheduler->running.root = scheduler->home.fiber = scheduler->home.fatal = Qnil;
     scheduler->home.top = NULL;
-    scheduler->home.maker = Qnil;
+    scheduler->home.maker = scheduler->home.outside = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     scheduler->hand_over = NULL;
@@ -99,7 +100,7 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->self = self;
     scheduler->thread = scheduler->sent = Qnil;
     scheduler->running.root = scheduler->running.task = Qnil;
-    scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
+    scheduler->home.fiber = scheduler->home.outside = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
@@ -485,6 +486,13 @@ static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
     return Qnil;
 }
 
+/* The fiber that runs has made it the thread's scheduler. */
+static VALUE scheduler_was_set(VALUE self)
+{
+    hd_scheduler_get(self)->home.outside = rb_fiber_current();
+    return Qnil;
+}
+
 /* See strike.h. */
 static VALUE scheduler_left_task(VALUE self, VALUE exception)
 {
@@ -543,6 +551,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "force", scheduler_force, 2);
     rb_define_private_method(hd_cScheduler, "put_back", scheduler_put_back, 1);
     rb_define_private_method(hd_cScheduler, "left_task", scheduler_left_task, 1);
+    rb_define_private_method(hd_cScheduler, "was_set", scheduler_was_set, 0);
     rb_define_private_method(hd_cScheduler, "last_homes", scheduler_last_homes, 0);
     rb_define_private_method(hd_cScheduler, "stop", scheduler_stop, 0);
     rb_define_private_method(hd_cScheduler, "open", scheduler_open, 0);

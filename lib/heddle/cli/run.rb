@@ -19,6 +19,8 @@ module Heddle
         input, ARGV and $0 are the same as without Heddle.
 
         When the main program has ended, Heddle waits for the fibers that still run. `exit` and errors do not wait.
+        Ruby runs at_exit blocks after that, outside of Heddle, and so the tests of minitest/autorun. Tests run inside
+        if the script ends with `exit(Minitest.run(ARGV))` and requires "minitest" without autorun.
 
           --backend NAME   use uring or epoll (default: the best there is)
           -S NAME          run a script that is in PATH, such as the command of a gem: heddle run -S rake

@@ -65,13 +65,15 @@ module Heddle
         others = @failures.map(&:failure) + others.reject { |other| other.nil? || own_cancel?(other) }
         @failures = []
         others = TaskFailure.attach(error, others) unless own_cancel?(error)
-        others.each { |other| ErrorReport.print(other) }
+        ErrorReport.print_all(others)
         nil
       end
 
       # Nothing that is raised can take them along: the thread is being killed, or nobody comes back to the scope.
       def report_failures_left
-        ErrorReport.print(@failures.shift.failure) until @failures.empty?
+        return if @failures.empty?
+
+        ErrorReport.in_full { ErrorReport.print(@failures.shift.failure) until @failures.empty? }
       end
 
       # An isolated task is being started: from now on somebody looks after those that fail.
@@ -99,7 +101,9 @@ module Heddle
       end
 
       def report_unheard
-        report_first until @unheard.nil? || @unheard.empty?
+        return if @unheard.nil? || @unheard.empty?
+
+        ErrorReport.in_full { report_first until @unheard.empty? }
       end
     end
     private_constant :Failing

@@ -169,6 +169,30 @@ contract "Doors" do
     end
   end
 
+  # What strikes the owner meanwhile is raised when all has been reported.
+  def test_a_cancel_while_failures_are_reported
+    told = []
+    ended = reporting(told) do
+      Heddle.run(backend: backend) do
+        @owner = Heddle.current_task
+        3.times { |number| Heddle.spawn(isolated: true) { raise number.to_s } }
+      end
+    end
+
+    assert_equal([%w[0 1 2], Heddle::Cancelled], [told, ended])
+  end
+
+  # @return [Class, nil] of what the block has raised
+  def reporting(told)
+    Heddle.on_error { |error, _| (told << error.message) && @owner.cancel }
+    yield
+    nil
+  rescue Heddle::Cancelled => e
+    e.class
+  ensure
+    Heddle.on_error(nil)
+  end
+
   # -- random programs ---------------------------------------------------------------------------------------------
 
   # Tasks, scopes and enumerators that fail anywhere, are cancelled at any moment, and left in all ways.

@@ -34,7 +34,7 @@ contract "StruckEnd" do
   end
 
   %i[call return].each do |event|
-    %i[ended end_here task_ended].each do |method|
+    %i[ended task_ended finish].each do |method|
       define_method("test_at_the_#{event}_of_#{method}") do
         ended = []
         assert_raises(ZeroDivisionError) do
