@@ -59,6 +59,7 @@ module Heddle
     # It may wait, and meanwhile the scope may end.
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what
+
       in_full { handler.call(error, task) }
     end
 

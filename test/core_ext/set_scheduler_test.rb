@@ -40,8 +40,8 @@ contract "SetScheduler" do
       reader, writer = IO.pipe
       said = []
       waits = Fiber.new { said << (reader.wait_readable && :readable) }
-      closed = Fiber.new { reader.dup.tap(&:close) && said << :closed }
-      sleeps = Fiber.new { sleep(0.01) && said << :slept }
+      closed = Fiber.new { reader.dup.tap(&:close) && (said << :closed) }
+      sleeps = Fiber.new { sleep(0.01) && (said << :slept) }
       [waits, closed, sleeps].each(&:transfer)
       said << :outside
       writer.write("x")

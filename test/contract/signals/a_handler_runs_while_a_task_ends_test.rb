@@ -5,7 +5,7 @@
 require_relative "../../test_helper"
 
 # Ruby runs a signal's handler wherever the main thread is: also in the midst of what Heddle does when a task ends. The
-# handler may wait, raise or be cancelled there. A run of the script for each line and call of that, and for each action.
+# handler may wait, raise or be cancelled there. The script tries each line and each call of that, with each action.
 contract "HandlerAtTheEnd" do
   heddle_only "scripts"
 
