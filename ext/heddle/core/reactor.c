@@ -101,6 +101,12 @@ void hd_reactor_begin_turn(hd_reactor *reactor)
     reactor->turn.extended = false;
 }
 
+void hd_reactor_begin_turn_later(hd_reactor *reactor)
+{
+    hd_reactor_begin_turn(reactor);
+    reactor->turn.began_ns = HD_NO_DEADLINE;
+}
+
 /* How long a turn may last now. */
 static int64_t length_of_turn(const hd_reactor *reactor)
 {
@@ -117,6 +123,7 @@ bool hd_reactor_turn_is_over(hd_reactor *reactor)
     reactor->now_ns = reactor->turn.looked_ns = now_ns;
     reactor->turn.looked_at = reactor->turn.operations;
     reactor->turn.next_look = reactor->turn.operations + (short_ones ? HD_OPERATIONS_PER_CLOCK : 1);
+    if (reactor->turn.began_ns == HD_NO_DEADLINE) reactor->turn.began_ns = now_ns;
     if (now_ns - reactor->turn.began_ns < length_of_turn(reactor)) return false;
     bool polls = now_ns - reactor->polled_ns >= HD_NS_PER_POLL || now_ns >= next_deadline(reactor);
     if (polls) reactor->switches = HD_SWITCHES_PER_POLL;

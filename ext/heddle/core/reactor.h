@@ -51,7 +51,7 @@ typedef struct hd_reactor {
     bool due_was_last; /* who was taken last was one of these */
     bool ran;         /* one was taken since the last look at the kernel */
     struct {
-        int64_t began_ns;    /* the turn of the fiber that runs, and of those that it has started */
+        int64_t began_ns;    /* the turn of the fiber that runs; HD_NO_DEADLINE: with the next look */
         int64_t looked_ns;   /* when its operations last looked at the clock */
         unsigned operations; /* that it has made */
         unsigned looked_at, next_look; /* how many there were at that look, and will be at the next one */
@@ -116,6 +116,9 @@ bool hd_reactor_turn_is_over(hd_reactor *reactor);
 
 /* A turn begins. */
 void hd_reactor_begin_turn(hd_reactor *reactor);
+
+/* The same at the next look at the clock: another fiber has just run in between, and its time does not count. */
+void hd_reactor_begin_turn_later(hd_reactor *reactor);
 
 /* How long the kernel may keep us: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
 int64_t hd_reactor_timeout(hd_reactor *reactor);

@@ -6,6 +6,7 @@
 #include "home_waits.h"
 #include "in_handler.h"
 #include "lock_cycles.h"
+#include "ruby_internals.h"
 #include "stalls.h"
 #include "strike.h"
 
@@ -182,7 +183,7 @@ static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE c
 
 /* Outside of `run` a fiber that was entered by transfer hands control back when it waits, as every scheduler does: the
  * program goes on, and runs the scheduler later. (A fiber that has resumed this one can only wait for it.) */
-static bool hands_back(const hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+static bool hands_back(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     VALUE outside = scheduler->home.outside;
     return NIL_P(scheduler->home.fiber) && !NIL_P(outside) && own && !own->scheduled && outside != current &&

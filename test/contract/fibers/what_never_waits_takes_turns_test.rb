@@ -292,4 +292,34 @@ contract "Turns" do
       assert_instance_of(IOError, job.failure)
     end
   end
+
+  # One who accepts connections, each of which computes at once and again and again. What they compute is not its turn:
+  # else it would stand behind them all after each.
+  def test_one_who_starts_tasks_that_compute
+    count = 30
+    rounds = Array.new(count, 0)
+    when_all_had_begun = nil
+    reactor do
+      reader, writer = stream_pair("unix")
+      writer.write("x" * count * 20)
+      count.times do |i|
+        20.times { reader.readpartial(1) }
+        go do
+          until when_all_had_begun
+            rounds[i] += 1
+            compute(0.001)
+            sleep(0.0001)
+          end
+        end
+      end
+      when_all_had_begun = rounds.dup
+    end
+
+    assert_operator(when_all_had_begun.max, :<=, count / 2, when_all_had_begun.inspect)
+  end
+
+  def compute(seconds)
+    ends = now + seconds
+    nil while now < ends
+  end
 end
