@@ -100,7 +100,8 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->self = self;
     scheduler->thread = scheduler->sent = Qnil;
     scheduler->running.root = scheduler->running.task = Qnil;
-    scheduler->home.fiber = scheduler->home.outside = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
+    scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
+    scheduler->home.outside = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
