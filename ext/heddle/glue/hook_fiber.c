@@ -181,16 +181,13 @@ static VALUE run_instead(hd_scheduler *scheduler, hd_place place, VALUE (*switch
  * so that it comes as far as its first wait before the next one begins. What it computes there is not the caller's:
  * else one who accepts connections would stand behind all those that are served, after each. */
 enum { STARTS_IN_A_ROW = 32 };
-#define HD_NS_OF_STARTS_IN_A_ROW INT64_C(8000000)
 
 /* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
 static VALUE start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)
 {
     if (NIL_P(scheduler->fibers.body)) scheduler->fibers.body = rb_proc_new(fiber_body, scheduler->self);
     start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work, task};
-    const hd_reactor *reactor = &scheduler->reactor;
-    bool first = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0 &&
-                 reactor->now_ns - reactor->polled_ns < HD_NS_OF_STARTS_IN_A_ROW;
+    bool first = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
     if (!first) hd_loop_poll(scheduler);
     run_instead(scheduler, first ? HD_IN_FRONT : HD_IN_LINE, start_with_stack, (VALUE)&call);
     if (first) hd_reactor_begin_turn_later(&scheduler->reactor);
