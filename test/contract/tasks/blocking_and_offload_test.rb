@@ -192,12 +192,13 @@ contract "BlockingAndOffload" do
 
   # -- the line ----------------------------------------------------------------------------------------------------
 
-  # All threads of the pool are taken: who waits for one leaves the line at once.
+  # All threads of the pool are taken: who waits for one leaves the line at once. (Blocks that offload in their turn
+  # leave more threads than 64 for a while.)
   def test_a_cancel_and_a_timeout_of_a_block_that_has_not_begun
     run do
       gate = Thread::Queue.new
       begun = false
-      busy = Array.new(64) { Heddle.spawn { Heddle.offload { gate.pop } } }
+      busy = Array.new(300) { Heddle.spawn { Heddle.offload { gate.pop } } }
       waiting = Heddle.spawn { Heddle.offload(stop: -> { flunk }) { begun = true } }
       settle
       waiting.cancel.wait
