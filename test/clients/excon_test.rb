@@ -37,8 +37,10 @@ contract "Excon" do
         sleep(0.001) until number.zero? || shared.send(:sockets).any?
         ask(shared, number)
       end
+
       assert_warns("excon: an Excon connection must not be shared: ", &share)
       shared.reset
+
       assert_raises_where_shared(Excon::Error::Socket, count: 2, &share)
     ensure
       shared.reset
