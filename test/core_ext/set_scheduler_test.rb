@@ -32,12 +32,21 @@ contract "SetScheduler" do
     end.join
   end
 
-  # Outside of `run`, as in io-event's tests of an IO that is closed.
-  def test_a_fiber_that_was_entered_by_transfer_hands_control_back_when_it_waits
-    needs_patch(:set_scheduler)
+  # Runs the block in a thread that has this scheduler, outside of its `run`.
+  def outside_of_run
     Thread.new do
       Fiber.set_scheduler(scheduler = Heddle::Scheduler.new(backend: backend))
-      reader, writer = IO.pipe
+      yield scheduler
+    ensure
+      Fiber.set_scheduler(nil)
+    end.join
+  end
+
+  # As in io-event's tests of an IO that is closed.
+  def test_a_fiber_that_was_entered_by_transfer_hands_control_back_when_it_waits
+    needs_patch(:set_scheduler)
+    outside_of_run do |scheduler|
+      reader, writer = pipe
       said = []
       waits = Fiber.new { said << (reader.wait_readable && :readable) }
       closed = Fiber.new { reader.dup.tap(&:close) && (said << :closed) }
@@ -49,17 +58,13 @@ contract "SetScheduler" do
 
       assert_equal(%i[closed outside readable slept], said)
       assert_equal([false, false, false], [waits, closed, sleeps].map(&:alive?))
-    ensure
-      Fiber.set_scheduler(nil)
-      [reader, writer].each(&:close)
-    end.join
+    end
   end
 
   def test_an_io_that_is_closed_outside_of_run
     needs_patch(:set_scheduler)
-    Thread.new do
-      Fiber.set_scheduler(scheduler = Heddle::Scheduler.new(backend: backend))
-      reader, writer = IO.pipe
+    outside_of_run do |scheduler|
+      reader, = pipe
       ended = nil
       Fiber.new do
         reader.wait_readable
@@ -70,20 +75,11 @@ contract "SetScheduler" do
       scheduler.run
 
       assert_equal(IOError, ended)
-    ensure
-      Fiber.set_scheduler(nil)
-      writer.close
-    end.join
+    end
   end
 
-  # One that was resumed cannot: it waits where it is, and so does who has resumed it.
+  # One that was resumed cannot: it waits where it is, and so does the fiber that has resumed it.
   def test_a_fiber_that_was_resumed_waits_where_it_is
-    Thread.new do
-      Fiber.set_scheduler(Heddle::Scheduler.new(backend: backend))
-
-      assert_equal(:slept, Fiber.new { sleep(0.01) && :slept }.resume)
-    ensure
-      Fiber.set_scheduler(nil)
-    end.join
+    outside_of_run { assert_equal(:slept, Fiber.new { sleep(0.01) && :slept }.resume) }
   end
 end

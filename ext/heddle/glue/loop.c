@@ -74,14 +74,13 @@ static void check_interrupts(hd_scheduler *scheduler)
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 
-/* Home turns the loop, and goes on with that. */
-static void switch_to_home(hd_scheduler *scheduler)
+/* To home, which turns the loop and goes on with that, or to a fiber outside of the scheduler. */
+static void switch_to_own(hd_scheduler *scheduler, VALUE fiber)
 {
-    VALUE home = scheduler->home.fiber;
-    scheduler->running.root = home;
+    scheduler->running.root = fiber;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = false;
-    switch_to(scheduler, home, home, true);
+    switch_to(scheduler, fiber, fiber, true);
 }
 
 /* Ruby runs no handler in a fiber while another handler runs there, but in every other one that control comes to next.
@@ -112,7 +111,7 @@ static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VAL
         switch_to_waiting(scheduler, scheduler->home.top, sends_back(scheduler, own, current));
         return;
     }
-    switch_to_home(scheduler);
+    switch_to_own(scheduler, scheduler->home.fiber);
 }
 
 /* -- the kernel ------------------------------------------------------------------------------------------------ */
@@ -190,15 +189,6 @@ static bool hands_back(hd_scheduler *scheduler, const hd_wait *own, VALUE curren
            RTEST(rb_fiber_alive_p(outside)) && !hd_resumes_another(outside) && !hd_wait_of(scheduler, outside);
 }
 
-static void hand_back(hd_scheduler *scheduler)
-{
-    VALUE outside = scheduler->home.outside;
-    scheduler->running.root = outside;
-    scheduler->running.task = Qnil;
-    scheduler->running.scheduled = false;
-    switch_to(scheduler, outside, outside, true);
-}
-
 /* -- the turn -------------------------------------------------------------------------------------------------- */
 
 void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
@@ -225,9 +215,9 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     /* 4. No fiber is ready: the caller waits in the kernel for all of them. (If no fiber waits any more, home ends its
      * loop.) */
     else if (!own && scheduler->home.waits && current != scheduler->home.fiber)
-        switch_to_home(scheduler);
+        switch_to_own(scheduler, scheduler->home.fiber);
     else if (RB_UNLIKELY(hands_back(scheduler, own, current)))
-        hand_back(scheduler);
+        switch_to_own(scheduler, scheduler->home.outside);
     else
         sleep_in_kernel(scheduler, own, current);
 }
