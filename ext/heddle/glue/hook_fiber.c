@@ -39,7 +39,7 @@ static VALUE jump(VALUE state)
     rb_jump_tag((int)state);
 }
 
-/* A signal's handler that waits while the task ends is cancelled with it: nobody is to hear of that. */
+/* A signal handler that waits while the task ends may be cancelled with it. That is not reported. */
 static bool is_cancel(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
@@ -178,8 +178,8 @@ static VALUE run_instead(hd_scheduler *scheduler, hd_place place, VALUE (*switch
 
 /* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
  * alive: every so often the fibers that events have woken run before the caller goes on. Each has a turn of its own,
- * so that it comes as far as its first wait before the next one begins. What it computes there is not the caller's:
- * else one who accepts connections would stand behind all those that are served, after each. */
+ * so that it comes as far as its first wait before the next one begins. What it computes there does not count for the
+ * caller. Otherwise a task that accepts connections would go behind all the busy ones after each accept. */
 enum { STARTS_IN_A_ROW = 32 };
 
 /* Runs the work in a new fiber, at once, until it parks or ends; then the caller goes on. */
