@@ -293,8 +293,8 @@ contract "Turns" do
     end
   end
 
-  # As a server does that accepts connections, each of which computes at once and then again and again. What they compute
-  # does not count for the task that starts them. Otherwise it would go behind them all after each start.
+  # As a server does that accepts connections, each of which computes at once and then again and again. What they
+  # compute does not count for the task that starts them. Otherwise it would go behind them all after each start.
   def test_one_who_starts_tasks_that_compute
     count = 30
     rounds = Array.new(count, 0)
