@@ -6,11 +6,14 @@
 
 #include "scheduler.h"
 
-/* Is the running fiber one to which control may come so: of home's chain, or not started by this scheduler? */
-bool hd_control_may_come_here(const hd_scheduler *scheduler);
+/* Control has come to a fiber to which the scheduler has not switched. Is the fiber that ran neither at its end nor
+ * waiting for anything? (Without a stack it has not begun.) */
+bool hd_left_alone(hd_scheduler *scheduler);
 
-/* Calls what switches to another fiber, where control may come to. */
-VALUE hd_call_and_send_back(hd_scheduler *scheduler, VALUE (*function)(VALUE), VALUE argument);
+/* Sends the value that has come to the fiber that was left alone. Returns what has come when the caller goes on. */
+VALUE hd_send_back(hd_scheduler *scheduler, VALUE value);
 
-/* The same for rb_fiber_transfer. */
-VALUE hd_transfer_and_send_back(hd_scheduler *scheduler, VALUE fiber, int argc, const VALUE *argv);
+/* An exception has come to the caller. Raises it in the fiber that was left alone, and returns true when control comes
+ * back, with the state of rb_protect. false: the exception is meant for the caller.
+ * before: what errinfo was. */
+bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state);

@@ -3,6 +3,7 @@
 
 #include "caught.h"
 #include "fiber_insides.h"
+#include "fiber_return.h"
 #include "home_waits.h"
 #include "init.h"
 #include "loop.h"
@@ -18,15 +19,27 @@ static void note_turning(hd_scheduler *scheduler)
     scheduler->running.scheduled = false;
 }
 
+static VALUE turn_at_home(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    VALUE value = hd_loop_turn(scheduler, NULL, scheduler->home.fiber);
+    if (scheduler->running.root != scheduler->home.fiber) hd_send_back(scheduler, value);
+    return Qnil;
+}
+
 static VALUE home_loop(VALUE pointer)
 {
     hd_scheduler *scheduler = (void *)pointer;
+    VALUE before = rb_errinfo();
+    int state = 0;
     const hd_reactor *reactor = &scheduler->reactor;
     unsigned generation = reactor->generation;
     scheduler->home.stopped = false;
     while (reactor->waits.count > 0 && !scheduler->home.stopped) {
         if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
-        hd_loop_turn(scheduler, NULL, scheduler->home.fiber);
+        rb_protect(turn_at_home, pointer, &state);
+        while (RB_UNLIKELY(state) && hd_send_error_back(scheduler, before, &state)) continue;
+        if (RB_UNLIKELY(state)) rb_jump_tag(state);
         hd_scheduler_check_fork(scheduler);
         note_turning(scheduler);
         if (reactor->generation != generation) break; /* the child of a fork has nothing to wait for */

@@ -5,7 +5,6 @@
 #include "init.h"
 #include "caught.h"
 #include "fiber_insides.h"
-#include "fiber_return.h"
 #include "fiber_stacks.h"
 #include "home.h"
 #include "loop.h"
@@ -148,15 +147,13 @@ static VALUE start(VALUE pointer)
 {
     start_call *call = (void *)pointer;
     hd_scheduler *scheduler = call->scheduler;
-    bool may_land = hd_control_may_come_here(scheduler);
     scheduler->fibers.starting = true;
     scheduler->running.root = call->fiber;
     scheduler->running.scheduled = true;
     scheduler->reactor.now_ns = hd_clock_now();
     hd_reactor_begin_turn(&scheduler->reactor);
     scheduler->running.task = call->task;
-    VALUE result = may_land ? hd_transfer_and_send_back(scheduler, call->fiber, 1, &call->work)
-                            : rb_fiber_transfer(call->fiber, 1, &call->work);
+    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
     RB_GC_GUARD(call->fiber); /* see switch_to in loop.c */
     return result;
 }
@@ -247,7 +244,6 @@ static VALUE hook_yield(VALUE self)
 }
 
 typedef struct {
-    hd_scheduler *scheduler; /* or NULL */
     VALUE fiber;
     ID kept; /* Ruby's own method */
     int argc;
@@ -261,23 +257,17 @@ static VALUE call_original(VALUE pointer)
     return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
-static VALUE call_and_send_back(VALUE pointer)
-{
-    return hd_call_and_send_back(((original_call *)pointer)->scheduler, call_original, pointer);
-}
-
 /* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
  * ends, control goes to the root: the caller would be lost. It is queued first. */
 static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     int keywords = rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS;
-    original_call call = {scheduler, fiber, kept, argc, argv, keywords};
+    original_call call = {fiber, kept, argc, argv, keywords};
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
-    return run_instead(scheduler, HD_IN_FRONT,
-                       hd_control_may_come_here(scheduler) ? call_and_send_back : call_original, (VALUE)&call);
+    return run_instead(scheduler, HD_IN_FRONT, call_original, (VALUE)&call);
 }
 
 static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)

@@ -2,7 +2,6 @@
 #include "loop.h"
 
 #include "deadlock.h"
-#include "fiber_return.h"
 #include "home_waits.h"
 #include "in_handler.h"
 #include "lock_cycles.h"
@@ -14,13 +13,11 @@
  * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
  * and be resumed by a third: no frame keeps the first one alive then. What is passed to a fiber is kept until it is
  * passed something else, so it gets its root (as Enumerator#next passes the caller). */
-static void switch_to(hd_scheduler *scheduler, VALUE fiber, VALUE root, bool sends_back)
+static VALUE switch_to(VALUE fiber, VALUE root)
 {
-    if (RB_UNLIKELY(sends_back))
-        hd_transfer_and_send_back(scheduler, fiber, fiber != root, &root);
-    else
-        rb_fiber_transfer(fiber, fiber != root, &root);
+    VALUE value = rb_fiber_transfer(fiber, fiber != root, &root);
     RB_GC_GUARD(fiber);
+    return value;
 }
 
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
@@ -37,18 +34,10 @@ void hd_raise_fatal(hd_scheduler *scheduler)
     rb_exc_raise(fatal);
 }
 
-/* May control come here when a fiber has ended that a task had entered by transfer? It comes to fibers that this
- * scheduler has not started: home, one that home has resumed, one of the program's own. */
-static bool sends_back(const hd_scheduler *scheduler, const hd_wait *own, VALUE current)
-{
-    if (current == scheduler->home.fiber) return true;
-    return own && (!own->scheduled || (VALUE)own->root == scheduler->home.fiber);
-}
-
-static void switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait, bool sends_back)
+static VALUE switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait)
 {
     hd_note_running(scheduler, wait); /* before the switch: a signal's handler may run at its end */
-    switch_to(scheduler, (VALUE)hd_wait_fiber(wait), (VALUE)wait->root, sends_back);
+    return switch_to((VALUE)hd_wait_fiber(wait), (VALUE)wait->root);
 }
 
 /* -- what the thread was sent ---------------------------------------------------------------------------------- */
@@ -75,43 +64,40 @@ static void check_interrupts(hd_scheduler *scheduler)
 }
 
 /* To home, which turns the loop and goes on with that, or to a fiber outside of the scheduler. */
-static void switch_to_own(hd_scheduler *scheduler, VALUE fiber)
+static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
 {
     scheduler->running.root = fiber;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = false;
-    switch_to(scheduler, fiber, fiber, true);
+    return switch_to(fiber, fiber);
 }
 
 /* Ruby runs no handler in a fiber while another handler runs there, but in every other one that control comes to next.
  * A task must not be held up so: if the handler at home waits, the next one runs in the maker. */
-static void leave_signals_to_maker(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
 {
     VALUE maker = scheduler->home.maker;
-    if (current == maker || hd_wait_of(scheduler, maker) || !hd_in_handler()) return;
+    if (current == maker || hd_wait_of(scheduler, maker) || !hd_in_handler()) return Qnil;
     scheduler->running.root = maker;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = true;
-    switch_to(scheduler, maker, maker, sends_back(scheduler, own, current));
+    return switch_to(maker, maker);
 }
 
 /* Interrupts reach the program at home. Whatever the caller waits for may have come afterwards. */
-static void look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     VALUE where = hd_home_position(scheduler);
     if (NIL_P(where) || current == where) {
         if (own) hd_note_running(scheduler, own);
         if (!NIL_P(scheduler->home.fatal) && !NIL_P(where)) hd_raise_fatal(scheduler);
         check_interrupts(scheduler);
-        if (own && RB_UNLIKELY(!NIL_P(scheduler->home.maker))) leave_signals_to_maker(scheduler, own, current);
-        return;
+        bool to_maker = own && RB_UNLIKELY(!NIL_P(scheduler->home.maker));
+        return to_maker ? leave_signals_to_maker(scheduler, current) : Qnil;
     }
     scheduler->loop.check_interrupts = true;
-    if (scheduler->home.top) {
-        switch_to_waiting(scheduler, scheduler->home.top, sends_back(scheduler, own, current));
-        return;
-    }
-    switch_to_own(scheduler, scheduler->home.fiber);
+    if (scheduler->home.top) return switch_to_waiting(scheduler, scheduler->home.top);
+    return switch_to_own(scheduler, scheduler->home.fiber);
 }
 
 /* -- the kernel ------------------------------------------------------------------------------------------------ */
@@ -151,15 +137,15 @@ void hd_loop_poll(hd_scheduler *scheduler)
 }
 
 /* Waits in the kernel until something is ready. */
-static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     poll_call call = {reactor, hd_reactor_timeout(reactor), false};
     if (call.timeout_ns == 0) {
         hd_loop_poll(scheduler);
-        return;
+        return Qnil;
     }
-    if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return;
+    if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return Qnil;
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);
@@ -173,11 +159,12 @@ static void sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE c
     /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
      * not see: another thread waits for the GVL. */
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
-        look_for_interrupts(scheduler, own, current);
-    else if (hd_reactor_has_ready(reactor))
+        return look_for_interrupts(scheduler, own, current);
+    if (hd_reactor_has_ready(reactor))
         scheduler->loop.patience_ms = 0;
     else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
         hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
+    return Qnil;
 }
 
 /* Outside of `run` a fiber that was entered by transfer hands control back when it waits, as every scheduler does: the
@@ -191,14 +178,12 @@ static bool hands_back(hd_scheduler *scheduler, const hd_wait *own, VALUE curren
 
 /* -- the turn -------------------------------------------------------------------------------------------------- */
 
-void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
+VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     /* 1. Interrupts of the thread go first. */
-    if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread))) {
-        look_for_interrupts(scheduler, own, current);
-        return;
-    }
+    if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread)))
+        return look_for_interrupts(scheduler, own, current);
     /* 2. A look at the kernel, when it is time for one, or when nobody is ready and the loop is busy: more has likely
      * come meanwhile. */
     if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);
@@ -208,16 +193,13 @@ void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
         next = hd_next_ready(reactor);
     }
     /* 3. The first ready fiber goes on; perhaps it is the caller itself. */
-    if (next == own && own) return;
-    if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return;
-    if (next)
-        switch_to_waiting(scheduler, next, sends_back(scheduler, own, current));
+    if (next == own && own) return Qnil;
+    if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return Qnil;
+    if (next) return switch_to_waiting(scheduler, next);
     /* 4. No fiber is ready: the caller waits in the kernel for all of them. (If no fiber waits any more, home ends its
      * loop.) */
-    else if (!own && scheduler->home.waits && current != scheduler->home.fiber)
-        switch_to_own(scheduler, scheduler->home.fiber);
-    else if (RB_UNLIKELY(hands_back(scheduler, own, current)))
-        switch_to_own(scheduler, scheduler->home.outside);
-    else
-        sleep_in_kernel(scheduler, own, current);
+    if (!own && scheduler->home.waits && current != scheduler->home.fiber)
+        return switch_to_own(scheduler, scheduler->home.fiber);
+    if (RB_UNLIKELY(hands_back(scheduler, own, current))) return switch_to_own(scheduler, scheduler->home.outside);
+    return sleep_in_kernel(scheduler, own, current);
 }

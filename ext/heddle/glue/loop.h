@@ -11,9 +11,10 @@
 #include "scheduler.h"
 
 /* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control comes
- * back, for whatever reason.
+ * back, for whatever reason; what has come with it is of use only if the scheduler has not switched to the caller, see
+ * fiber_return.h.
  * own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber that has done its work. */
-void hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
+VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 
 /* What has waited runs now. */
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);

@@ -3,7 +3,6 @@
 
 #include "init.h"
 #include "caught.h"
-#include "fiber_return.h"
 #include "in_handler.h"
 #include "loop.h"
 #include "park.h"
@@ -51,7 +50,7 @@ static VALUE go_to_maker(VALUE pointer)
     scheduler->running.root = scheduler->home.maker;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = true;
-    return hd_transfer_and_send_back(scheduler, scheduler->home.maker, 0, NULL);
+    return rb_fiber_transfer(scheduler->home.maker, 0, NULL);
 }
 
 /* nil: the maker was interrupted by another handler, which waits there. */

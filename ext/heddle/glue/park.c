@@ -1,9 +1,10 @@
-/* See park.h. Every switch is inside an ensure that unlinks the wait record, so a raise, a kill or an interrupt at the
- * switch leaves nothing behind. */
+/* See park.h. Whatever comes at a switch, a raise, a kill or an interrupt, is held back until the wait record is
+ * unlinked, so nothing is left behind. */
 #include "park.h"
 
 #include <errno.h>
 
+#include "fiber_return.h"
 #include "home_waits.h"
 #include "loop.h"
 #include "read_ahead.h"
@@ -18,6 +19,7 @@ typedef struct {
     size_t armed;
     VALUE last_status; /* $?, or nil */
     bool again; /* it has been parked for this request before */
+    bool switched_away;
     bool over; /* it has ended as it was to end: no exception came at the switch */
 } park_call;
 
@@ -76,20 +78,47 @@ static int ask(park_call *parking)
     return 0;
 }
 
+/* May control come to this fiber when one has ended that a task had entered by transfer? It comes to fibers that this
+ * scheduler has not started: home, one that home has resumed, one of the program's own. */
+static bool strays_may_come(const hd_scheduler *scheduler, const hd_wait *wait)
+{
+    return (VALUE)wait->root != scheduler->running.root && !hd_wait_void(wait) &&
+           (!wait->scheduled || (VALUE)wait->root == scheduler->home.fiber);
+}
+
+/* Control has come back, with a value. */
+static VALUE go_on(park_call *parking, VALUE value)
+{
+    hd_scheduler *scheduler = parking->scheduler;
+    hd_scheduler_check_fork(scheduler);
+    return RB_UNLIKELY(strays_may_come(scheduler, &parking->wait)) ? hd_send_back(scheduler, value) : value;
+}
+
 static VALUE until_woken(VALUE pointer)
 {
     park_call *parking = (void *)pointer;
     const hd_request *request = parking->request;
-    if (request->switch_away) {
-        *request->result = request->switch_away(request->argument);
-        hd_scheduler_check_fork(parking->scheduler);
+    if (request->switch_away && !parking->switched_away) {
+        parking->switched_away = true;
+        *request->result = go_on(parking, request->switch_away(request->argument));
     }
-    while (parking->wait.state != HD_WAIT_DONE && !hd_wait_void(&parking->wait)) {
-        hd_loop_turn(parking->scheduler, &parking->wait, (VALUE)hd_wait_fiber(&parking->wait));
-        hd_scheduler_check_fork(parking->scheduler);
-    }
+    while (parking->wait.state != HD_WAIT_DONE && !hd_wait_void(&parking->wait))
+        go_on(parking, hd_loop_turn(parking->scheduler, &parking->wait, (VALUE)hd_wait_fiber(&parking->wait)));
     parking->over = true;
     return Qnil;
+}
+
+/* Returns the state of rb_protect. */
+static int wait_until_woken(park_call *parking)
+{
+    VALUE before = rb_errinfo();
+    int state = 0;
+    rb_protect(until_woken, (VALUE)parking, &state);
+    while (RB_UNLIKELY(state) && strays_may_come(parking->scheduler, &parking->wait) &&
+           hd_send_error_back(parking->scheduler, before, &state)) {
+        if (!state) rb_protect(until_woken, (VALUE)parking, &state);
+    }
+    return state;
 }
 
 /* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
@@ -127,9 +156,8 @@ static void land(const park_call *parking)
         hd_put_back(parking->scheduler, interest, parking->request->landing);
 }
 
-static VALUE unpark(VALUE pointer)
+static void unpark(park_call *parking)
 {
-    park_call *parking = (void *)pointer;
     const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
@@ -144,7 +172,6 @@ static VALUE unpark(VALUE pointer)
     /* What may raise for want of memory comes when nothing refers to this stack any more. */
     if (request->brings && request->interests->brought) land(parking);
     restore_last_status(parking->last_status);
-    return Qnil;
 }
 
 /* Then the numbers of the descriptors may be others' soon: the caller looks again. */
@@ -163,10 +190,12 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     int error = ask(&parking);
     if (error) {
         parking.over = true;
-        unpark((VALUE)&parking);
+        unpark(&parking);
         return error;
     }
-    rb_ensure(until_woken, (VALUE)&parking, unpark, (VALUE)&parking);
+    int state = wait_until_woken(&parking);
+    unpark(&parking);
+    if (RB_UNLIKELY(state)) rb_jump_tag(state);
     if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);

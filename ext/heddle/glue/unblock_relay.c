@@ -8,7 +8,9 @@
 #include "ruby_internals.h"
 #include "strike.h"
 
-static VALUE cMutex, cQueue;
+const rb_data_type_t *hd_mutex_type, *hd_thread_type;
+
+static VALUE cQueue;
 
 bool hd_is_a(VALUE object, VALUE class)
 {
@@ -153,14 +155,14 @@ void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait)
 {
     if (wait->kind != HD_WAIT_FOR_BLOCK) return;
     VALUE blocker = (VALUE)wait->subject;
-    if (hd_is_a(blocker, cMutex)) hand_on_lock(scheduler, blocker);
+    if (hd_is_mutex(blocker)) hand_on_lock(scheduler, blocker);
     if (hd_is_a(blocker, cQueue)) hand_on_item(scheduler, blocker);
 }
 
 void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker) {
-        if (hd_is_a(blocker, cMutex)) {
+        if (hd_is_mutex(blocker)) {
             hand_on_lock(scheduler, blocker);
             return;
         }
@@ -172,8 +174,8 @@ void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
 
 void hd_init_unblock_relay(void)
 {
-    cMutex = rb_path2class("Thread::Mutex");
+    hd_mutex_type = RTYPEDDATA_TYPE(rb_mutex_new());
+    hd_thread_type = RTYPEDDATA_TYPE(rb_thread_current());
     cQueue = rb_path2class("Thread::Queue");
-    rb_gc_register_mark_object(cMutex);
     rb_gc_register_mark_object(cQueue);
 }
