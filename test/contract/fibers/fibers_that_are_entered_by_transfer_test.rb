@@ -59,6 +59,18 @@ contract "TransferredFiber" do
     assert_equal(["here"] * 6, results)
   end
 
+  # An error that passes the fiber of the block on its way to the task leaves no trace there.
+  def test_the_block_that_waits_in_a_rescue_clause_keeps_its_error
+    seen = Heddle.run(backend:) do
+      raise KeyError, "of the block"
+    rescue KeyError
+      task = Heddle.spawn { assert_raises(IOError) { Fiber.new { sleep(0.002) && raise(IOError, "there") }.transfer } }
+      [sleep(0.001) && $!.message, task.value.message, $!.message]
+    end
+
+    assert_equal(["of the block", "there", "of the block"], seen)
+  end
+
   def test_one_after_another
     results = everywhere do
       Array.new(50) do |n|
