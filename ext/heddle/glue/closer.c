@@ -1,20 +1,18 @@
 /* See closer.h. */
 #include "closer.h"
 
-#include "init.h"
 #include "caught.h"
 #include "frame.h"
 #include "park.h"
 #include "ruby_internals.h"
 #include "strike.h"
+#include "unblock_relay.h"
 
 /* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
  * (or fail, without memory) until it gives up. */
 enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
-
-static const rb_data_type_t *mutex_type;
 
 static bool is_array(VALUE object)
 {
@@ -23,7 +21,7 @@ static bool is_array(VALUE object)
 
 static bool is_mutex(VALUE object)
 {
-    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == mutex_type;
+    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == hd_mutex_type;
 }
 
 static int masks_error(VALUE class, VALUE timing, VALUE masked)
@@ -69,19 +67,12 @@ void hd_closer_unblocked(VALUE closer)
     }
 }
 
-void hd_init_closer(void)
-{
-    mutex_type = RTYPEDDATA_TYPE(rb_mutex_new());
-}
-
 #else
 
 void hd_closer_unblocked(VALUE closer)
 {
     (void)closer;
 }
-
-void hd_init_closer(void) {}
 #endif
 
 bool hd_closer_waits(const hd_scheduler *scheduler)

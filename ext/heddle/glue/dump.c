@@ -43,7 +43,7 @@ static void push_wait(hd_map_node *node, void *array)
     hd_set(hash, "kind", ID2SYM(rb_intern(KINDS[wait->kind])));
     hd_set(hash, "subject", subject_of(wait));
     hd_set(hash, "ios", ios_of(wait));
-    bool locks = wait->kind == HD_WAIT_FOR_BLOCK && hd_is_mutex((VALUE)wait->subject);
+    bool locks = wait->kind == HD_WAIT_FOR_BLOCK && hd_data_type((VALUE)wait->subject) == hd_mutex_type;
     hd_set(hash, "holder", locks ? ULL2NUM(hd_mutex_owner((VALUE)wait->subject)) : Qnil);
     hd_set(hash, "as_holders", rb_assoc_new(ULL2NUM(hd_as_owner((VALUE)hd_wait_fiber(wait))),
                                             ULL2NUM(hd_as_owner((VALUE)wait->root))));

@@ -33,9 +33,12 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
         hd_closer_wait(scheduler, HD_WAIT_FOR_BLOCK, argv[0]);
         return Qtrue;
     }
-    if (hd_lock_again(scheduler, argv[0])) return Qtrue;
-    hd_lock_wanted(scheduler, argv[0]);
-    hd_wait_kind kind = hd_is_thread(argv[0]) ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
+    const rb_data_type_t *type = hd_data_type(argv[0]);
+    if (type == hd_mutex_type) {
+        if (hd_lock_again(scheduler, argv[0])) return Qtrue;
+        hd_lock_wanted(scheduler, argv[0]);
+    }
+    hd_wait_kind kind = type == hd_thread_type ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     int64_t deadline_ns = hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil);
     return HD_BOOL(wait_for(scheduler, kind, argv[0], deadline_ns) != HD_WOKEN_BY_TIMEOUT);
 }
@@ -58,7 +61,7 @@ static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
  * it blocked on the joined one.) */
 static bool may_unblock(const hd_wait *wait, VALUE blocker)
 {
-    if (wait->kind == HD_WAIT_FOR_THREAD) return hd_is_thread(blocker);
+    if (wait->kind == HD_WAIT_FOR_THREAD) return hd_data_type(blocker) == hd_thread_type;
     return wait->kind == HD_WAIT_FOR_BLOCK || wait->kind == HD_WAIT_FOR_SLEEP;
 }
 
@@ -98,7 +101,8 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     hd_wait *wait = wait_to_unblock(scheduler, fiber, blocker);
     if (wait && may_unblock(wait, blocker) && !hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK))
         hd_relay_unblock(scheduler, wait, blocker);
-    if ((!wait || wait->kind == HD_WAIT_FOR_SLEEP) && hd_is_thread(blocker)) hd_closer_unblocked(fiber);
+    bool may_sleep = !wait || wait->kind == HD_WAIT_FOR_SLEEP;
+    if (may_sleep && hd_data_type(blocker) == hd_thread_type) hd_closer_unblocked(fiber);
     errno = saved;
     return Qnil;
 }

@@ -37,7 +37,6 @@
     init(cached_path) \
     init(pool_calls) \
     init(overdue) \
-    init(closer) \
     init(deadlock) \
     init(lock_cycles) \
     init(chdir) \

@@ -17,7 +17,6 @@ static VALUE cCompletion;
 
 void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex)
 {
-    if (!hd_is_mutex(mutex)) return;
     scheduler->locks.changed = true;
     VALUE root = hd_root(scheduler);
     if (RB_LIKELY(root == rb_fiber_current())) return;
@@ -54,7 +53,7 @@ static const size_t NONE = SIZE_MAX;
 static bool waits_for_lock(const hd_scheduler *scheduler, const hd_wait *wait)
 {
     return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
-           hd_is_mutex((VALUE)wait->subject) && !hd_strike_next(scheduler, (VALUE)wait->root, NULL) &&
+           hd_data_type((VALUE)wait->subject) == hd_mutex_type && !hd_strike_next(scheduler, (VALUE)wait->root, NULL) &&
            !hd_strike_next(scheduler, (VALUE)hd_wait_fiber(wait), NULL);
 }
 
@@ -86,7 +85,7 @@ static void connect_waiters(lock_graph *graph)
     qsort(graph->holders, graph->count * 2, sizeof(holder), by_owner);
     for (size_t i = 0; i < graph->count; i++) {
         VALUE lock = (VALUE)graph->waiters[i].wait->subject;
-        holder wanted = {.owner = hd_is_mutex(lock) ? hd_mutex_owner(lock) : 0};
+        holder wanted = {.owner = hd_data_type(lock) == hd_mutex_type ? hd_mutex_owner(lock) : 0};
         if (!wanted.owner) continue;
         const holder *found = bsearch(&wanted, graph->holders, graph->count * 2, sizeof(holder), by_owner);
         if (found) graph->waiters[i].next = found->waiter;

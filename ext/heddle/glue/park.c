@@ -185,7 +185,12 @@ static bool closed_meanwhile(const hd_request *request)
 /* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that was withdrawn, or is held back. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
-    park_call parking = {.scheduler = scheduler, .request = request, .again = again};
+    park_call parking; /* the wait in it is initialized when it begins; zeros would cost as much as the rest */
+    parking.scheduler = scheduler;
+    parking.request = request;
+    parking.armed = 0;
+    parking.again = again;
+    parking.switched_away = parking.over = false;
     begin(&parking);
     int error = ask(&parking);
     if (error) {

@@ -151,6 +151,13 @@ static inline bool hd_is_hidden(VALUE object)
     return !RB_SPECIAL_CONST_P(object) && (RB_BUILTIN_TYPE(object) == RUBY_T_IMEMO || !RBASIC_CLASS(object));
 }
 
+/* The type of the data that a visible object holds; NULL: it holds none. */
+static inline const rb_data_type_t *hd_data_type(VALUE object)
+{
+    if (!RB_TYPE_P(object, T_DATA) || hd_is_hidden(object) || !RTYPEDDATA_P(object)) return NULL;
+    return RTYPEDDATA_TYPE(object);
+}
+
 enum { HD_HIDDEN_MAX = 16 };
 
 /* Hidden objects that another one refers to, also from its stack. */

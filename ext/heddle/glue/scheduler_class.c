@@ -213,7 +213,7 @@ static VALUE scheduler_inside_p(VALUE self)
 
 static VALUE own_or_nil(VALUE scheduler)
 {
-    return rb_typeddata_is_kind_of(scheduler, &hd_scheduler_type) ? scheduler : Qnil;
+    return hd_data_type(scheduler) == &hd_scheduler_type ? scheduler : Qnil;
 }
 
 /* @return [Heddle::Scheduler, nil] the one with which the fiber that runs may wait; nil in a blocking fiber, and where

@@ -155,14 +155,14 @@ void hd_relay_wake(hd_scheduler *scheduler, const hd_wait *wait)
 {
     if (wait->kind != HD_WAIT_FOR_BLOCK) return;
     VALUE blocker = (VALUE)wait->subject;
-    if (hd_is_mutex(blocker)) hand_on_lock(scheduler, blocker);
+    if (hd_data_type(blocker) == hd_mutex_type) hand_on_lock(scheduler, blocker);
     if (hd_is_a(blocker, cQueue)) hand_on_item(scheduler, blocker);
 }
 
 void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker) {
-        if (hd_is_mutex(blocker)) {
+        if (hd_data_type(blocker) == hd_mutex_type) {
             hand_on_lock(scheduler, blocker);
             return;
         }

@@ -7,24 +7,8 @@
 /* As rb_obj_is_kind_of. A blocker may be an object that Ruby hides. */
 bool hd_is_a(VALUE object, VALUE class);
 
-/* The same for two classes, in a few instructions: each has a type of data that its subclasses have, too. */
+/* The types of data that Ruby's Mutex and Thread have, and their subclasses. They take a few instructions to compare. */
 extern const rb_data_type_t *hd_mutex_type, *hd_thread_type;
-
-static inline bool hd_has_type(VALUE object, const rb_data_type_t *type)
-{
-    return RB_TYPE_P(object, T_DATA) && !hd_is_hidden(object) && RTYPEDDATA_P(object) &&
-           RTYPEDDATA_TYPE(object) == type;
-}
-
-static inline bool hd_is_mutex(VALUE object)
-{
-    return hd_has_type(object, hd_mutex_type);
-}
-
-static inline bool hd_is_thread(VALUE object)
-{
-    return hd_has_type(object, hd_thread_type);
-}
 
 /* An unblock has come for a wait that is over already: an exception (a cancel, a timeout) is on its way to the fiber.
  * Ruby has told this fiber alone, and has forgotten it, so whoever waits behind it would wait for ever. */
