@@ -15,9 +15,12 @@ class StyleTest < Minitest::Test
   README_LINES = 250
   WIDTH = 120
   FUNCTION_LINES = 70
-  # What each layer of the extension may include. Only glue/ knows Ruby, so the compiler proves that nothing
-  # below it calls Ruby without the GVL, and plain C programs can test it.
-  LAYERS = { "core" => %w[core], "os" => %w[core os], "glue" => %w[core os glue] }.freeze
+  # The folders of the extension, each with what it may include. core/ and os/ do not know Ruby, so the compiler proves
+  # that nothing there calls Ruby without the GVL, and plain C programs can test them.
+  LAYERS = { "core" => %w[core], "os" => %w[core os], "ruby" => %w[core ruby], "fibers" => %w[core os ruby fibers],
+             "io" => %w[core os ruby fibers io], "hooks" => %w[core os ruby fibers io hooks],
+             "core_ext" => %w[core os ruby fibers io hooks core_ext] }.freeze
+  FOLDER = 25 # files; a .c and its .h count once
 
   def test_files_are_short
     long = sources.reject { |name| name == "CHANGELOG.md" }
@@ -87,17 +90,34 @@ class StyleTest < Minitest::Test
   end
 
   def test_layers_of_the_extension
-    homes = c_files.to_h { |name| [File.basename(name), layer(name)] }
     bad = c_files.flat_map do |name|
       allowed = LAYERS.fetch(layer(name))
-      read(name).scan(/^\s*#\s*include\s+(?:<(ruby[^>]*)>|"([^"]+)")/).filter_map do |system, own|
-        included = system || ruby_header(own) ? "glue" : homes[File.basename(own)]
-        "#{name} includes #{system || own}" unless allowed.include?(included)
+      read(name).scan(/^\s*#\s*include\s+(?:<(ruby)[^>]*>|"([^"]+)")/).filter_map do |ruby, own|
+        included = ruby || (own.include?("/") ? own[/\w+/] : layer(name))
+        "#{name} includes #{own || "Ruby's headers"}" unless allowed.include?(included)
       end
     end
 
     assert_empty(bad)
-    assert_empty(LAYERS.keys - homes.values, "the search for C files does not work")
+    assert_equal(LAYERS.keys.sort, c_files.map { |name| layer(name) }.uniq.sort)
+  end
+
+  # An include names the folder, if it is not the file's own.
+  def test_includes_name_their_folder
+    bad = c_files.flat_map do |name|
+      read(name).scan(/^#include "([^"]+)"/).flatten.reject do |own|
+        own.include?("/") ? file?("ext/heddle/#{own}") && File.dirname("ext/heddle/#{own}") != File.dirname(name)
+                          : file?("#{File.dirname(name)}/#{own}")
+      end.map { |own| "#{name} includes #{own}" }
+    end
+
+    assert_empty(bad)
+  end
+
+  def test_folders_are_small
+    sizes = c_files.map { |name| name.sub(/\.[ch]\z/, "") }.uniq.map { |name| File.dirname(name) }.tally
+
+    assert_empty(sizes.select { |_, size| size > FOLDER })
   end
 
   # A file may use those below it, and none of these may use it in turn. (Its header may name their types.)
@@ -132,7 +152,7 @@ class StyleTest < Minitest::Test
   # Questions about the version of Ruby are asked in one Ruby file and in one C file, by what that Ruby does.
   def test_one_place_for_versions
     asked = /\bRUBY_(?:API_)?VERSION(?:_\w+)?\b(?!\}|,)/
-    homes = ["lib/heddle/ruby_features.rb", "ext/heddle/glue/compat.h"]
+    homes = ["lib/heddle/ruby_features.rb", "ext/heddle/ruby/compat.h"]
     found = sources.grep(%r{\A(lib|ext)/}).select { |name| read(name).match?(asked) }
 
     assert_equal(homes.sort, found.sort)
@@ -252,8 +272,6 @@ class StyleTest < Minitest::Test
   def c_files = sources.grep(%r{\Aext/.*\.[ch]\z})
 
   def layer(name) = name[%r{\Aext/heddle/(\w+)/}, 1]
-
-  def ruby_header(name) = name&.match?(%r{\Aruby(\.h|/)})
 
   def version = read("lib/heddle/version.rb")[/VERSION = "([^"]+)"/, 1]
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Builds heddle_native. Sources lie in three layers: core/ (no system calls, no Ruby), os/ (system calls, no Ruby)
-# and glue/ (the only files that include ruby.h).
+# Builds heddle_native. Each folder is a layer, which may use those before it: core/ (no system calls, no Ruby), os/
+# (system calls, no Ruby), ruby/, fibers/, io/, hooks/, core_ext/. guides/design.md says what is in each.
 #
 # HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), faults (assert, and system calls fail on demand: only in
 #                  the repository, see test/faults/inject.c), opaque (assert, and nothing is known about the insides
@@ -30,7 +30,7 @@ end
 abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
 have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"]) unless variant == "opaque"
 
-layers = %w[core os glue]
+layers = %w[core os ruby fibers fibers/pending io hooks core_ext]
 $srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }
 $VPATH.concat(layers.map { |layer| "$(srcdir)/#{layer}" })
 if variant == "faults"

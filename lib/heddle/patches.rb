@@ -66,7 +66,7 @@ module Heddle
       # @param name [Symbol]
       # @param rubies [String] for which Rubies
       # @param reason [String]
-      # @param files [Array<String>] in core_ext/ (Ruby) or in glue/ (C)
+      # @param files [Array<String>] in lib/heddle/core_ext/ (Ruby) or in ext/heddle/ (C)
       # @param places [Hash] where its methods go ("IO#" into the class, "IO." into its singleton class) => the modules
       #   in CoreExt that hold them; and the names of methods that stay, but get a second name, for what must not call
       #   one that a program has overridden
@@ -79,7 +79,7 @@ module Heddle
         state = unwanted.include?(name.to_s) || (safe? && !found.nil?) ? :switched_off : :active
         state = :not_possible if found == false
         state = :not_needed unless needed
-        files = files.map { |file| "#{file.end_with?(".c") ? "ext/heddle/glue" : "lib/heddle/core_ext"}/#{file}" }
+        files = files.map { |file| "#{file.end_with?(".c") ? "ext/heddle" : "lib/heddle/core_ext"}/#{file}" }
         test = "test/core_ext/#{name}_test.rb"
         @all << Patch.new(name:, rubies:, reason:, bug:, files:, test:, state:, places:, kept:,
                           kept_visibility:)
@@ -110,7 +110,7 @@ module Heddle
     patch(:service_names, "all",
           "With a scheduler, Ruby takes only a number for a port: it looks for the name of a service (\"http\") " \
           "as if it were a host, and fails.",
-          %w[service_names.c],
+          %w[core_ext/service_names.c],
           { "Addrinfo." => "ServiceNames::ForAddrinfo", "Socket." => "ServiceNames::ForSocket",
             "TCPSocket#" => "ServiceNames::ForTCPSocket", "TCPServer#" => "ServiceNames::ForTCPServer",
             "UDPSocket#" => "ServiceNames::ForUDPSocket" })
@@ -143,16 +143,16 @@ module Heddle
     patch(:chdir, "all",
           "Ruby refuses to change the directory while a block of another thread has changed it, but not while one of " \
           "another task has: both go on in the wrong directory.",
-          %w[chdir.c],
+          %w[core_ext/chdir.c],
           { "Dir." => ["Chdir::Path", "Chdir::Descriptor"], "Dir#" => "Chdir::Path" })
     patch(:copy_stream, "all",
           "On Ruby 3.4 and newer a worker copies everything, and neither a close nor a cancel ends its waits " \
           "for sockets and pipes; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
-          %w[copy_stream.rb send_file.c],
+          %w[copy_stream.rb core_ext/send_file.c],
           { "IO." => "CopyStream" })
     patch(:fiber_raise, "all",
           "If the other fiber was waiting in a scheduler, the calling fiber never goes on.",
-          %w[hook_fiber.c],
+          %w[hooks/hook_fiber.c],
           { "Fiber#" => "FiberRaise" })
     patch(:file_lookup, "all",
           "Ruby 3.3 looks up a file without asking the scheduler, and the whole thread waits for the disk; Ruby " \
@@ -162,7 +162,7 @@ module Heddle
     patch(:file_open, "all",
           "Ruby 3.3 opens a FIFO without asking the scheduler, and the whole thread waits for the other end; Ruby " \
           "3.4 and newer hand each open to a worker, which costs three times what reading a small file does.",
-          %w[file_open.rb file_open.c],
+          %w[file_open.rb core_ext/file_open.c],
           { "File#" => "FileOpen" })
     patch(:fsync, "all",
           "Ruby does not ask the scheduler, and the whole thread waits for the disk.",
@@ -175,7 +175,7 @@ module Heddle
     patch(:flush, "3.3 and 3.4",
           "Ruby flushes without asking the scheduler, and the whole thread waits if the pipe is full and in " \
           "blocking mode.",
-          %w[flush.c],
+          %w[io/flush.c],
           { "IO#" => "Flush" },
           needed: RubyFeatures::FLUSH_PASSES_BY_IO_WRITE, bug: 21_789)
     patch(:folder, "all",
@@ -187,50 +187,50 @@ module Heddle
     patch(:fork, "all",
           "In the child of a fork nobody can write to an IO to which a task of the parent was writing. On Ruby 3.3 " \
           "and 3.4 the child also still has the scheduler of its parent.",
-          %w[fork.rb fork_child.c],
+          %w[fork.rb core_ext/fork_child.c],
           { "Process." => "Fork" })
     patch(:handle_interrupt, "all",
           "Ruby holds back exceptions that are raised in a thread, but not the timeout or the cancel of a " \
           "fiber.",
-          %w[handle_interrupt.c],
+          %w[core_ext/handle_interrupt.c],
           { "Thread." => "HandleInterrupt" }, kept_visibility: :public)
     patch(:io_close, "all",
           "Ruby 3.3 and 3.4 never wake the fibers that wait for the IO, and no Ruby wakes those that wait in " \
           "IO.select.",
-          %w[hook_close.c],
+          %w[hooks/hook_close.c],
           { "IO#" => %w[IOClose IOHalfClose], "BasicSocket#" => "IOHalfClose" }, bug: 19_039)
     patch(:joined_write, "all",
           "With a scheduler Ruby writes several strings one after the other. The newline of a line over TCP is " \
           "a packet of its own, which takes 40 ms, and the text of another fiber can come between a line and " \
           "its newline.",
-          %w[joined_write.c],
+          %w[core_ext/joined_write.c],
           { "IO#" => "JoinedWrite" })
     patch(:direct_io, "all",
           "Ruby makes an IO::Buffer and calls a method of the scheduler for each transfer. Together these take as " \
           "long as the system call.",
-          %w[direct_io.c],
+          %w[core_ext/direct_io.c],
           { "IO#" => "DirectIO" })
     patch(:pwrite, "3.3 and 3.4",
           "Ruby calls the scheduler without the GVL (Ruby's global lock), which corrupts memory.",
-          %w[pwrite.c],
+          %w[core_ext/pwrite.c],
           { "IO#" => "Pwrite" }, needed: !RubyFeatures::PWRITE_HAS_THE_GVL)
     patch(:name_lookup, "all",
           "Ruby looks up the name of an address in a thread of its own, and the whole calling thread waits for " \
           "it.",
-          %w[name_lookup.rb name_lookup.c],
+          %w[name_lookup.rb core_ext/name_lookup.c],
           { "Addrinfo#" => "NameLookup::ForAddrinfo", "Socket." => "NameLookup::ForSocket",
             "IPSocket#" => "NameLookup::ForIPSocket" }, kept: "__heddle_named_")
     patch(:direct_socket, "all",
           "Ruby has no hook for these methods: it releases the GVL (Ruby's global lock) for each attempt, and always " \
           "tries once before it waits, even if there is nothing to read.",
-          %w[direct_socket.c],
+          %w[core_ext/direct_socket.c],
           { "BasicSocket#" => "DirectSocket::ForBasicSocket", "UDPSocket#" => "DirectSocket::ForUDPSocket",
             "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
             "TCPServer#" => "DirectSocket::Accept", "UNIXServer#" => "DirectSocket::Accept" },
           kept: "__heddle_direct_")
     patch(:direct_sleep, "all",
           "Ruby calls a method of the scheduler for each sleep, which takes a quarter of the time of a sleep(0).",
-          %w[direct_sleep.c],
+          %w[core_ext/direct_sleep.c],
           { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, with all of its tasks, even if the scheduler refuses to be " \
@@ -247,16 +247,16 @@ module Heddle
     patch(:tcp_connect, "all",
           "If you connect to a host by name, TCPSocket.new holds up the whole thread on Ruby 3.4 and newer, and " \
           "Socket.tcp starts two threads.",
-          %w[tcp_connect.rb tcp_connect.c],
+          %w[tcp_connect.rb core_ext/tcp_connect.c],
           { "TCPSocket#" => "TCPSocketConnect", "Socket." => "SocketTCP" }, kept: "__heddle_numeric_")
     patch(:thread_calls, "all",
           "An exception that is raised in a thread with a scheduler may end only one fiber; Thread#wakeup wakes " \
           "nobody, and Thread.stop stops all fibers.",
-          %w[thread_calls.c],
+          %w[fibers/thread_calls.c],
           { "Thread#" => "ThreadCalls", "Thread." => "ThreadStop" })
     patch(:mutex_sleep, "all",
           "In a fiber these methods do not return nil when their time is over.",
-          %w[mutex_sleep.c],
+          %w[fibers/mutex_sleep.c],
           { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
     patch(:timeout, "all",
           "For each block Ruby makes objects for an exception that is rarely raised, which takes five times as " \
@@ -267,16 +267,16 @@ module Heddle
     patch(:whole_file, "all",
           "No other task runs while a large file is read; Ruby 3.3 opens a FIFO without asking the scheduler; " \
           "and from Ruby 3.4 on a cancelled File.write leaves a descriptor behind.",
-          %w[whole_file.rb whole_file.c],
+          %w[whole_file.rb core_ext/whole_file.c],
           { "IO." => "WholeFile::ByPath", "IO#" => "WholeFile::Read" })
     patch(:direct_read, "all",
           "As with direct_io: for each transfer, Ruby makes an IO::Buffer and calls a method of the scheduler.",
-          %w[direct_read.c],
+          %w[core_ext/direct_read.c],
           { "IO#" => "DirectRead" }, kept: "__heddle_direct_")
     patch(:would_block_errors, "all",
           "An exception that says \"it would block\" has a backtrace, which nobody reads and which takes most " \
           "of the time.",
-          %w[would_block_errors.rb would_block_errors.c])
+          %w[would_block_errors.rb core_ext/would_block_errors.c])
     patch(:socket_read_nonblock, "all",
           "Ruby raises the exception in C, which takes an eighth longer.",
           %w[socket_read_nonblock.rb])
@@ -286,14 +286,14 @@ module Heddle
     patch(:ssl_turn, "all",
           "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others " \
           "from running.",
-          %w[ssl_turn.rb openssl_errors.rb turn.c])
+          %w[ssl_turn.rb openssl_errors.rb fibers/turn.c])
     patch(:callers_fiber, "all",
           "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would " \
           "need a fiber of its own, which does not own the locks of its caller.",
-          %w[fiber_insides.c], found: FiberInsides.can_unblock?)
+          %w[ruby/fiber_insides.c], found: FiberInsides.can_unblock?)
     patch(:match_apart, "all",
           "Fibers whose blocks stand in the same method share $~ and $_.",
-          %w[fiber_insides.c], found: FiberInsides.can_match_apart?)
+          %w[ruby/fiber_insides.c], found: FiberInsides.can_match_apart?)
     complete
   end
   private_constant :Patches, :FiberInsides

@@ -2,7 +2,7 @@
 
 module Heddle
   # Every question about the version of the Ruby that runs, by what that Ruby does. Two are asked in C as well, and
-  # come from there (ext/heddle/glue/compat.h): OPEN_IS_OFFLOADED and FLUSH_PASSES_BY_IO_WRITE.
+  # come from there (ext/heddle/ruby/compat.h): OPEN_IS_OFFLOADED and FLUSH_PASSES_BY_IO_WRITE.
   #
   # @private
   module RubyFeatures

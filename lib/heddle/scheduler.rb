@@ -14,7 +14,7 @@ ensure
 end
 
 module Heddle
-  # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/glue); this is the part that needs no speed.
+  # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/hooks); this is the part that needs no speed.
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
   #   Fiber.schedule { ... }

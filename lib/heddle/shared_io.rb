@@ -14,7 +14,7 @@ module Heddle
   #   @return [Symbol] :warn, as it is at first: a warning tells where both tasks are and what to do, once for each line
   #     of the program; :raise: a {SharedIOError} in the second task; or :ignore
 
-  # What tells of two tasks that read from one stream. The core finds them (ext/heddle/glue/shared_io.c).
+  # What tells of two tasks that read from one stream. The core finds them (ext/heddle/io/shared_io.c).
   #
   # @private
   module SharedIO

@@ -441,7 +441,7 @@ CONTRACT(closed_with_waiters)
     reactor.armed = 0; /* nothing is armed in a backend that is gone */
 }
 
-/* The glue keeps one reactor through a close and an open (after a fork, and in the child). */
+/* fibers/ keeps one reactor through a close and an open (after a fork, and in the child). */
 CONTRACT(opened_again_after_close)
 {
     int fds[2];

@@ -10,7 +10,7 @@ enum { WAITERS = 20 };
 static int fds[WAITERS][2];
 static waiter waiters[WAITERS];
 
-/* As the glue does it at the first use after the fork. */
+/* As fibers/ does it at the first use after the fork. */
 static void child_takes_over(void)
 {
     hd_reactor_forget(&reactor, hd_fork_generation);

@@ -70,7 +70,7 @@ static void new_pair(int at)
     CHECK_EQ(0, world->pair(&fds[at]));
 }
 
-/* As the glue closes: whoever waits is taken off, then the kernel lets go, then the number is free. */
+/* As hooks/ closes: whoever waits is taken off, then the kernel lets go, then the number is free. */
 static void replace_pair(int at)
 {
     for (int i = 0; i < WAITERS; i++)

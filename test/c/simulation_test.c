@@ -217,7 +217,7 @@ static void write_somewhere(void *unused)
     note_events();
 }
 
-/* As the glue closes an IO: raise in all who wait on it, take their interests off, release files, close; then the
+/* As hooks/ closes an IO: raise in all who wait on it, take their interests off, release files, close; then the
  * number is used again at once. */
 static void close_pair(int at)
 {

@@ -49,7 +49,7 @@ THREADS_CONTRACT(a_wake_ends_a_poll_that_waits)
     }
 }
 
-/* unblock from other threads, exactly as the glue does it: settle with the lock held, wake when the owner sleeps.
+/* unblock from other threads, exactly as the hook does it: settle with the lock held, wake when the owner sleeps.
  * A lost wakeup makes the owner sleep for ever, and the time limit of the program catches it. */
 enum { SETTLERS = 3, ROUNDS = 3000 };
 

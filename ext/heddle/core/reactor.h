@@ -1,5 +1,5 @@
 /* The reactor: what a loop has (the ready queue, the waits, the timers, a backend) and the steps of its turn. Start
- * reading in glue/loop.c, which takes them.
+ * reading in fibers/loop.c, which takes them.
  *
  * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl runs with the GVL
  * held; other threads of the same Ractor may then settle waits too.
@@ -7,7 +7,7 @@
  * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
  *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
  *           hd_reactor_reap()                       completions and due timers fill the ready queue
- *           hd_next_ready() ... switch to it        the glue runs the fibers
+ *           hd_next_ready() ... switch to it        fibers/loop.c runs the fibers
  * Reap first, run later: no fiber runs from within a completion. */
 #pragma once
 

@@ -3,7 +3,7 @@
  * Ground rules
  *  - A wait lives on the C stack of the fiber that waits; nothing is allocated for it.
  *  - hd_wait_begin links it, hd_wait_end unlinks it from everything. Whoever begins a wait ends it, also when
- *    an exception passes through (the glue calls hd_wait_end from an ensure).
+ *    an exception passes through (fibers/park.c calls hd_wait_end in any case).
  *  - It is woken at most once: hd_wait_settle takes it from PARKED to READY and into the ready queue. Whatever
  *    arrives later (a second unblock, a late timer, a late completion, a late close) finds it not PARKED and
  *    does nothing. A completion can never reach the fiber's next wait, for that is another record.
@@ -54,7 +54,7 @@ typedef struct hd_wait {
     hd_map_node fiber_node; /* in reactor->waits from begin to end; its key is the fiber */
     hd_map_node root_node;  /* in reactor->chains from hd_wait_for_root to end; its key is the root */
     hd_timer timer;         /* set while PARKED with a deadline */
-    hd_word exception;      /* valid when woken by an exception; marked by the glue */
+    hd_word exception;      /* valid when woken by an exception; marked by fibers/scheduler.c */
     hd_word subject;        /* what it waits on (IO, blocker), for reports; the fiber's stack keeps it alive */
     hd_word root;           /* the fiber that is held up by this: itself, or the one that has resumed it */
     struct hd_wait *below;  /* of home's chain: the one that was its last before, or NULL; see home.h */

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../core/clock.h"
-#include "../core/interest.h"
+#include "core/clock.h"
+#include "core/interest.h"
 #include "backends.h"
 #include "fork.h"
 #include "wakeup.h"

@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../core/clock.h"
-#include "../core/interest.h"
+#include "core/clock.h"
+#include "core/interest.h"
 #include "backends.h"
 #include "uring_buffers.h"
 #include "uring_outbox.h"

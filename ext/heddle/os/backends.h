@@ -1,7 +1,7 @@
 /* Which backends there are, best first, and the choice among them. */
 #pragma once
 
-#include "../core/backend.h"
+#include "core/backend.h"
 
 extern const hd_backend_ops hd_backend_uring, hd_backend_epoll;
 

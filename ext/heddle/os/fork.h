@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "../core/list.h"
+#include "core/list.h"
 
 /* How often this process has been forked off since the extension was loaded. */
 extern unsigned hd_fork_generation;

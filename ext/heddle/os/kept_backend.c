@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../core/clock.h"
+#include "core/clock.h"
 #include "fork.h"
 #include "thread.h"
 

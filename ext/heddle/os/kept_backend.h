@@ -5,7 +5,7 @@
  * kernel still works for the last owner. Only for threads of Ruby's that stay with their native threads. */
 #pragma once
 
-#include "../core/backend.h"
+#include "core/backend.h"
 
 enum { HD_KEPT_SECONDS = 5, HD_KEPT_MAX = 64 };
 

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../core/check.h"
+#include "core/check.h"
 
 enum { REGISTER_BUFFER_RING = 22, INDEX_MASK = URING_BUFFERS - 1 };
 

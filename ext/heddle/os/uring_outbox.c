@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../core/check.h"
+#include "core/check.h"
 #include "uring_buffers.h"
 
 static const size_t MEMORY_SIZE = (size_t)URING_COPIES * URING_COPY_SIZE;

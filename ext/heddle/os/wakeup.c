@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../core/clock.h"
+#include "core/clock.h"
 
 /* AWAKE: the poll does not sleep, or in the kernel's watch. */
 enum { AWAKE, ON_FUTEX, SIGNALLED };

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "../core/wait.h"
+#include "core/wait.h"
 #include "fork.h"
 
 enum {

@@ -2,7 +2,7 @@
 
 module Heddle
   module CoreExt
-    # File#initialize in a fiber. The method itself is in ext/heddle/glue/file_open.c.
+    # File#initialize in a fiber. The method itself is in ext/heddle/core_ext/file_open.c.
     module FileOpen
       # Makes a File of a path, or of what else Ruby takes.
       def self.make(file, path, arguments, options)

@@ -1,4 +1,4 @@
-/* How waits end that no backend ends, as the reactor and the glue do it. */
+/* How waits end that no backend ends, as the reactor and fibers/ do it. */
 #pragma once
 
 #include "core/wait.h"

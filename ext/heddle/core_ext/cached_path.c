@@ -1,0 +1,103 @@
+/* See cached_path.h. */
+#include "cached_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ruby/encoding.h>
+
+#include "fibers/turn.h"
+#include "io/transfer.h"
+#include "ruby/init.h"
+
+/* Opens a path without waiting for a disk (RESOLVE_CACHED, Linux 5.12): a descriptor or -errno. */
+static int open_cached(const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+static int look_up(const char *path)
+{
+    return open_cached(path, O_PATH);
+}
+
+/* Ruby 3.3 opens on this thread anyway: there a look that may take time makes nothing worse. */
+static bool status_of(const char *path, struct stat *status)
+{
+    if (!HD_OPEN_IS_OFFLOADED) return stat(path, status) == 0;
+    int fd = look_up(path);
+    if (fd < 0) return false;
+    bool known = fstat(fd, status) == 0;
+    close(fd);
+    return known;
+}
+
+/* The path of a Pathname or the like, or what was given; nil if that is no path. */
+static VALUE path_of(VALUE object)
+{
+    VALUE path = rb_check_funcall(object, rb_intern("to_path"), 0, NULL);
+    if (RB_UNDEF_P(path)) path = object;
+    bool usable = RB_TYPE_P(path, T_STRING) && !memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path));
+    return usable ? path : Qnil;
+}
+
+/* What a path leads to, if the kernel has that in memory: :file, :large_file, :fifo, or nil for everything else. */
+static VALUE cached_kind(VALUE self, VALUE path)
+{
+    hd_turn_spend(hd_scheduler_get(self), Qnil, HD_TURN_ENDS);
+    struct stat status;
+    path = path_of(path);
+    if (NIL_P(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
+    if (S_ISFIFO(status.st_mode)) return ID2SYM(rb_intern("fifo"));
+    if (!S_ISREG(status.st_mode)) return Qnil;
+    return ID2SYM(rb_intern(status.st_size > HD_LARGE_FILE ? "large_file" : "file"));
+}
+
+/* Has the kernel in memory what the path leads to, or that it leads nowhere? */
+static VALUE cached_p(VALUE self, VALUE path)
+{
+    hd_turn_spend(hd_scheduler_get(self), Qnil, HD_TURN_ENDS);
+    path = path_of(path);
+    if (NIL_P(path)) return Qtrue;
+    int fd = look_up(StringValueCStr(path));
+    if (fd >= 0) close(fd);
+    return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
+}
+
+/* (What opens with "|" is a command to IO.read of Ruby 3.3. A path of another encoding Ruby converts.) */
+static bool is_plain_path(VALUE path)
+{
+    return RB_TYPE_P(path, T_STRING) && RSTRING_LEN(path) > 0 && RSTRING_PTR(path)[0] != '|' &&
+           rb_enc_asciicompat(rb_enc_get(path)) && !memchr(RSTRING_PTR(path), 0, RSTRING_LEN(path));
+}
+
+VALUE hd_cached_content(hd_scheduler *scheduler, VALUE path)
+{
+    hd_turn_spend(scheduler, Qnil, HD_TURN_ENDS);
+    struct stat status;
+    if (!is_plain_path(path) || !status_of(StringValueCStr(path), &status)) return Qnil;
+    /* (Not to be opened for a look: the other end of a FIFO would go on. The size of those in /proc is 0.) */
+    if (!S_ISREG(status.st_mode) || status.st_size == 0 || status.st_size > HD_LARGE_FILE) return Qnil;
+    VALUE content = rb_str_new(NULL, (long)status.st_size);
+    int fd = open_cached(RSTRING_PTR(path), O_RDONLY);
+    if (fd < 0) return Qnil;
+    hd_file_kind kind = HD_MAYBE_FILE;
+    /* The byte that ends the String would be overwritten if there were more. */
+    ssize_t got = hd_rw_try(HD_READ, fd, RSTRING_PTR(content), (size_t)status.st_size + 1, HD_NO_OFFSET, &kind);
+    close(fd);
+    RB_GC_GUARD(path);
+    return got == status.st_size ? content : Qnil;
+}
+
+void hd_init_cached_path(void)
+{
+    rb_define_private_method(hd_cScheduler, "cached_kind", cached_kind, 1);
+    rb_define_private_method(hd_cScheduler, "cached?", cached_p, 1);
+}

@@ -1,0 +1,428 @@
+/* The methods of IO that programs call most, for sockets and pipes in a task: they go to the system call at once. Ruby
+ * would make an IO::Buffer of the string and call a hook with it, which takes as long as the system call.
+ *
+ * Whatever is unusual is left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert
+ * from or to, a closed IO, an odd argument. */
+#include "direct_io.h"
+
+#include <errno.h>
+
+#include "fibers/pending/strike.h"
+#include "fibers/read_ahead.h"
+#include "io/transfer.h"
+#include "ruby/core_ext.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+
+static ID id_chomp;
+
+bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
+{
+    /* (What is most often the reason comes first.) */
+    if (!RB_TYPE_P(io, T_FILE) || !hd_io_is_plain(io, direction == HD_READ)) return false;
+    if (!(hd_io_mode(io) & (direction == HD_READ ? FMODE_READABLE : FMODE_WRITABLE))) return false;
+    if (NIL_P(rb_fiber_scheduler_current())) return false;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler) return false;
+    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
+                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = hd_kind_of(io)};
+    return call->kind == HD_SOCKET || call->kind == HD_STREAM;
+}
+
+/* May what was said by hd_rw_try be left to Ruby? It has told of no error that would not come again. */
+static bool is_for_ruby(ssize_t moved)
+{
+    return moved == -EINPROGRESS || moved == -ETIME;
+}
+
+NORETURN(static void raise_error(ssize_t error));
+
+static void raise_error(ssize_t error)
+{
+    rb_syserr_fail((int)-error, NULL);
+}
+
+/* -- reads --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    hd_transfer *call;
+    char *memory;  /* where to; NULL: into the string */
+    size_t size;
+    VALUE string;
+    bool fills;    /* Ruby's read buffer, in the end */
+    ssize_t moved; /* 0: the end */
+} direct_read;
+
+/* Is there an empty buffer of Ruby's? */
+static bool find_room(direct_read *reading)
+{
+    if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
+    if (reading->size > HD_LANDING_SIZE) reading->size = HD_LANDING_SIZE;
+    return true;
+}
+
+static bool has_room(direct_read *reading)
+{
+    return find_room(reading) && (ssize_t)reading->size >= reading->call->moved;
+}
+
+NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error));
+
+/* (Where Ruby fills its buffer, it says so.) */
+static void raise_read_error(const direct_read *reading, ssize_t error)
+{
+    if (!reading->fills) raise_error(error);
+    VALUE where[] = {rb_sprintf("fd:%d ", reading->call->fd), INT2FIX(-error), rb_str_new_cstr("io_fillbuf")};
+    rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
+}
+
+/* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
+ * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
+static VALUE take_what_came(direct_read *reading)
+{
+    hd_transfer *call = reading->call;
+    if (call->moved < 0) raise_read_error(reading, call->moved);
+    bool open = hd_io_descriptor(call->io) >= 0;
+    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
+        hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
+        return Qfalse;
+    }
+    reading->moved = call->moved;
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)reading->moved);
+    return Qtrue;
+}
+
+/* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
+static VALUE read_once(VALUE pointer)
+{
+    direct_read *reading = (void *)pointer;
+    hd_transfer *call = reading->call;
+    int64_t deadline_ns = 0;
+    bool wait = hd_transfer_expects_to_wait(call);
+    /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
+    if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
+    for (;; wait = true) {
+        if (hd_transfer_prepare(call, wait, reading->size, &deadline_ns)) {
+            if (call->came) return take_what_came(reading);
+            if (!hd_io_is_plain(call->io, true)) return Qfalse;
+        }
+        if (reading->fills && !find_room(reading)) return Qfalse;
+        char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
+        reading->moved = hd_transfer_try(call, bytes, reading->size);
+        if (reading->moved >= 0) return Qtrue;
+        if (is_for_ruby(reading->moved)) return Qfalse;
+        if (reading->moved != -EAGAIN) raise_read_error(reading, reading->moved);
+    }
+}
+
+static void begin_read(hd_transfer *call)
+{
+    hd_transfer_meets_reader(call);
+    hd_strikes_raise_overdue(call->scheduler);
+}
+
+/* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
+static VALUE read_new(hd_transfer *call, long size)
+{
+    direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
+    if (size > HD_LANDING_SIZE)
+        reading.string = rb_str_new(NULL, size);
+    else
+        reading.memory = hd_landing(call->scheduler);
+    if (!RTEST(read_once((VALUE)&reading))) return Qundef;
+    if (reading.moved == 0) return Qnil;
+    if (reading.memory) return rb_str_new(reading.memory, reading.moved);
+    rb_str_resize(reading.string, reading.moved);
+    return reading.string;
+}
+
+/* As above, into the string of the caller, which nobody is to change meanwhile. */
+static VALUE read_into(hd_transfer *call, long size, VALUE string)
+{
+    rb_str_modify(string);
+    if (RSTRING_LEN(string) < size) rb_str_modify_expand(string, size - RSTRING_LEN(string));
+    direct_read reading = {.call = call, .size = (size_t)size, .string = string};
+    rb_str_locktmp(string);
+    if (!RTEST(rb_ensure(read_once, (VALUE)&reading, rb_str_unlocktmp, string))) return Qundef;
+    rb_str_modify(string);
+    rb_str_set_len(string, reading.moved);
+    return reading.moved == 0 ? Qnil : string;
+}
+
+/* What readpartial and sysread do; Qundef: Ruby is to do it. */
+static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
+{
+    hd_transfer call;
+    bool into = argc == 2 && !NIL_P(argv[1]);
+    if (argc < 1 || argc > 2 || !FIXNUM_P(argv[0]) || FIX2LONG(argv[0]) <= 0) return Qundef;
+    if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
+    if (!hd_begin_directly(&call, HD_READ, io)) return Qundef;
+    begin_read(&call);
+    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
+    if (NIL_P(string)) rb_eof_error();
+    return string;
+}
+
+static VALUE io_readpartial(int argc, VALUE *argv, VALUE io)
+{
+    VALUE string = read_directly(argc, argv, io);
+    return string == Qundef ? rb_funcallv(io, HD_KEPT("readpartial"), argc, argv) : string;
+}
+
+static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
+{
+    VALUE string = read_directly(argc, argv, io);
+    if (string == Qundef && hd_io_has_put_back(io)) return rb_funcallv(io, HD_KEPT("readpartial"), argc, argv);
+    return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
+}
+
+/* What a method finds that is about to look into Ruby's read buffer. */
+typedef enum {
+    LEFT_TO_RUBY, /* the buffer is filled, or Ruby is to do it */
+    AT_END, /* nothing. To ask once more would take the next datagram, or wait for it. */
+    CLOSED_FOR_READING /* by a close_read that came while the buffer was filled */
+} finding;
+
+/* Fills Ruby's empty read buffer. */
+static finding fill(VALUE io)
+{
+    hd_transfer call;
+    direct_read reading = {.call = &call, .fills = true};
+    /* (What is to be converted Ruby reads into a larger buffer.) */
+    if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io) || !find_room(&reading)) return LEFT_TO_RUBY;
+    begin_read(&call);
+    reading.memory = hd_landing(call.scheduler);
+    if (RTEST(read_once((VALUE)&reading))) {
+        if (reading.moved == 0) return AT_END;
+        hd_io_fill(io, reading.memory, (size_t)reading.moved);
+        hd_after_read_ahead(call.scheduler, io, call.fd);
+    }
+    bool closed_for_reading = hd_io_descriptor(io) >= 0 && !(hd_io_mode(io) & FMODE_READABLE);
+    return closed_for_reading ? CLOSED_FOR_READING : LEFT_TO_RUBY;
+}
+
+typedef struct {
+    VALUE io;
+    ID method;
+    int argc;
+    const VALUE *argv;
+} kept_call;
+
+static VALUE call_kept(VALUE pointer)
+{
+    const kept_call *call = (const void *)pointer;
+    return rb_funcallv_kw(call->io, call->method, call->argc, call->argv, RB_PASS_CALLED_KEYWORDS);
+}
+
+static VALUE end_reading(VALUE io)
+{
+    hd_io_set_readable(io, false);
+    return Qnil;
+}
+
+/* What Ruby's method returns; Qundef at the end of the stream. That method asks only at its beginning whether the IO is
+ * open for reading: for the program it has begun before a close_read that came while the buffer was filled. */
+static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
+{
+    kept_call call = {io, method, argc, argv};
+    finding found = fill(io);
+    if (found == AT_END) return Qundef;
+    if (found == LEFT_TO_RUBY) return call_kept((VALUE)&call);
+    hd_io_set_readable(io, true);
+    return rb_ensure(call_kept, (VALUE)&call, end_reading, io);
+}
+
+static VALUE nil_at_end(VALUE found)
+{
+    return found == Qundef ? Qnil : found;
+}
+
+static bool is_separator(VALUE io, VALUE argument)
+{
+    if (NIL_P(argument)) return true;
+    return RB_TYPE_P(argument, T_STRING) && rb_enc_str_asciionly_p(argument) && hd_io_reads_ascii(io);
+}
+
+static bool is_limit(VALUE argument)
+{
+    return RB_FIXNUM_P(argument) && FIX2LONG(argument) > 0;
+}
+
+static bool are_options(VALUE argument)
+{
+    return RHASH_SIZE(argument) == 1 && rb_hash_lookup2(argument, ID2SYM(id_chomp), Qundef) != Qundef;
+}
+
+/* Does gets read anything with these arguments? Of a limit of 0 it returns at once, and a wrong one it refuses. */
+static bool has_line_arguments(int argc, const VALUE *argv, VALUE io)
+{
+    if (RB_UNLIKELY(rb_rs != rb_default_rs)) return false;
+    if (argc == 0) return true;
+    if (rb_keyword_given_p() && !are_options(argv[--argc])) return false;
+    if (argc == 1) return is_limit(argv[0]) || is_separator(io, argv[0]);
+    return argc == 0 || (argc == 2 && is_separator(io, argv[0]) && is_limit(argv[1]));
+}
+
+/* Also $_ is as after Ruby's method. */
+static VALUE read_line(VALUE io, ID method, int argc, const VALUE *argv)
+{
+    if (!has_line_arguments(argc, argv, io)) return rb_funcallv_kw(io, method, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    VALUE line = fill_and_call(io, method, argc, argv);
+    if (line == Qundef) rb_lastline_set(Qnil);
+    return line;
+}
+
+static VALUE io_gets(int argc, VALUE *argv, VALUE io)
+{
+    return nil_at_end(read_line(io, HD_KEPT("gets"), argc, argv));
+}
+
+static VALUE io_readline(int argc, VALUE *argv, VALUE io)
+{
+    VALUE line = read_line(io, HD_KEPT("readline"), argc, argv);
+    if (line == Qundef) rb_eof_error();
+    return line;
+}
+
+static VALUE io_getc(VALUE io)
+{
+    return nil_at_end(fill_and_call(io, HD_KEPT("getc"), 0, NULL));
+}
+
+static VALUE io_getbyte(VALUE io)
+{
+    return nil_at_end(fill_and_call(io, HD_KEPT("getbyte"), 0, NULL));
+}
+
+/* -- writes -------------------------------------------------------------------------------------------------- */
+
+static bool in_place; /* the patch is not switched off */
+
+typedef struct {
+    hd_transfer *call;
+    VALUE lock;
+    int count, at; /* of the strings, and of the one that is written now */
+    VALUE *strings;
+    long done; /* bytes of that one */
+    long left; /* of all */
+} direct_write;
+
+static long left_of_one(const direct_write *writing)
+{
+    return RSTRING_LEN(writing->strings[writing->at]) - writing->done;
+}
+
+/* So many bytes more have been written. */
+static void advance(direct_write *writing, ssize_t moved)
+{
+    writing->left -= moved;
+    for (; writing->at < writing->count && moved >= left_of_one(writing); writing->at++, writing->done = 0)
+        moved -= left_of_one(writing);
+    writing->done += moved;
+}
+
+/* One system call for all that is left: of some sockets each is a message. (Only a socket has one for several strings
+ * that does not wait, and raises no SIGPIPE.) */
+static ssize_t try_rest(const direct_write *writing)
+{
+    int count = writing->count - writing->at;
+    const VALUE *strings = writing->strings + writing->at;
+    char *first = RSTRING_PTR(strings[0]) + writing->done;
+    if (count == 1) return hd_transfer_try(writing->call, first, (size_t)writing->left);
+    struct iovec parts[HD_PARTS_MAX] = {{first, (size_t)left_of_one(writing)}};
+    for (int i = 1; i < count; i++) parts[i] = (struct iovec){RSTRING_PTR(strings[i]), (size_t)RSTRING_LEN(strings[i])};
+    return hd_send_parts(writing->call->fd, parts, count);
+}
+
+/* What is left of the strings when a part is written, or as much of it as is not for Ruby to write. */
+static VALUE write_rest(VALUE pointer)
+{
+    direct_write *writing = (void *)pointer;
+    int64_t deadline_ns = 0;
+    while (writing->left > 0) {
+        hd_transfer_wait(writing->call, &deadline_ns);
+        ssize_t moved = try_rest(writing);
+        if (is_for_ruby(moved)) break;
+        if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+        if (moved > 0) advance(writing, moved);
+    }
+    return Qnil;
+}
+
+/* The whole string, which goes out with those that others write. */
+static VALUE write_with_others(VALUE pointer)
+{
+    direct_write *writing = (void *)pointer;
+    VALUE string = writing->strings[0];
+    ssize_t moved = hd_transfer_send(writing->call, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+    if (moved > 0) advance(writing, moved);
+    return write_rest(pointer);
+}
+
+static VALUE release(VALUE lock)
+{
+    return rb_mutex_unlock(lock);
+}
+
+/* What is left, for Ruby to write: one string, for it would write one after the other. */
+static VALUE rest_of(const direct_write *writing)
+{
+    VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left_of_one(writing));
+    for (int i = writing->at + 1; i < writing->count; i++)
+        rb_str_cat(rest, RSTRING_PTR(writing->strings[i]), RSTRING_LEN(writing->strings[i]));
+    return rest;
+}
+
+/* Writes with the lock of the IO, so that no other string comes in between. Ruby makes that lock when it writes to the
+ * IO for the first time; until then it writes what is left. */
+static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
+{
+    for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
+    if (!NIL_P(writing->lock)) {
+        rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
+        rb_ensure(write, (VALUE)writing, release, writing->lock);
+    }
+    if (writing->left == 0) return LONG2FIX(size);
+    VALUE rest = rest_of(writing);
+    rb_funcallv(writing->call->io, HD_KEPT("write"), 1, &rest);
+    return LONG2FIX(size);
+}
+
+VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
+{
+    hd_transfer call;
+    if (!in_place || !hd_begin_directly(&call, HD_WRITE, write_io)) return Qundef;
+    if (count > 1 && (count > HD_PARTS_MAX || call.kind != HD_SOCKET)) return Qundef;
+    if (hd_transfer_spend_turn(&call) && !hd_begin_directly(&call, HD_WRITE, write_io)) return Qundef;
+    VALUE lock = hd_io_write_lock(write_io);
+    if (size == 0 || (!NIL_P(lock) && RTEST(rb_mutex_locked_p(lock)))) return Qundef;
+    direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings, .left = size};
+    if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
+        return write_locked(write_with_others, &writing, size);
+    ssize_t moved = try_rest(&writing);
+    if (moved == size) return LONG2FIX(size);
+    if (moved == 0 || is_for_ruby(moved)) return Qundef;
+    if (moved < 0 && moved != -EAGAIN) raise_error(moved);
+    if (moved > 0) advance(&writing, moved);
+    return write_locked(write_rest, &writing, size);
+}
+
+static VALUE put_in_place(VALUE self)
+{
+    in_place = true;
+    return self;
+}
+
+void hd_init_direct_io(void)
+{
+    id_chomp = rb_intern("chomp");
+    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "DirectIO");
+    rb_define_singleton_method(extension, "put_in_place", put_in_place, 0);
+    rb_define_method(extension, "readpartial", io_readpartial, -1);
+    rb_define_method(extension, "sysread", io_sysread, -1);
+    rb_define_method(extension, "gets", io_gets, -1);
+    rb_define_method(extension, "readline", io_readline, -1);
+    rb_define_method(extension, "getc", io_getc, 0);
+    rb_define_method(extension, "getbyte", io_getbyte, 0);
+}

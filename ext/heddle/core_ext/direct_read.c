@@ -1,0 +1,173 @@
+/* IO#read of so many bytes, and IO#syswrite, in a task: of sockets and pipes, as in direct_io.c, and of what the kernel
+ * has in memory of a file. What cannot be gone on with is Ruby's to do: its own method then reads the rest. */
+#include <errno.h>
+#include <string.h>
+
+#include "fibers/pending/strike.h"
+#include "io/transfer.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+#include "direct_io.h"
+
+/* Not HD_KEPT: IO#read is kept by another patch, too. */
+#define KEPT(name) rb_intern("__heddle_direct_" name)
+
+enum { SHRINKS_FROM = 4096 }; /* so much memory, of which nothing came, is given back, as by Ruby */
+
+typedef struct {
+    hd_transfer call;
+    VALUE string;
+    long size, done;
+    bool for_ruby; /* the rest is */
+} exact_read;
+
+/* A file is read at once or not at all; a large one in pieces, by Ruby: transfer.c lets the others run after each. */
+static bool begin_file(hd_transfer *call, VALUE io, long size)
+{
+    if (!RB_TYPE_P(io, T_FILE) || size >= HD_PIECE_SIZE || !hd_io_has_read_nothing(io)) return false;
+    if (!(hd_io_mode(io) & FMODE_READABLE) || NIL_P(rb_fiber_scheduler_current())) return false;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler || hd_kind_of(io) != HD_MAYBE_FILE) return false;
+    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = HD_READ, .io = io,
+                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = HD_MAYBE_FILE};
+    hd_transfer_spend_turn(call);
+    return !call->others_ran || hd_io_has_read_nothing(io);
+}
+
+static bool begin_stream(hd_transfer *call, VALUE io)
+{
+    if (!hd_begin_directly(call, HD_READ, io)) return false;
+    hd_transfer_meets_reader(call);
+    hd_strikes_raise_overdue(call->scheduler);
+    return !call->others_ran || hd_io_is_plain(io, true);
+}
+
+/* Before each attempt. False: the rest is for Ruby. */
+static bool prepare(exact_read *reading, bool wait)
+{
+    hd_transfer *call = &reading->call;
+    int64_t deadline_ns = 0; /* IO#timeout is for each wait */
+    call->amid = reading->done > 0;
+    if (call->kind == HD_MAYBE_FILE) return !wait; /* (it has begun its turn) */
+    if (!hd_transfer_prepare(call, wait, 0, &deadline_ns)) return true;
+    return hd_io_is_plain(call->io, true); /* another task may have filled Ruby's buffer */
+}
+
+/* Reads until there is enough, or the end. */
+static VALUE read_exactly(VALUE pointer)
+{
+    exact_read *reading = (void *)pointer;
+    hd_transfer *call = &reading->call;
+    bool wait = hd_transfer_expects_to_wait(call);
+    while (reading->done < reading->size) {
+        if (!prepare(reading, wait)) break;
+        ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done,
+                                  (size_t)(reading->size - reading->done), HD_NO_OFFSET, &call->kind);
+        if (moved == 0) return Qnil;
+        wait = moved == -EAGAIN;
+        if (moved > 0) reading->done += moved;
+        else if (moved == -EINPROGRESS || moved == -ETIME || call->kind == HD_MAYBE_FILE) break;
+        else if (!wait) rb_syserr_fail((int)-moved, NULL);
+    }
+    reading->for_ruby = reading->done < reading->size;
+    return Qnil;
+}
+
+static VALUE read_by_ruby(VALUE io, long size, VALUE string)
+{
+    VALUE arguments[] = {LONG2FIX(size), string};
+    return rb_funcallv(io, KEPT("read"), 2, arguments);
+}
+
+static VALUE read_rest_by_ruby(VALUE pointer)
+{
+    const exact_read *reading = (const void *)pointer;
+    return read_by_ruby(reading->call.io, reading->size - reading->done, Qnil);
+}
+
+/* What Ruby's own method reads of it, behind what is there. They are bytes, whatever the encoding of the string. */
+static void read_rest(exact_read *reading)
+{
+    rb_str_locktmp(reading->string);
+    VALUE rest = rb_ensure(read_rest_by_ruby, (VALUE)reading, rb_str_unlocktmp, reading->string);
+    if (NIL_P(rest)) return;
+    rb_str_modify_expand(reading->string, RSTRING_LEN(rest));
+    memcpy(RSTRING_PTR(reading->string) + reading->done, RSTRING_PTR(rest), (size_t)RSTRING_LEN(rest));
+    rb_str_set_len(reading->string, reading->done + RSTRING_LEN(rest));
+    RB_GC_GUARD(rest);
+}
+
+static VALUE read_into_new(exact_read *reading)
+{
+    reading->string = rb_str_buf_new(reading->size);
+    read_exactly((VALUE)reading);
+    rb_str_set_len(reading->string, reading->done);
+    if (reading->for_ruby) read_rest(reading);
+    long length = RSTRING_LEN(reading->string);
+    if (reading->size - length > SHRINKS_FROM) rb_str_resize(reading->string, length);
+    return reading->string;
+}
+
+/* Nobody is to change the caller's string meanwhile. */
+static VALUE read_into(exact_read *reading, VALUE string)
+{
+    reading->string = string;
+    rb_str_modify(string);
+    if (RSTRING_LEN(string) < reading->size) rb_str_modify_expand(string, reading->size - RSTRING_LEN(string));
+    rb_str_locktmp(string);
+    rb_ensure(read_exactly, (VALUE)reading, rb_str_unlocktmp, string);
+    if (reading->for_ruby && reading->done == 0) return read_by_ruby(reading->call.io, reading->size, string);
+    rb_str_modify(string);
+    rb_str_set_len(string, reading->done);
+    if (reading->for_ruby) read_rest(reading);
+    return string;
+}
+
+static VALUE io_read(int argc, VALUE *argv, VALUE io)
+{
+    exact_read reading = {.string = Qnil};
+    VALUE into = argc == 2 ? argv[1] : Qnil;
+    bool usual = (argc == 1 || argc == 2) && RB_FIXNUM_P(argv[0]) && FIX2LONG(argv[0]) > 0 &&
+                 (NIL_P(into) || (RB_TYPE_P(into, T_STRING) && !RB_OBJ_FROZEN(into)));
+    if (usual) reading.size = FIX2LONG(argv[0]);
+    if (!usual || !(begin_stream(&reading.call, io) || begin_file(&reading.call, io, reading.size)))
+        return rb_funcallv(io, KEPT("read"), argc, argv);
+    VALUE string = NIL_P(into) ? read_into_new(&reading) : read_into(&reading, into);
+    return !NIL_P(string) && RSTRING_LEN(string) > 0 ? string : Qnil;
+}
+
+static VALUE write_rest_by_ruby(VALUE io, VALUE string, long done)
+{
+    VALUE rest = rb_str_subseq(string, done, RSTRING_LEN(string) - done);
+    return LONG2FIX(done + NUM2LONG(rb_funcallv(io, KEPT("syswrite"), 1, &rest)));
+}
+
+/* One transfer, of as much as is taken at once; of all, if the descriptor is in blocking mode, as by write(2). */
+static VALUE io_syswrite(VALUE io, VALUE string)
+{
+    hd_transfer call;
+    VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
+    if (!RB_TYPE_P(string, T_STRING) || !hd_begin_directly(&call, HD_WRITE, write_io))
+        return rb_funcallv(io, KEPT("syswrite"), 1, &string);
+    int64_t deadline_ns = 0;
+    string = rb_str_new_frozen(string);
+    long done = 0, size = RSTRING_LEN(string);
+    for (bool wait = false;; wait = true) {
+        hd_transfer_prepare(&call, wait, 0, &deadline_ns);
+        ssize_t moved = hd_rw_try(HD_WRITE, call.fd, RSTRING_PTR(string) + done, (size_t)(size - done), HD_NO_OFFSET,
+                                  &call.kind);
+        if (moved == -EINPROGRESS || moved == -ETIME) return write_rest_by_ruby(io, string, done);
+        if (moved < 0 && moved != -EAGAIN) rb_syserr_fail((int)-moved, NULL);
+        if (moved < 0) continue;
+        done += moved;
+        if (done == size || !hd_in_blocking_mode(call.fd)) return LONG2FIX(done);
+        deadline_ns = 0; /* IO#timeout is for each wait */
+    }
+}
+
+void hd_init_direct_read(void)
+{
+    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "DirectRead");
+    rb_define_method(extension, "read", io_read, -1);
+    rb_define_method(extension, "syswrite", io_syswrite, 1);
+}

@@ -1,0 +1,275 @@
+/* What only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept. Ruby has no hook for them: it lets
+ * go of the GVL for each attempt, and makes one that finds nothing before each wait.
+ *
+ * `send` makes the system call here. The others wait here, and call what Ruby's *_nonblock methods are made of: that
+ * takes the same arguments and returns the same. Whatever is unusual is left to Ruby's own method. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "fibers/pending/strike.h"
+#include "io/transfer.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+
+/* Not HD_KEPT: two of the methods are kept by another patch, too. */
+#define KEPT(name) rb_intern("__heddle_direct_" name)
+
+enum { ARGUMENTS_MAX = 6 };
+
+static VALUE cUDPSocket, cAddrinfo, eEMFILE, eENFILE, eENOMEM;
+
+/* Fills it in; false: Ruby is to do it. */
+static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
+{
+    if (NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return false;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    int fd = scheduler ? hd_io_descriptor(io) : -1;
+    if (fd < 0) return false;
+    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
+                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = fd, .kind = HD_SOCKET};
+    return true;
+}
+
+/* No flag, so that whoever waits for bytes waits for what he wants. */
+static bool has_no_flag(VALUE flags)
+{
+    return NIL_P(flags) || flags == INT2FIX(0);
+}
+
+/* -- by Ruby's methods that do not wait ------------------------------------------------------------------------- */
+
+/* A method whose last argument says that it returns a Symbol when it would have to wait. */
+typedef struct {
+    ID name;
+    int argc;
+    VALUE argv[ARGUMENTS_MAX];
+    VALUE string; /* into which it receives, or 0 */
+    bool refuses; /* its arguments may be refused: it is tried first */
+} attempt;
+
+typedef struct {
+    hd_transfer *call;
+    int64_t *deadline_ns;
+} socket_wait;
+
+static VALUE wait_for_socket(VALUE pointer)
+{
+    socket_wait *wait = (void *)pointer;
+    hd_transfer_wait(wait->call, wait->deadline_ns);
+    return Qnil;
+}
+
+/* (As in plain Ruby nobody is to change the string meanwhile, if the socket is in blocking mode.) */
+static void prepare(hd_transfer *call, bool waits, VALUE string, int64_t *deadline_ns)
+{
+    socket_wait wait = {call, deadline_ns};
+    if (!waits || !string || !hd_in_blocking_mode(call->fd)) {
+        hd_transfer_prepare(call, waits, 0, deadline_ns);
+        return;
+    }
+    rb_str_locktmp(string);
+    rb_ensure(wait_for_socket, (VALUE)&wait, rb_str_unlocktmp, string);
+}
+
+static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
+{
+    int64_t deadline_ns = 0;
+    bool wait = !attempt->refuses && hd_transfer_expects_to_wait(call);
+    for (;; wait = true) {
+        prepare(call, wait, attempt->string, &deadline_ns);
+        VALUE result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
+        if (!RB_SYMBOL_P(result)) return result;
+    }
+}
+
+/* (What is in Ruby's read buffer is an error, which is Ruby's to raise.) */
+static bool begin_receive(hd_transfer *call, VALUE io)
+{
+    if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
+    hd_strikes_raise_overdue(call->scheduler);
+    hd_transfer_meets_reader(call);
+    return !call->others_ran || hd_io_is_plain(io, true);
+}
+
+/* (A wrong size is refused at once.) */
+static bool is_size(VALUE size)
+{
+    return RB_FIXNUM_P(size) && FIX2LONG(size) > 0;
+}
+
+static bool is_room(VALUE string)
+{
+    return NIL_P(string) || (RB_TYPE_P(string, T_STRING) && !RB_OBJ_FROZEN(string));
+}
+
+/* The methods that take a size, flags and a string. */
+static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io)
+{
+    hd_transfer call;
+    bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1]));
+    if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
+    attempt receive = {nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
+    if (RB_TYPE_P(receive.argv[2], T_STRING)) receive.string = receive.argv[2];
+    receive.refuses = !is_size(receive.argv[0]) || !is_room(receive.argv[2]);
+    return call_when_ready(&call, &receive);
+}
+
+static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
+{
+    if (argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) && hd_io_has_put_back(io)) {
+        VALUE arguments[] = {argv[0], argc > 2 ? argv[2] : Qnil};
+        return rb_funcallv(io, rb_intern("readpartial"), 2, arguments);
+    }
+    return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
+}
+
+/* (Of other sockets that know the name of their peer there is no such method; and who wants to see a name as well is
+ * served by the patch name_lookup.) */
+static VALUE ip_socket_recvfrom(int argc, VALUE *argv, VALUE io)
+{
+    ID kept = KEPT("recvfrom");
+    bool usual = RTEST(rb_obj_is_kind_of(io, cUDPSocket)) && !NIL_P(rb_fiber_scheduler_current()) &&
+                 RTEST(rb_funcallv(io, rb_intern("do_not_reverse_lookup"), 0, NULL));
+    if (!usual) return rb_funcallv(io, kept, argc, argv);
+    return receive(rb_intern("__recvfrom_nonblock"), kept, argc, argv, io);
+}
+
+static VALUE socket_recvfrom(int argc, VALUE *argv, VALUE io)
+{
+    return receive(rb_intern("__recvfrom_nonblock"), KEPT("recvfrom"), argc, argv, io);
+}
+
+/* What recvmsg calls. */
+static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_size, VALUE rights)
+{
+    hd_transfer call;
+    attempt receive = {rb_intern("__recvmsg_nonblock"), 5, {size, flags, control_size, rights, Qfalse}};
+    receive.refuses = !(NIL_P(size) || is_size(size)) || !(NIL_P(control_size) || is_size(control_size));
+    if (has_no_flag(flags) && begin_receive(&call, io)) return call_when_ready(&call, &receive);
+    return rb_funcallv(io, KEPT("__recvmsg"), 4, receive.argv);
+}
+
+/* What sendmsg calls. */
+static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE controls)
+{
+    hd_transfer call;
+    attempt send = {rb_intern("__sendmsg_nonblock"), 5, {text, flags, to, controls, Qfalse}};
+    if (begin(&call, HD_WRITE, io) && !hd_in_blocking_mode(call.fd)) return call_when_ready(&call, &send);
+    return rb_funcallv(io, KEPT("__sendmsg"), 4, send.argv);
+}
+
+static VALUE accept_when_ready(VALUE call)
+{
+    return call_when_ready((hd_transfer *)call, &(attempt){rb_intern("__accept_nonblock"), 1, {Qfalse}});
+}
+
+/* No descriptor or no memory is left: Ruby's own method collects garbage, and tries once more. */
+static VALUE accept_by_ruby(VALUE call, VALUE error)
+{
+    (void)error;
+    return rb_funcallv(((hd_transfer *)call)->io, KEPT("accept"), 0, NULL);
+}
+
+static bool listens(const hd_transfer *call)
+{
+    int answer = 0;
+    socklen_t size = sizeof(answer);
+    return getsockopt(call->fd, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer;
+}
+
+static bool is_readable(const hd_transfer *call)
+{
+    return poll(&(struct pollfd){.fd = call->fd, .events = POLLIN}, 1, 0) != 0;
+}
+
+/* (What does not wait would take a socket out of the blocking mode. There Ruby's own method would stop the thread, also
+ * when another task has been faster.) */
+static VALUE server_accept(VALUE io)
+{
+    hd_transfer call;
+    int64_t deadline_ns = 0;
+    if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
+    call.accepts = true;
+    if (hd_in_blocking_mode(call.fd)) {
+        if (listens(&call)) do hd_transfer_wait(&call, &deadline_ns);
+        while (!is_readable(&call));
+        return rb_funcallv(io, KEPT("accept"), 0, NULL);
+    }
+    return rb_rescue2(accept_when_ready, (VALUE)&call, accept_by_ruby, (VALUE)&call, eEMFILE, eENFILE, eENOMEM,
+                      (VALUE)0);
+}
+
+/* -- send ------------------------------------------------------------------------------------------------------ */
+
+/* As much of the string as the kernel takes: a part only of a socket that does not block. */
+static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE to)
+{
+    int64_t deadline_ns = 0;
+    long sent = 0;
+    for (bool wait = false;; wait = true) {
+        hd_transfer_prepare(call, wait, 0, &deadline_ns);
+        if (sent > RSTRING_LEN(string)) return LONG2FIX(sent); /* it was changed meanwhile */
+        long size = RSTRING_LEN(string) - sent;
+        const struct sockaddr *address = NIL_P(to) ? NULL : (const struct sockaddr *)RSTRING_PTR(to);
+        ssize_t moved = sendto(call->fd, RSTRING_PTR(string) + sent, (size_t)size, flags | MSG_DONTWAIT, address,
+                               address ? (socklen_t)RSTRING_LEN(to) : 0);
+        if (moved < 0 && errno != EAGAIN && errno != EINTR) {
+            if (sent > 0) return LONG2FIX(sent);
+            rb_sys_fail(NIL_P(to) ? "send(2)" : "sendto(2)");
+        }
+        if (moved < 0) continue;
+        sent += moved;
+        if (moved == size || !hd_in_blocking_mode(call->fd)) return LONG2FIX(sent);
+    }
+}
+
+static bool is_address(VALUE to)
+{
+    return NIL_P(to) || RB_TYPE_P(to, T_STRING) || rb_obj_class(to) == cAddrinfo;
+}
+
+/* As the kernel knows it, or nil. */
+static VALUE address_of(VALUE to)
+{
+    if (NIL_P(to)) return Qnil;
+    return RB_TYPE_P(to, T_STRING) ? rb_str_new_frozen(to) : rb_funcallv(to, rb_intern("to_sockaddr"), 0, NULL);
+}
+
+static VALUE socket_send(int argc, VALUE *argv, VALUE io)
+{
+    hd_transfer call;
+    bool usual = (argc == 2 || (argc == 3 && is_address(argv[2]))) && RB_TYPE_P(argv[0], T_STRING) &&
+                 RB_FIXNUM_P(argv[1]);
+    if (!usual || !begin(&call, HD_WRITE, io)) return rb_funcallv(io, KEPT("send"), argc, argv);
+    VALUE to = argc == 3 ? address_of(argv[2]) : Qnil;
+    VALUE sent = send_when_ready(&call, argv[0], NUM2INT(argv[1]), to);
+    RB_GC_GUARD(to);
+    return sent;
+}
+
+static VALUE class_named(VALUE module, const char *name)
+{
+    VALUE class = rb_const_get(module, rb_intern(name));
+    rb_gc_register_mark_object(class);
+    return class;
+}
+
+void hd_init_direct_socket(void)
+{
+    cUDPSocket = class_named(rb_cObject, "UDPSocket");
+    cAddrinfo = class_named(rb_cObject, "Addrinfo");
+    eEMFILE = class_named(rb_mErrno, "EMFILE");
+    eENFILE = class_named(rb_mErrno, "ENFILE");
+    eENOMEM = class_named(rb_mErrno, "ENOMEM");
+    VALUE sockets = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "DirectSocket");
+    VALUE basic = rb_define_module_under(sockets, "ForBasicSocket");
+    rb_define_method(basic, "recv", socket_recv, -1);
+    rb_define_method(basic, "send", socket_send, -1);
+    rb_define_private_method(basic, "__recvmsg", socket_recvmsg, 4);
+    rb_define_private_method(basic, "__sendmsg", socket_sendmsg, 4);
+    rb_define_method(rb_define_module_under(sockets, "ForUDPSocket"), "send", socket_send, -1);
+    rb_define_method(rb_define_module_under(sockets, "ForIPSocket"), "recvfrom", ip_socket_recvfrom, -1);
+    rb_define_method(rb_define_module_under(sockets, "ForSocket"), "recvfrom", socket_recvfrom, -1);
+    rb_define_method(rb_define_module_under(sockets, "Accept"), "accept", server_accept, 0);
+}

@@ -1,0 +1,60 @@
+/* The method in place of Thread.handle_interrupt, and Heddle.shield. */
+
+#include "fibers/pending/interrupt_mask.h"
+#include "fibers/pending/strike.h"
+#include "ruby/core_ext.h"
+#include "ruby/init.h"
+
+static void raise_unmasked(hd_scheduler *scheduler)
+{
+    hd_strikes_raise(scheduler, HD_MASK_IMMEDIATE, HD_ALL_STRIKES);
+}
+
+/* (Only a public method can be given the caller's block as it is.) */
+static VALUE call_original(int argc, const VALUE *argv)
+{
+    return rb_funcall_passing_block(rb_cThread, HD_KEPT("handle_interrupt"), argc, argv);
+}
+
+static VALUE call_masked(VALUE pointer)
+{
+    hd_mask_frame *mask = (void *)pointer;
+    /* (When the thread has to end no mask holds anything back, but what the block gives back must not get lost.) */
+    if (!mask->frame.scheduler->masks.ended) raise_unmasked(mask->frame.scheduler);
+    return call_original(1, &mask->timings);
+}
+
+static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, VALUE (*call)(VALUE))
+{
+    hd_mask_frame mask = {.shield = shield};
+    hd_interrupt_mask_begin(&mask, scheduler, timings);
+    VALUE value = rb_ensure(call, (VALUE)&mask, hd_interrupt_mask_end, (VALUE)&mask);
+    if (mask.forked) return value;
+    /* As Ruby does, the end of a mask raises what came in the meantime. (The block may not have waited once.) */
+    hd_reactor_fire(&scheduler->reactor, hd_clock_now());
+    raise_unmasked(scheduler);
+    return value;
+}
+
+/* In place of Thread.handle_interrupt. */
+static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
+    return call_in_mask(scheduler, false, argv[0], call_masked);
+}
+
+/* Runs the block while such exceptions strike it only if they come from inside. Ruby's own masks, which hold for the
+ * whole thread, are not asked: a cancel or a limit of a fiber is no interrupt of the thread. */
+static VALUE scheduler_shield(VALUE self, VALUE timings)
+{
+    return call_in_mask(hd_scheduler_get(self), true, timings, rb_yield);
+}
+
+void hd_init_handle_interrupt(void)
+{
+    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "HandleInterrupt");
+    rb_define_method(extension, "handle_interrupt", handle_interrupt, -1);
+    rb_define_private_method(hd_cScheduler, "shield", scheduler_shield, 1);
+}

@@ -1,0 +1,79 @@
+/* A step of IO.copy_stream from a file: sendfile(2), which moves the bytes without copying them. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fibers/turn.h"
+#include "ruby/init.h"
+
+enum { STEP_MAX = 1 << 20 };
+
+/* Can this byte of the file be had without waiting for a disk? */
+static bool is_cached(int fd, off_t offset)
+{
+    char byte;
+    struct iovec vector = {&byte, 1};
+    return preadv2(fd, &vector, 1, offset, RWF_NOWAIT) == 1;
+}
+
+static int source_of(VALUE io, bool *buffered)
+{
+    rb_io_t *fptr;
+    RB_IO_POINTER(io, fptr);
+    rb_io_check_byte_readable(fptr);
+    *buffered = rb_io_read_pending(fptr);
+    return rb_io_descriptor(io);
+}
+
+/* The number of a descriptor that does not block, or -1. */
+static int destination_of(VALUE io)
+{
+    if (rb_io_get_write_io(io) != io) return -1;
+    int fd = rb_io_descriptor(io);
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && flags & O_NONBLOCK ? fd : -1;
+}
+
+/* What can be sent at once, in bytes; 0: nothing, or nobody knows. */
+static size_t step(int fd, off_t from, size_t most)
+{
+    struct stat status;
+    if (from < 0 || fstat(fd, &status) < 0 || status.st_size <= from) return 0;
+    size_t left = (size_t)(status.st_size - from);
+    if (most > left) most = left;
+    if (most > STEP_MAX) most = STEP_MAX;
+    return most && is_cached(fd, from) && is_cached(fd, from + (off_t)most - 1) ? most : 0;
+}
+
+/* Sends a part of the file, without waiting.
+ *
+ * @param source [File]
+ * @param destination [IO]
+ * @param offset [Integer, nil] nil: from the position of the file, which moves
+ * @param most [Integer, nil] bytes
+ * @return [Integer, nil] bytes sent, or -errno (-EAGAIN: wait); nil: this part has to be read and written */
+static VALUE send_file(VALUE self, VALUE source, VALUE destination, VALUE offset, VALUE most)
+{
+    bool buffered;
+    hd_turn_spend(hd_scheduler_get(self), destination, HD_TURN_ENDS);
+    int from = source_of(source, &buffered), to = destination_of(destination);
+    if (to < 0 || (buffered && NIL_P(offset))) return Qnil;
+    off_t position = NIL_P(offset) ? lseek(from, 0, SEEK_CUR) : NUM2OFFT(offset);
+    size_t size = step(from, position, NIL_P(most) ? STEP_MAX : NUM2SIZET(most));
+    if (size == 0) return Qnil;
+    ssize_t sent;
+    do {
+        sent = sendfile(to, from, NIL_P(offset) ? NULL : &position, size);
+    } while (sent < 0 && errno == EINTR);
+    if (sent > 0) return SSIZET2NUM(sent);
+    return sent == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? Qnil : INT2FIX(-errno);
+}
+
+void hd_init_send_file(void)
+{
+    rb_define_private_method(hd_cScheduler, "send_file", send_file, 4);
+}

@@ -1,0 +1,205 @@
+/* See loop.h. */
+#include "loop.h"
+
+#include "fibers/pending/strike.h"
+#include "ruby/in_handler.h"
+#include "ruby/ruby_internals.h"
+#include "deadlock.h"
+#include "home_waits.h"
+#include "lock_cycles.h"
+#include "stalls.h"
+
+/* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
+ * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
+ * and be resumed by a third: no frame keeps the first one alive then. What is passed to a fiber is kept until it is
+ * passed something else, so it gets its root (as Enumerator#next passes the caller). */
+static VALUE switch_to(VALUE fiber, VALUE root)
+{
+    VALUE value = rb_fiber_transfer(fiber, fiber != root, &root);
+    RB_GC_GUARD(fiber);
+    return value;
+}
+
+void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    scheduler->running.root = (VALUE)wait->root;
+    scheduler->running.task = (VALUE)wait->task;
+    scheduler->running.scheduled = wait->scheduled;
+}
+
+void hd_raise_fatal(hd_scheduler *scheduler)
+{
+    VALUE fatal = scheduler->home.fatal;
+    scheduler->home.fatal = Qnil;
+    rb_exc_raise(fatal);
+}
+
+static VALUE switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    hd_note_running(scheduler, wait); /* before the switch: a signal's handler may run at its end */
+    return switch_to((VALUE)hd_wait_fiber(wait), (VALUE)wait->root);
+}
+
+/* -- what the thread was sent ---------------------------------------------------------------------------------- */
+
+static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
+{
+    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
+    rb_thread_check_ints();
+    return Qnil;
+}
+
+/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
+ * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them; and so does
+ * a Ctrl-C, which is meant for the program. */
+static void check_interrupts(hd_scheduler *scheduler)
+{
+    scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
+    rb_thread_check_ints();
+    if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
+    VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
+    rb_hash_aset(mask, rb_cInteger, immediate);
+    if (HD_CTRL_C_CAN_BE_HELD_BACK && scheduler->masks.blocks) rb_hash_aset(mask, rb_eInterrupt, immediate);
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
+}
+
+/* To home, which turns the loop and goes on with that, or to a fiber outside of the scheduler. */
+static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
+{
+    scheduler->running.root = fiber;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = false;
+    return switch_to(fiber, fiber);
+}
+
+/* Ruby runs no handler in a fiber while another handler runs there, but in every other one that control comes to next.
+ * A task must not be held up so: if the handler at home waits, the next one runs in the maker. */
+static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
+{
+    VALUE maker = scheduler->home.maker;
+    if (current == maker || hd_wait_of(scheduler, maker) || !hd_in_handler()) return Qnil;
+    scheduler->running.root = maker;
+    scheduler->running.task = Qnil;
+    scheduler->running.scheduled = true;
+    return switch_to(maker, maker);
+}
+
+/* Interrupts reach the program at home. Whatever the caller waits for may have come afterwards. */
+static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+{
+    VALUE where = hd_home_position(scheduler);
+    if (NIL_P(where) || current == where) {
+        if (own) hd_note_running(scheduler, own);
+        if (!NIL_P(scheduler->home.fatal) && !NIL_P(where)) hd_raise_fatal(scheduler);
+        check_interrupts(scheduler);
+        bool to_maker = own && RB_UNLIKELY(!NIL_P(scheduler->home.maker));
+        return to_maker ? leave_signals_to_maker(scheduler, current) : Qnil;
+    }
+    scheduler->loop.check_interrupts = true;
+    if (scheduler->home.top) return switch_to_waiting(scheduler, scheduler->home.top);
+    return switch_to_own(scheduler, scheduler->home.fiber);
+}
+
+/* -- the kernel ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    hd_reactor *reactor;
+    int64_t timeout_ns;
+    bool ran;
+} poll_call;
+
+static void *poll_without_gvl(void *pointer)
+{
+    poll_call *call = pointer;
+    call->ran = true;
+    hd_reactor_poll_nogvl(call->reactor, call->timeout_ns);
+    return NULL;
+}
+
+/* Runs in other threads and in the timer thread. */
+static void unblock_poll(void *pointer)
+{
+    hd_scheduler *scheduler = pointer;
+    scheduler->loop.interrupted = true;
+    scheduler->reactor.ops->wake(scheduler->reactor.backend);
+}
+
+static void reap(hd_scheduler *scheduler)
+{
+    hd_reactor_reap(&scheduler->reactor);
+    hd_inbox_drain(&scheduler->inbox);
+}
+
+void hd_loop_poll(hd_scheduler *scheduler)
+{
+    hd_reactor_poll_nogvl(&scheduler->reactor, 0);
+    reap(scheduler);
+}
+
+/* Waits in the kernel until something is ready. */
+static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+{
+    hd_reactor *reactor = &scheduler->reactor;
+    poll_call call = {reactor, hd_reactor_timeout(reactor), false};
+    if (call.timeout_ns == 0) {
+        hd_loop_poll(scheduler);
+        return Qnil;
+    }
+    if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return Qnil;
+    int64_t patience_until_ns = HD_NO_DEADLINE;
+    if (call.timeout_ns == HD_NO_DEADLINE) {
+        call.timeout_ns = hd_deadlock_patience(scheduler);
+        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
+    }
+    reactor->asleep = reactor->rests = true;
+    hd_stalls_note_rest(scheduler);
+    rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+    reactor->asleep = reactor->rests = false;
+    reap(scheduler);
+    /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
+     * not see: another thread waits for the GVL. */
+    if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
+        return look_for_interrupts(scheduler, own, current);
+    if (hd_reactor_has_ready(reactor))
+        scheduler->loop.patience_ms = 0;
+    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
+        hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
+    return Qnil;
+}
+
+/* Outside of `run` a fiber that was entered by transfer hands control back when it waits, as every scheduler does: the
+ * program goes on, and runs the scheduler later. (A fiber that has resumed this one can only wait for it.) */
+static bool hands_back(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
+{
+    VALUE outside = scheduler->home.outside;
+    return NIL_P(scheduler->home.fiber) && !NIL_P(outside) && own && !own->scheduled && outside != current &&
+           RTEST(rb_fiber_alive_p(outside)) && !hd_resumes_another(outside) && !hd_wait_of(scheduler, outside);
+}
+
+/* -- the turn -------------------------------------------------------------------------------------------------- */
+
+VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
+{
+    hd_reactor *reactor = &scheduler->reactor;
+    /* 1. Interrupts of the thread go first. */
+    if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread)))
+        return look_for_interrupts(scheduler, own, current);
+    /* 2. A look at the kernel, when it is time for one, or when nobody is ready and the loop is busy: more has likely
+     * come meanwhile. */
+    if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);
+    hd_wait *next = hd_next_ready(reactor);
+    if (!next && !reactor->slept) {
+        hd_loop_poll(scheduler);
+        next = hd_next_ready(reactor);
+    }
+    /* 3. The first ready fiber goes on; perhaps it is the caller itself. */
+    if (next == own && own) return Qnil;
+    if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return Qnil;
+    if (next) return switch_to_waiting(scheduler, next);
+    /* 4. No fiber is ready: the caller waits in the kernel for all of them. (If no fiber waits any more, home ends its
+     * loop.) */
+    if (!own && scheduler->home.waits && current != scheduler->home.fiber)
+        return switch_to_own(scheduler, scheduler->home.fiber);
+    if (RB_UNLIKELY(hands_back(scheduler, own, current))) return switch_to_own(scheduler, scheduler->home.outside);
+    return sleep_in_kernel(scheduler, own, current);
+}

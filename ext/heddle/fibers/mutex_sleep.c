@@ -1,0 +1,106 @@
+/* Mutex#sleep and ConditionVariable#wait return nil when they end by their timeout, but Ruby (up to 4.0) does not look
+ * at what the hook kernel_sleep returns. Methods of Heddle's take their place: the hook leaves a note in the call's
+ * frame, and learns from it what it waits for: only a signal ends the wait for a ConditionVariable. */
+#include "mutex_sleep.h"
+
+#include "fibers/pending/strike.h"
+#include "ruby/caught.h"
+#include "ruby/core_ext.h"
+#include "ruby/init.h"
+#include "park.h"
+
+static VALUE cMutex;
+
+static hd_mutex_sleep *innermost(const hd_scheduler *scheduler)
+{
+    return (hd_mutex_sleep *)hd_frame_find(scheduler, rb_fiber_current(), HD_FRAME_MUTEX_SLEEP);
+}
+
+hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler)
+{
+    hd_mutex_sleep *first = NULL;
+    /* Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer to give without a timeout. What the
+     * program sleeps for later, in a Mutex#sleep of its own or in a handler, is neither's. */
+    for (hd_mutex_sleep *one = innermost(scheduler); one; one = (hd_mutex_sleep *)hd_frame_next(&one->frame)) {
+        if (!first && one->sleeps) first = one;
+        one->sleeps = false;
+    }
+    return first;
+}
+
+static VALUE call_original(VALUE pointer)
+{
+    hd_mutex_sleep *sleep = (void *)pointer;
+    return rb_funcallv(sleep->self, sleep->kept, sleep->argc, sleep->argv);
+}
+
+static VALUE wait_for_lock(VALUE pointer)
+{
+    hd_mutex_sleep *sleep = (void *)pointer;
+    hd_request request = {.kind = HD_WAIT_FOR_BLOCK, .subject = sleep->mutex, .deadline_ns = HD_NO_DEADLINE};
+    hd_park(sleep->frame.scheduler, &request);
+    return Qnil;
+}
+
+/* As with threads, nothing ends the locking at the end of the sleep: or the fiber would go on without the lock. Ruby
+ * tries again whenever this returns; a Fiber#kill strikes again at the next switch. */
+bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex)
+{
+    hd_mutex_sleep *sleep = innermost(scheduler);
+    if (!sleep || sleep->mutex != mutex) return false;
+    hd_caught caught;
+    VALUE before = rb_errinfo();
+    hd_catch(wait_for_lock, (VALUE)sleep, &caught);
+    if (!NIL_P(caught.exception) && NIL_P(sleep->struck))
+        sleep->struck = caught.exception;
+    else if (!NIL_P(caught.exception))
+        rb_ary_push(NIL_P(sleep->later) ? sleep->later = rb_ary_new() : sleep->later, caught.exception);
+    else if (hd_is_kill(&caught))
+        hd_restore_errinfo(before);
+    else
+        hd_go_on(&caught);
+    return true;
+}
+
+static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index, VALUE condition)
+{
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler) return rb_funcallv(self, kept, argc, argv);
+    bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
+    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .struck = Qnil, .later = Qnil,
+                            .mutex = NIL_P(condition) ? self : argv[0], .argc = argc, .argv = argv,
+                            .sleeps = limited || !NIL_P(condition)};
+    int state = 0;
+    hd_frame_push(&sleep.frame, scheduler, HD_FRAME_MUTEX_SLEEP);
+    VALUE value = rb_protect(call_original, (VALUE)&sleep, &state);
+    hd_frame_pop(&sleep.frame);
+    for (long i = 0; !NIL_P(sleep.later) && i < RARRAY_LEN(sleep.later); i++)
+        hd_strike_later(scheduler, hd_root(scheduler), rb_ary_entry(sleep.later, i));
+    if (state && !NIL_P(sleep.struck)) hd_strike_later(scheduler, hd_root(scheduler), sleep.struck);
+    if (state) rb_jump_tag(state);
+    if (!NIL_P(sleep.struck)) rb_exc_raise(sleep.struck);
+    return sleep.timed_out ? Qnil : value;
+}
+
+/* In place of Thread::Mutex#sleep. */
+static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
+{
+    return timed(mutex, HD_KEPT("sleep"), argc, argv, 0, Qnil);
+}
+
+/* In place of Thread::ConditionVariable#wait, which does without the method Mutex#sleep since 4.0. */
+static VALUE condition_wait(int argc, VALUE *argv, VALUE condition)
+{
+    if (argc < 1 || !RTEST(rb_obj_is_kind_of(argv[0], cMutex)))
+        return rb_funcallv_kw(condition, HD_KEPT("wait"), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    return timed(condition, HD_KEPT("wait"), argc, argv, 1, condition);
+}
+
+void hd_init_mutex_sleep(void)
+{
+    cMutex = rb_path2class("Thread::Mutex");
+    rb_gc_register_mark_object(cMutex);
+    VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");
+    rb_define_method(rb_define_module_under(core_ext, "MutexSleep"), "sleep", mutex_sleep, -1);
+    rb_define_method(rb_define_module_under(core_ext, "ConditionWait"), "wait", condition_wait, -1);
+}

@@ -1,0 +1,228 @@
+/* See park.h. Whatever comes at a switch, a raise, a kill or an interrupt, is held back until the wait record is
+ * unlinked, so nothing is left behind. */
+#include "park.h"
+
+#include <errno.h>
+
+#include "fibers/pending/strike.h"
+#include "fiber_return.h"
+#include "home_waits.h"
+#include "loop.h"
+#include "read_ahead.h"
+#include "stalls.h"
+#include "unblock_relay.h"
+
+typedef struct {
+    hd_wait wait;
+    hd_scheduler *scheduler;
+    const hd_request *request;
+    size_t armed;
+    VALUE last_status; /* $?, or nil */
+    bool again; /* it has been parked for this request before */
+    bool switched_away;
+    bool over; /* it has ended as it was to end: no exception came at the switch */
+} park_call;
+
+static void begin(park_call *parking)
+{
+    const hd_request *request = parking->request;
+    hd_scheduler *scheduler = parking->scheduler;
+    hd_wait *wait = &parking->wait;
+    VALUE root = hd_root(scheduler);
+    hd_word fiber = (hd_word)rb_fiber_current();
+    /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
+    if (request->switch_away && !scheduler->masks.ended)
+        hd_strikes_raise_overdue(scheduler);
+    else if (!request->quiet)
+        hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
+    if (request->kind == HD_WAIT_YIELDED) {
+        hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->place);
+    }
+    else {
+        int error = hd_wait_begin(wait, &scheduler->reactor, request->kind, fiber, request->deadline_ns);
+        if (error) rb_syserr_fail(-error, "heddle: timer");
+    }
+    scheduler->running.parks++;
+    hd_stalls_note_start(scheduler);
+    wait->subject = (hd_word)request->subject;
+    wait->interests = request->interests;
+    wait->interests_count = request->interests_count;
+    wait->scheduled = scheduler->running.scheduled;
+    wait->task = (hd_word)scheduler->running.task;
+    hd_wait_for_root(wait, (hd_word)root);
+    hd_home_wait_begins(scheduler, wait);
+    parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
+}
+
+/* For Ruby $? is the thread's. So the children that others have waited for meanwhile are taken out of it again. */
+static void restore_last_status(VALUE last_status)
+{
+    if (NIL_P(last_status) || rb_last_status_get() == last_status) return;
+    int status = NUM2INT(rb_funcall(last_status, rb_intern("to_i"), 0));
+    rb_last_status_set(status, NUM2PIDT(rb_funcall(last_status, rb_intern("pid"), 0)));
+}
+
+/* Asks the kernel and the workers. 0 or -errno. */
+static int ask(park_call *parking)
+{
+    const hd_request *request = parking->request;
+    for (; parking->armed < request->interests_count; parking->armed++) {
+        hd_interest *interest = &request->interests[parking->armed];
+        int error = hd_interest_arm(interest, &parking->wait, interest->io, interest->fd, interest->events);
+        if (error) return error;
+    }
+    for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], &parking->wait);
+    if (!request->job) return 0;
+    if (!parking->again) return hd_job_submit(request->job, &parking->scheduler->inbox, &parking->wait);
+    hd_job_set_wait(request->job, &parking->wait);
+    return 0;
+}
+
+/* May control come to this fiber when one has ended that a task had entered by transfer? It comes to fibers that this
+ * scheduler has not started: home, one that home has resumed, one of the program's own. */
+static bool strays_may_come(const hd_scheduler *scheduler, const hd_wait *wait)
+{
+    return (VALUE)wait->root != scheduler->running.root && !hd_wait_void(wait) &&
+           (!wait->scheduled || (VALUE)wait->root == scheduler->home.fiber);
+}
+
+/* Control has come back, with a value. */
+static VALUE go_on(park_call *parking, VALUE value)
+{
+    hd_scheduler *scheduler = parking->scheduler;
+    hd_scheduler_check_fork(scheduler);
+    return RB_UNLIKELY(strays_may_come(scheduler, &parking->wait)) ? hd_send_back(scheduler, value) : value;
+}
+
+static VALUE until_woken(VALUE pointer)
+{
+    park_call *parking = (void *)pointer;
+    const hd_request *request = parking->request;
+    if (request->switch_away && !parking->switched_away) {
+        parking->switched_away = true;
+        *request->result = go_on(parking, request->switch_away(request->argument));
+    }
+    while (parking->wait.state != HD_WAIT_DONE && !hd_wait_void(&parking->wait))
+        go_on(parking, hd_loop_turn(parking->scheduler, &parking->wait, (VALUE)hd_wait_fiber(&parking->wait)));
+    parking->over = true;
+    return Qnil;
+}
+
+/* Returns the state of rb_protect. */
+static int wait_until_woken(park_call *parking)
+{
+    VALUE before = rb_errinfo();
+    int state = 0;
+    rb_protect(until_woken, (VALUE)parking, &state);
+    while (RB_UNLIKELY(state) && strays_may_come(parking->scheduler, &parking->wait) &&
+           hd_send_error_back(parking->scheduler, before, &state)) {
+        if (!state) rb_protect(until_woken, (VALUE)parking, &state);
+    }
+    return state;
+}
+
+/* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
+ * computes, and the peer is to see it: the kernel must let go of the file now. */
+static void disarm(park_call *parking)
+{
+    const hd_reactor *reactor = &parking->scheduler->reactor;
+    bool held = false;
+    for (size_t i = 0; i < parking->armed; i++) {
+        hd_interest *interest = &parking->request->interests[i];
+        held |= interest->token != 0;
+        hd_interest_disarm(interest);
+    }
+    if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->release_files(reactor->backend);
+}
+
+/* Fiber#raise, a kill or an interrupt was faster. */
+static void pass_on(hd_scheduler *scheduler, const hd_wait *wait)
+{
+    if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
+}
+
+/* Takes the bytes that the kernel has read. (Of those that it has sent there is nothing to take.) */
+static void land(const park_call *parking)
+{
+    hd_interest *interest = parking->request->interests;
+    if (hd_wait_void(&parking->wait)) {
+        interest->brought = false; /* the child of a fork: they are for its parent */
+        return;
+    }
+    if (interest->bytes_to_send) return;
+    if (interest->result > 0) memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
+    hd_interest_release(interest);
+    if (interest->result > 0 && !parking->over)
+        hd_put_back(parking->scheduler, interest, parking->request->landing);
+}
+
+static void unpark(park_call *parking)
+{
+    const hd_request *request = parking->request;
+    hd_scheduler *scheduler = parking->scheduler;
+    hd_wait *wait = &parking->wait;
+    hd_scheduler_check_fork(scheduler);
+    hd_note_running(scheduler, wait);
+    hd_stalls_note_start(scheduler);
+    disarm(parking);
+    for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], NULL);
+    hd_home_wait_ends(scheduler, wait);
+    hd_wait_end(wait);
+    if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
+    /* What may raise for want of memory comes when nothing refers to this stack any more. */
+    if (request->brings && request->interests->brought) land(parking);
+    restore_last_status(parking->last_status);
+}
+
+/* Then the numbers of the descriptors may be others' soon: the caller looks again. */
+static bool closed_meanwhile(const hd_request *request)
+{
+    bool closed = false;
+    for (size_t i = 0; i < request->interests_count; i++) closed |= request->interests[i].leaving;
+    return closed;
+}
+
+/* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that was withdrawn, or is held back. */
+static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
+{
+    park_call parking; /* the wait in it is initialized when it begins; zeros would cost as much as the rest */
+    parking.scheduler = scheduler;
+    parking.request = request;
+    parking.armed = 0;
+    parking.again = again;
+    parking.switched_away = parking.over = false;
+    begin(&parking);
+    int error = ask(&parking);
+    if (error) {
+        parking.over = true;
+        unpark(&parking);
+        return error;
+    }
+    int state = wait_until_woken(&parking);
+    unpark(&parking);
+    if (RB_UNLIKELY(state)) rb_jump_tag(state);
+    if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
+    if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
+    if (request->job) hd_job_set_wait(request->job, NULL);
+    /* A cancel goes before the error of a close. */
+    VALUE exception = (VALUE)parking.wait.exception;
+    bool closed = closed_meanwhile(request);
+    if (exception && !closed) rb_exc_raise(exception);
+    if (!hd_wait_void(&parking.wait)) hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
+    if (exception) rb_exc_raise(exception);
+    return hd_wait_void(&parking.wait) || closed ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
+}
+
+int hd_park(hd_scheduler *scheduler, const hd_request *request)
+{
+    int wake = park_once(scheduler, request, false);
+    /* Another fiber may have left the block of the Timeout that was to strike here, a signal's handler may have rescued
+     * the strike, or its block is being ended already: what was asked for has not come. */
+    while (RB_UNLIKELY(wake == HD_WOKEN_BY_EXCEPTION)) wake = park_once(scheduler, request, true);
+    return wake;
+}
+
+void hd_yield(hd_scheduler *scheduler)
+{
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_YIELDS});
+}

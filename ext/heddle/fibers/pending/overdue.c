@@ -1,0 +1,268 @@
+/* See overdue.h. All but the sleep runs with the GVL, which guards the struct. */
+#include "overdue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "fibers/frame.h"
+#include "os/thread.h"
+#include "ruby/caught.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+
+#define IDLE_NS (2 * HD_NS_PER_SECOND)
+
+/* How long it does without a thread after there was none to be had. */
+#define RETRY_NS HD_NS_PER_SECOND
+
+/* What is left to the loop, and how often it looks at what it cannot interrupt. */
+enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS };
+
+static VALUE plain_raise; /* Ruby's own Thread#raise */
+
+/* -- what computes --------------------------------------------------------------------------------------------- */
+
+/* When the next timeout may be overdue, of whatever fibers: they may be the next to compute. */
+static int64_t next_look(const hd_scheduler *scheduler, int64_t now_ns)
+{
+    int64_t next_ns = hd_timers_next(&scheduler->reactor.limits);
+    if (scheduler->strikes.timeouts_due || next_ns <= now_ns - GRACE_NS) return now_ns + LOOK_AGAIN_NS;
+    return next_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : next_ns + GRACE_NS;
+}
+
+static bool is_overdue(const hd_timeout *timeout, int64_t now_ns)
+{
+    if (!NIL_P(timeout->sent) || (!timeout->strike.due && timeout->timer.deadline_ns > now_ns - GRACE_NS)) return false;
+    hd_struck struck = {timeout->root, timeout->root, timeout->strike.began, true};
+    return !hd_interrupt_masked_somewhere(timeout->strike.scheduler, timeout->strike.exception) &&
+           hd_interrupt_mask(timeout->strike.scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE;
+}
+
+/* The timeout that is overdue for longest in the fibers that run, the only ones that may compute; or NULL. */
+static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns)
+{
+    hd_timeout *longest = NULL;
+    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, scheduler->running.root, strike));) {
+        hd_timeout *one = strike->limits ? hd_timeout_of(strike) : NULL;
+        bool longer = one && (!longest || one->timer.deadline_ns < longest->timer.deadline_ns);
+        if (longer && is_overdue(one, now_ns)) longest = one;
+    }
+    return longest;
+}
+
+/* Is the call of the system one that Heddle makes, a close for one? It is short, and is to be finished. */
+static bool is_in_our_call(const hd_scheduler *scheduler)
+{
+    VALUE root = scheduler->running.root;
+    return hd_frame_find(scheduler, root, HD_FRAME_INLINE) || hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
+}
+
+/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait, or are in a call that no hook
+ * sees: code in C without the GVL, a Ractor, a wait in a blocking fiber. Seen twice without a wait in between: a fiber
+ * that has just come back from a wait with something in its hands (bytes, a connection) is not struck. The next hook
+ * that the fiber calls after a call of the system raises the exception, too; if it calls none, the thread is
+ * interrupted, as by Ruby's own Timeout. */
+static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
+{
+    if (!longest_overdue(scheduler, now_ns)) return NULL;
+    const hd_wait *wait = hd_wait_of_chain(scheduler, scheduler->running.root);
+    if (wait && wait->state != HD_WAIT_DONE && scheduler->reactor.rests) return NULL;
+    if (!hd_fiber_runs(scheduler->running.root)) return NULL;
+    bool in_call = hd_thread_in_system_call(scheduler->thread);
+    hd_timeout *due = longest_overdue(scheduler, now_ns); /* (it may have called Ruby code) */
+    if (!due) return NULL;
+    if (in_call) hd_timeout_expire(due);
+    if (in_call && is_in_our_call(scheduler)) return NULL;
+    bool suspected = due->suspected && due->parks == scheduler->running.parks;
+    due->suspected = true;
+    due->parks = scheduler->running.parks;
+    return suspected ? due : NULL;
+}
+
+/* Raises the exception of an overdue timeout in the thread of the scheduler if its fibers compute without ever waiting.
+ * Returns when to look again, or HD_NO_DEADLINE. */
+static int64_t strike_thread(hd_scheduler *scheduler, int64_t now_ns)
+{
+    hd_timeout *due = to_strike(scheduler, now_ns);
+    if (!due) return next_look(scheduler, now_ns);
+    uint64_t sequence = due->timer.sequence;
+    VALUE exception = hd_timeout_exception(due); /* may call Ruby code: the record may be gone with its stack then */
+    if (to_strike(scheduler, now_ns) != due || due->timer.sequence != sequence) return now_ns;
+    hd_timeout_expire(due);
+    due->sent = due->raised = exception;
+    rb_funcall(plain_raise, rb_intern("bind_call"), 2, scheduler->thread, exception);
+    return next_look(scheduler, now_ns);
+}
+
+static VALUE check_interrupts(VALUE unused)
+{
+    (void)unused;
+    rb_thread_check_ints();
+    return Qnil;
+}
+
+void hd_overdue_take_back(const hd_timeout *timeout)
+{
+    hd_caught caught;
+    hd_catch(check_interrupts, Qnil, &caught);
+    if (caught.exception != timeout->sent) hd_go_on(&caught);
+}
+
+/* -- the thread ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    hd_list schedulers; /* those that have had a timeout */
+    int64_t look_ns;    /* when the thread looks next */
+    int64_t failed_ns;  /* when there was no thread to be had, or 0 */
+    bool running;
+    unsigned fork_generation;
+    pthread_mutex_t lock; /* of woken */
+    pthread_cond_t wakeup;
+    bool woken;
+} overdue_thread;
+
+static void free_thread(void *pointer)
+{
+    overdue_thread *ours = pointer;
+    if (!hd_forked_since(ours->fork_generation))
+        for (hd_node *node; (node = hd_list_first(&ours->schedulers));) hd_node_remove(node);
+    free(ours);
+}
+
+static const struct rb_ractor_local_storage_type thread_type = {NULL, free_thread};
+static rb_ractor_local_key_t thread_key;
+
+static void start_anew(overdue_thread *ours)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&ours->wakeup, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&ours->lock, NULL);
+    hd_list_init(&ours->schedulers);
+    ours->running = ours->woken = false;
+    ours->failed_ns = 0;
+    ours->fork_generation = hd_fork_generation;
+}
+
+static overdue_thread *this_ractors(void)
+{
+    overdue_thread *ours = rb_ractor_local_storage_ptr(thread_key);
+    if (!ours) {
+        ours = calloc(1, sizeof(*ours));
+        if (!ours) rb_memerror();
+        start_anew(ours);
+        rb_ractor_local_storage_ptr_set(thread_key, ours);
+    }
+    if (hd_forked_since(ours->fork_generation)) start_anew(ours); /* the thread is the parent's */
+    return ours;
+}
+
+static void wake(void *pointer)
+{
+    overdue_thread *ours = pointer;
+    pthread_mutex_lock(&ours->lock);
+    ours->woken = true;
+    pthread_cond_signal(&ours->wakeup);
+    pthread_mutex_unlock(&ours->lock);
+}
+
+static void *sleep_without_gvl(void *pointer)
+{
+    overdue_thread *ours = pointer;
+    struct timespec until = {ours->look_ns / HD_NS_PER_SECOND, ours->look_ns % HD_NS_PER_SECOND};
+    pthread_mutex_lock(&ours->lock);
+    while (!ours->woken && pthread_cond_timedwait(&ours->wakeup, &ours->lock, &until) == 0) continue;
+    ours->woken = false;
+    pthread_mutex_unlock(&ours->lock);
+    return NULL;
+}
+
+/* Looks at every scheduler; returns when to look again. */
+static int64_t look(overdue_thread *ours, int64_t now_ns)
+{
+    int64_t look_ns = HD_NO_DEADLINE;
+    for (hd_node *node = hd_list_first(&ours->schedulers); node;) {
+        hd_scheduler *scheduler = HD_CONTAINER_OF(node, hd_scheduler, overdue_node);
+        VALUE self = scheduler->self;
+        look_ns = hd_earlier(look_ns, strike_thread(scheduler, now_ns));
+        node = hd_list_after(&ours->schedulers, node);
+        RB_GC_GUARD(self);
+    }
+    return look_ns;
+}
+
+static VALUE look_after_deadlines(VALUE pointer)
+{
+    overdue_thread *ours = (void *)pointer;
+    for (int64_t idle_since = 0;;) {
+        int64_t now_ns = hd_clock_now();
+        ours->look_ns = look(ours, now_ns);
+        if (ours->look_ns != HD_NO_DEADLINE) {
+            idle_since = 0;
+        }
+        else {
+            if (!idle_since) idle_since = now_ns;
+            if (now_ns >= idle_since + IDLE_NS) return Qnil;
+            ours->look_ns = idle_since + IDLE_NS;
+        }
+        rb_nogvl(sleep_without_gvl, ours, wake, ours, 0);
+        rb_thread_check_ints();
+    }
+}
+
+static VALUE no_longer_running(VALUE pointer)
+{
+    ((overdue_thread *)pointer)->running = false;
+    return Qnil;
+}
+
+static VALUE thread_main(void *pointer)
+{
+    return rb_ensure(look_after_deadlines, (VALUE)pointer, no_longer_running, (VALUE)pointer);
+}
+
+static const char THREAD_NAME[] = "heddle timeouts";
+
+static VALUE start_thread(VALUE pointer)
+{
+    VALUE thread = rb_thread_create(thread_main, (void *)pointer);
+    rb_funcall(thread, rb_intern("name="), 1, rb_str_new_cstr(THREAD_NAME));
+    return thread;
+}
+
+void hd_overdue_register(hd_scheduler *scheduler)
+{
+    hd_list_push_back(&this_ractors()->schedulers, &scheduler->overdue_node);
+}
+
+void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)
+{
+    overdue_thread *ours = this_ractors();
+    if (ours->running && ours->look_ns <= deadline_ns + HD_NS_PER_MS) return;
+    if (ours->running) {
+        ours->look_ns = deadline_ns;
+        wake(ours);
+        return;
+    }
+    int64_t now_ns = hd_clock_now();
+    if (RB_UNLIKELY(ours->failed_ns) && now_ns - ours->failed_ns < RETRY_NS) return;
+    VALUE error = rb_errinfo();
+    int failed = !hd_thread_can_start();
+    ours->running = true;
+    ours->look_ns = deadline_ns;
+    if (!failed) rb_protect(start_thread, (VALUE)ours, &failed);
+    ours->failed_ns = failed ? now_ns : 0;
+    if (!failed) return;
+    ours->running = false; /* no thread to be had: timeouts end waits, as ever */
+    hd_restore_errinfo(error);
+}
+
+void hd_init_overdue(void)
+{
+    plain_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
+    rb_gc_register_mark_object(plain_raise);
+    thread_key = rb_ractor_local_storage_ptr_newkey(&thread_type);
+    rb_define_const(hd_cScheduler, "TIMEOUTS_THREAD_NAME", rb_obj_freeze(rb_str_new_cstr(THREAD_NAME)));
+}

@@ -1,0 +1,93 @@
+/* See timeout.h. */
+#include "timeout.h"
+
+#include "ruby/init.h"
+
+static VALUE cExitException;
+static ID id_cause; /* where Ruby keeps an exception's cause */
+
+/* Runs while the loop reaps: ends the wait. The chain of fibers raises when it runs, or, when it is not parked (its
+ * wake is on the way already), when it parks next. */
+static void timer_fired(hd_timer *timer)
+{
+    hd_timeout *due = HD_CONTAINER_OF(timer, hd_timeout, timer);
+    hd_timeout_expire(due);
+    hd_strike_deliver(&due->strike);
+}
+
+static VALUE take(hd_strike *strike)
+{
+    hd_timeout *due = hd_timeout_of(strike);
+    hd_timeout_forget(due);
+    if (NIL_P(due->sent)) return due->raised = hd_timeout_exception(due);
+    rb_thread_check_ints(); /* sent to the thread, and this is the place to raise it */
+    return Qundef;
+}
+
+static void drop(hd_strike *strike)
+{
+    hd_timeout_forget(hd_timeout_of(strike));
+}
+
+void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns)
+{
+    hd_strike *strike = &timeout->strike;
+    timeout->timer.fire = timer_fired;
+    strike->limits = true;
+    /* A class that `rescue => e` inside of the block does not swallow, if none was named: the frame of the timeout
+     * makes a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception beforehand.) */
+    strike->exception = NIL_P(timeout->exception) ? cExitException : timeout->exception;
+    strike->take = take;
+    strike->drop = drop;
+    if (hd_timers_add(&scheduler->reactor.limits, &timeout->timer, deadline_ns) < 0) rb_memerror();
+    hd_strike_add(strike, scheduler, timeout->root);
+}
+
+static void stop_timer(hd_timeout *timeout)
+{
+    if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->strike.scheduler->reactor.limits, &timeout->timer);
+}
+
+void hd_timeout_expire(hd_timeout *timeout)
+{
+    stop_timer(timeout);
+    hd_strike_make_due(&timeout->strike);
+}
+
+bool hd_timeout_forget(hd_timeout *timeout)
+{
+    stop_timer(timeout);
+    return hd_strike_remove(&timeout->strike);
+}
+
+VALUE hd_timeout_exception(const hd_timeout *timeout)
+{
+    VALUE arguments[] = {timeout->strike.exception, timeout->message};
+    VALUE exception = rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+    /* (Without a cause, as what Thread#raise brings: eval.c, rb_ec_setup_exception.) */
+    if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_cause, Qnil);
+    hd_strike_note_raised(timeout->strike.scheduler, exception, timeout->strike.began);
+    return exception;
+}
+
+static void push_set(hd_map_node *node, void *set)
+{
+    hd_strike *strike = HD_CONTAINER_OF(node, hd_strike, fiber_node);
+    if (strike->limits && hd_timer_set(&hd_timeout_of(strike)->timer))
+        rb_ary_push((VALUE)set, rb_assoc_new((VALUE)node->key, LL2NUM(hd_timeout_of(strike)->timer.deadline_ns)));
+}
+
+VALUE hd_timeouts_set(const hd_scheduler *scheduler)
+{
+    VALUE set = rb_ary_new();
+    hd_map_each(&scheduler->strikes.by_fiber, push_set, (void *)set);
+    return set;
+}
+
+void hd_init_timeout(void)
+{
+    rb_require("timeout");
+    id_cause = rb_intern("cause");
+    cExitException = rb_path2class("Timeout::ExitException");
+    rb_gc_register_mark_object(cExitException);
+}

@@ -1,7 +1,0 @@
-/* Whether a handler runs. */
-#pragma once
-
-#include "scheduler.h"
-
-/* Does the handler of a signal run here, or a finalizer, which Ruby calls in the same way? */
-bool hd_in_handler(void);

@@ -1,0 +1,156 @@
+/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: they unpack the arguments; the rest is in transfer.c.
+ * io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see ruby_internals.h): it
+ * halves the hooks of a blocking read and makes sysread and syswrite work. */
+#include <errno.h>
+
+#include "fibers/park.h"
+#include "fibers/pending/strike.h"
+#include "fibers/turn.h"
+#include "io/shared_io.h"
+#include "io/transfer.h"
+#include "ruby/deadline.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+
+/* -- io_wait ------------------------------------------------------------------------------------------------- */
+
+/* Waits until one of the events is ready.
+ *
+ * @overload io_wait(io, events, timeout)
+ *   @param io [IO]
+ *   @param events [Integer] IO::READABLE, IO::PRIORITY, IO::WRITABLE
+ *   @param timeout [Numeric, nil] seconds; nil: IO#timeout
+ *   @return [Integer, false] the ready events, or false when the timeout has passed
+ *   @raise [IO::TimeoutError] when IO#timeout has passed and nobody else would raise it (Ruby 3.3) */
+static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeout)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int fd = rb_io_descriptor(io);
+    int events = NUM2INT(events_value);
+    bool own_timeout = NIL_P(timeout); /* Ruby does not look at IO#timeout before it calls */
+    if (own_timeout) timeout = hd_io_timeout(io);
+    int ready;
+    if (timeout == INT2FIX(0) && !own_timeout) {
+        if (hd_turn_spend(scheduler, io, HD_TURN_ENDS)) fd = rb_io_descriptor(io);
+        ready = hd_poll_once(fd, events, 0);
+        if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
+        if (ready < 0) ready = 0;
+        /* Who asks until there is something waits, too: for another fiber, maybe. */
+        if (!ready && !hd_scheduler_foreign(scheduler)) hd_yield(scheduler);
+    }
+    else {
+        if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
+        ready = hd_wait_io(scheduler, io, fd, events, hd_deadline_from(timeout));
+    }
+    if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
+        rb_raise(rb_const_get(rb_cIO, rb_intern("TimeoutError")), "Blocking operation timed out!");
+    return ready ? INT2FIX(ready) : Qfalse;
+}
+
+/* -- transfers ----------------------------------------------------------------------------------------------- */
+
+/* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
+static int error_in_arguments(hd_transfer *call, bool positioned)
+{
+    size_t size;
+    hd_transfer_bytes(call, &size);
+    if (call->length > size) hd_raise_out_of_bounds();
+    return positioned && call->from < 0 ? -EINVAL : 0;
+}
+
+static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer, VALUE from, VALUE length,
+                            VALUE offset)
+{
+    if (HD_OFFSET_BEFORE_LENGTH) {
+        VALUE swapped = length;
+        length = offset;
+        offset = swapped;
+    }
+    hd_transfer call = {
+        .scheduler = hd_scheduler_ready(self),
+        .direction = direction,
+        .io = io,
+        .buffer = buffer,
+        .length = NIL_P(length) ? 0 : NUM2SIZET(length),
+        .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
+        .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
+        .fd = rb_io_descriptor(io),
+        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
+    };
+    if (call.length || call.offset || !NIL_P(from)) {
+        int error = error_in_arguments(&call, !NIL_P(from));
+        if (error) return INT2FIX(error);
+    }
+    bool flushes = hd_is_flush(&call);
+    if (direction == HD_READ && call.kind != HD_MAYBE_FILE) hd_transfer_meets_reader(&call);
+    if (!hd_transfer_expects_to_wait(&call)) hd_transfer_spend_turn(&call);
+    return flushes ? hd_flush_all(&call) : hd_move_all(&call);
+}
+
+/* Reads into a buffer.
+ *
+ * @overload io_read(io, buffer, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param length [Integer] the least number of bytes, 0 = one read (up to Ruby 4.0)
+ *   @param offset [Integer] where in the buffer (from Ruby 4.1 on it comes before the length)
+ *   @return [Integer] bytes read (0: end of file), or -errno
+ *   @raise [IO::TimeoutError] when IO#timeout has passed */
+static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return start_io(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+}
+
+/* As io_read, writing.
+ *
+ * @overload io_write(io, buffer, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes written, or -errno */
+static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return start_io(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
+}
+
+/* As io_read, from a position in the file, which does not move the IO's own.
+ *
+ * @overload io_pread(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes read (0: end of file), or -errno */
+static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return start_io(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+}
+
+/* As io_pread, writing.
+ *
+ * @overload io_pwrite(io, buffer, from, length, offset = 0)
+ *   @param io [IO]
+ *   @param buffer [IO::Buffer]
+ *   @param from [Integer] the position
+ *   @param length [Integer] the least number of bytes
+ *   @param offset [Integer] where in the buffer
+ *   @return [Integer] bytes written, or -errno */
+static VALUE hook_io_pwrite(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return start_io(self, HD_WRITE, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
+}
+
+void hd_init_hooks_io(void)
+{
+    rb_define_method(hd_cScheduler, "io_wait", hook_io_wait, 3);
+    rb_define_method(hd_cScheduler, "io_read", hook_io_read, -1);
+    rb_define_method(hd_cScheduler, "io_write", hook_io_write, -1);
+    rb_define_method(hd_cScheduler, "io_pread", hook_io_pread, -1);
+    rb_define_method(hd_cScheduler, "io_pwrite", hook_io_pwrite, -1);
+}

@@ -1,0 +1,566 @@
+/* See transfer.h. */
+#include <errno.h>
+#include <poll.h>
+
+#include "transfer.h"
+
+#include "fibers/park.h"
+#include "fibers/read_ahead.h"
+#include "fibers/turn.h"
+#include "fibers/worker_call.h"
+#include "os/read_write.h"
+#include "ruby/caught.h"
+#include "ruby/deadline.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+#include "shared_io.h"
+
+/* Bytes of one call: what one system call moves at most. (Ruby makes an int of what a hook returns.) */
+enum { MOVED_MAX = 0x7ffff000 };
+
+/* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
+enum { BROUGHT_MAX = 8192 };
+
+/* The longest part that is copied for a worker; then the caller comes again. */
+enum { COPY_MAX = 1 << 20 };
+
+/* With fewer fibers that are ready, a write that waits costs more than its system call. */
+enum { MANY_READY = 8 };
+
+static VALUE eTimeoutError, cBasicSocket;
+
+char *hd_landing(hd_scheduler *scheduler)
+{
+    if (RB_LIKELY(scheduler->landing)) return scheduler->landing;
+    scheduler->landing = malloc(HD_LANDING_SIZE);
+    if (!scheduler->landing) rb_memerror();
+    return scheduler->landing;
+}
+
+/* -- waits --------------------------------------------------------------------------------------------------- */
+
+int hd_poll_once(int fd, int events, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = (short)events};
+    int count = poll(&poll_fd, 1, timeout_ms);
+    if (count < 0) return -errno;
+    return count ? hd_events_ready((short)events, poll_fd.revents) : 0;
+}
+
+typedef struct {
+    int fd, events, timeout_ms, result;
+} foreign_wait;
+
+static void *poll_without_gvl(void *pointer)
+{
+    foreign_wait *wait = pointer;
+    wait->result = hd_poll_once(wait->fd, wait->events, wait->timeout_ms);
+    return NULL;
+}
+
+/* On another thread than the scheduler's (a blocking operation of Ruby's on a worker): wait here, the reactor is not
+ * ours. A Stop, which is otherwise put off there, ends it: nothing is being made that could be lost. */
+static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
+{
+    for (;;) {
+        foreign_wait wait = {fd, events, -1, 0};
+        if (deadline_ns != HD_NO_DEADLINE) {
+            int64_t left_ms = (deadline_ns - hd_clock_now() + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
+            wait.timeout_ms = left_ms < 0 ? 0 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+        }
+        rb_nogvl(poll_without_gvl, &wait, RUBY_UBF_IO, NULL, 0);
+        if (wait.result > 0) return wait.result;
+        if (wait.result < 0 && wait.result != -EINTR) return wait.result;
+        if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
+        rb_funcall(rb_const_get(hd_cScheduler, rb_intern("BlockingJob")), rb_intern("check_stop"), 0);
+    }
+}
+
+/* A file is always ready to be read and written, and has no urgent data: who waits only for that waits for a close. */
+static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    if (events & ~POLLPRI) return events & ~POLLPRI;
+    hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
+    hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
+                          .interests = &interest, .interests_count = 1};
+    int result = hd_park_until_ready(scheduler, &request);
+    return result > 0 ? interest.revents : result;
+}
+
+/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
+static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
+{
+    VALUE io = (VALUE)interest->io;
+    hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = interest,
+                          .interests_count = 1};
+    request.brings = interest->wanted;
+    if (request.brings && !interest->bytes_to_send) request.landing = hd_landing(scheduler);
+    int result = hd_park_until_ready(scheduler, &request);
+    RB_GC_GUARD(io);
+    if (result > 0 && interest->unpollable) return -EPERM; /* as epoll says it */
+    return result > 0 ? interest->revents : result;
+}
+
+static int wait_for(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
+{
+    int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
+                    ? wait_in_this_thread(interest->fd, interest->events, deadline_ns)
+                    : park_on(scheduler, interest, deadline_ns);
+    if (ready == -EPERM) {
+        interest->at_once = true;
+        ready = wait_for_file(scheduler, (VALUE)interest->io, interest->fd, interest->events, deadline_ns);
+    }
+    if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
+    return ready;
+}
+
+int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
+{
+    hd_interest interest = {.fd = fd, .events = (short)events, .io = (hd_word)io};
+    return wait_for(scheduler, &interest, deadline_ns);
+}
+
+/* -- transfers ----------------------------------------------------------------------------------------------- */
+
+/* A transfer that a worker makes. */
+typedef struct {
+    hd_transfer *call;
+    hd_rw_job *job;
+} worker_call;
+
+static VALUE release_job(VALUE job)
+{
+    hd_job_release((hd_job *)job);
+    return Qnil;
+}
+
+static VALUE read_result(VALUE pointer)
+{
+    hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
+    hd_run_on_worker(call->scheduler, &job->job, call->io);
+    call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
+    if (job->result > 0) {
+        void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, &size);
+        if (call->offset + job->result > size) return INT2FIX(-EFAULT); /* the buffer was resized meanwhile */
+        memcpy((char *)base + call->offset, job->bytes, job->result);
+    }
+    return LONG2NUM(job->result);
+}
+
+static VALUE await_job(VALUE pointer)
+{
+    const hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_job *job = &((worker_call *)pointer)->job->job;
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = call->io, .deadline_ns = HD_NO_DEADLINE,
+                          .jobs = &job, .jobs_count = 1};
+    hd_park(call->scheduler, &request);
+    return Qnil;
+}
+
+/* A write is over when its caller goes on, as with write(2), also when the fiber is struck meanwhile: what comes later
+ * in the file, or in the program, must not overtake it. And what is written of Ruby's write buffer is taken off it: or
+ * the close in an ensure block would write it once more. */
+static VALUE write_result(VALUE pointer)
+{
+    hd_transfer *call = ((worker_call *)pointer)->call;
+    hd_rw_job *job = ((worker_call *)pointer)->job;
+    hd_caught first = {.exception = Qnil}, caught;
+    for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
+        hd_catch(await_job, pointer, &caught);
+        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
+    }
+    if (first.state && call->flushes && job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
+    hd_go_on(&first);
+    if (!call->flushes) call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile */
+    return LONG2NUM(job->result);
+}
+
+/* What is appended goes to the file in one piece, so that nothing that others append comes in between. */
+static bool appends(const hd_transfer *call)
+{
+    return call->direction == HD_WRITE && rb_io_mode(call->io) & FMODE_APPEND;
+}
+
+/* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
+ * for that, or the process may have record locks on the file, it is done here, with the GVL: nobody is to close the
+ * descriptor meanwhile, or move the bytes. */
+static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t from)
+{
+    if (size > COPY_MAX && !appends(call)) size = COPY_MAX;
+    hd_rw_job *job = hd_rw_job_new(call->direction, call->fd, bytes, size, from);
+    if (!job) return hd_rw_blocking(call->direction, call->fd, bytes, size, from);
+    worker_call on_worker = {call, job};
+    VALUE (*result)(VALUE) = call->direction == HD_WRITE ? write_result : read_result;
+    return NUM2LONG(rb_ensure(result, (VALUE)&on_worker, release_job, (VALUE)job));
+}
+
+void hd_raise_out_of_bounds(void)
+{
+    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own words */
+}
+
+/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
+void *hd_transfer_bytes(hd_transfer *call, size_t *size)
+{
+    void *base;
+    if (call->flushes) return hd_io_write_buffer(call->io, size);
+    if (call->direction == HD_READ)
+        rb_io_buffer_get_bytes_for_writing(call->buffer, &base, size);
+    else
+        rb_io_buffer_get_bytes_for_reading(call->buffer, (const void **)&base, size);
+    if (call->offset > *size) hd_raise_out_of_bounds();
+    *size -= call->offset;
+    return (char *)base + call->offset;
+}
+
+static bool must_not_wait(const hd_transfer *call)
+{
+    return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
+}
+
+enum { GUESS_OF_READS = 1, GUESS_OF_ACCEPTS = 2, ALL_GUESSES = 3 };
+
+/* A guess that saves the system call that would find nothing. The peer of a request and response protocol waits at
+ * every read: once a read had to wait, the next one asks the kernel to wait at once, with all the other requests of
+ * this turn. When such a wait is answered immediately, reads are tried first again.
+ *
+ * A wrong guess costs a look at the kernel, never more, because the kernel tells of everything that a read would find
+ * at once. That holds for one IO, and for one kind of call: a listening socket refuses a read at once, and is not
+ * readable. For another IO with that number the kernel may have nothing to tell where a read finds the end of the file.
+ * And there is no guess for writes: a socket or a pipe that has room for a small one need not be writable. */
+bool hd_transfer_expects_to_wait(const hd_transfer *call)
+{
+    const hd_scheduler *scheduler = call->scheduler;
+    if (call->direction == HD_WRITE || call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
+    if (call->fd >= scheduler->guesses.count) return false;
+    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
+    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
+    return (guess & ~(uintptr_t)ALL_GUESSES) == call->io && guess & which;
+}
+
+void hd_transfer_forget(hd_scheduler *scheduler, int fd)
+{
+    if (fd >= 0 && fd < scheduler->guesses.count) scheduler->guesses.by_descriptor[fd] = 0;
+}
+
+static bool waits_first(const hd_transfer *call)
+{
+    return hd_transfer_expects_to_wait(call) && !must_not_wait(call);
+}
+
+static void expect_to_wait(const hd_transfer *call, bool wait)
+{
+    hd_scheduler *scheduler = call->scheduler;
+    if (call->direction == HD_WRITE) return;
+    if (call->fd >= scheduler->guesses.count) {
+        int count = (call->fd + 64) * 2;
+        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
+        if (!guesses) return;
+        memset(guesses + scheduler->guesses.count, 0,
+               (count - scheduler->guesses.count) * sizeof(*guesses));
+        scheduler->guesses.by_descriptor = guesses;
+        scheduler->guesses.count = count;
+    }
+    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
+    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
+    if ((*guess & ~(uintptr_t)ALL_GUESSES) != call->io) *guess = call->io;
+    *guess = wait ? *guess | which : *guess & ~which;
+}
+
+void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns)
+{
+    hd_interest interest = {.fd = call->fd, .events = call->direction == HD_READ ? POLLIN : POLLOUT,
+                            .io = (hd_word)call->io, .looks_again = true};
+    bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
+    if (alone && call->kind == HD_SOCKET && size <= BROUGHT_MAX) interest.wanted = size;
+    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
+    int ready = wait_for(call->scheduler, &interest, *deadline_ns);
+    call->came = interest.brought;
+    call->moved = interest.result;
+    if (call->came) {
+        expect_to_wait(call, !interest.at_once);
+        return;
+    }
+    if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
+    call->fd = rb_io_descriptor(call->io);
+    if (interest.at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
+    if (hd_scheduler_foreign(call->scheduler)) return;
+    expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
+    if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
+}
+
+/* Is there a ring, and is it this thread's? */
+static bool ring_sends(const hd_transfer *call)
+{
+    const hd_reactor *reactor = &call->scheduler->reactor;
+    return call->kind == HD_SOCKET && reactor->backend && reactor->ops->can_send &&
+           !hd_scheduler_foreign(call->scheduler);
+}
+
+/* Does it pay? The build whose assertions are on does not ask, so that its tests meet such writes often. */
+static bool waiting_writes_pay(const hd_scheduler *scheduler)
+{
+#ifdef HEDDLE_ASSERT_BUILD
+    return hd_reactor_has_ready(&scheduler->reactor);
+#endif
+    const hd_reactor *reactor = &scheduler->reactor;
+    if (scheduler->sends.tried_at != reactor->polls || scheduler->sends.peers_are_here) return false;
+    int count = 0;
+    for (const hd_node *node = reactor->ready.head.next; node != &reactor->ready.head; node = node->next)
+        if (++count == MANY_READY) return true;
+    return false;
+}
+
+bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size)
+{
+    const hd_reactor *reactor = &call->scheduler->reactor;
+    return ring_sends(call) && waiting_writes_pay(call->scheduler) &&
+           hd_clock_now() - reactor->polled_ns <= HD_NS_PER_POLL &&
+           reactor->ops->can_send(reactor->backend, size);
+}
+
+ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size)
+{
+    hd_scheduler *scheduler = call->scheduler;
+    const hd_reactor *reactor = &scheduler->reactor;
+    bool tries = call->direction == HD_WRITE && scheduler->sends.tried_at != reactor->polls && ring_sends(call);
+    bool before = tries && reactor->ops->has_news(reactor->backend);
+    ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
+    if (!tries) return moved;
+    scheduler->sends.tried_at = reactor->polls;
+    if (!before) scheduler->sends.peers_are_here = reactor->ops->has_news(reactor->backend);
+    return moved;
+}
+
+ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
+{
+    hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
+                            .bytes_to_send = bytes};
+    int ready = wait_for(call->scheduler, &interest, hd_deadline_from(hd_io_timeout(call->io)));
+    if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
+    if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    call->fd = rb_io_descriptor(call->io); /* there is more to do with it: raises if it was closed meanwhile */
+    return interest.brought ? interest.result : -EAGAIN;
+}
+
+void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
+{
+    hd_transfer_wait_for_bytes(call, 0, deadline_ns);
+}
+
+/* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
+ * plain Ruby). */
+static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
+{
+    if (!NIL_P(hd_io_timeout(call->io))) {
+        hd_transfer_wait(call, deadline_ns);
+        return true;
+    }
+    int64_t patience_ns = hd_terminal_read_timeout(call->fd);
+    int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
+    int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns);
+    call->fd = rb_io_descriptor(call->io);
+    return ready;
+}
+
+static size_t piece_of(const hd_transfer *call, size_t size)
+{
+    bool whole = size <= HD_PIECE_SIZE || call->kind != HD_MAYBE_FILE || hd_scheduler_foreign(call->scheduler) ||
+                 appends(call);
+    return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
+}
+
+/* Lets the others run, also those whose time has come since the last look at the kernel. (The IO is named, for its
+ * lock may be held meanwhile: see fork_child.c.) */
+static void let_others_run(hd_transfer *call)
+{
+    call->others_ran = true;
+    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
+    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io, .place = HD_BEHIND});
+    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
+}
+
+/* (IO#read_nonblock, which calls the same hook, lets nobody run.) */
+bool hd_transfer_spend_turn(hd_transfer *call)
+{
+    hd_turn_end end = call->amid ? HD_TURN_ENDS_AMID : call->direction == HD_WRITE ? HD_TURN_ENDS_LATER : HD_TURN_ENDS;
+    if (!call->amid) hd_strikes_raise_overdue(call->scheduler);
+    if (RB_LIKELY(!hd_reactor_count_operation(&call->scheduler->reactor))) return false;
+    if (call->direction == HD_READ && hd_called_by_read_nonblock()) return false;
+    if (!hd_turn_look(call->scheduler, call->io, end)) return false;
+    call->came = false;
+    call->others_ran = true;
+    call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
+    return true;
+}
+
+bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *deadline_ns)
+{
+    if (!wait) return hd_transfer_spend_turn(call);
+    hd_transfer_wait_for_bytes(call, size, deadline_ns);
+    return true;
+}
+
+/* One transfer of whatever size is possible, up to the most, but of a piece of a file; waits when none is. */
+static ssize_t move_some(hd_transfer *call, size_t most)
+{
+    int64_t deadline_ns = 0;
+    bool wait_first = waits_first(call), waited = call->others_ran;
+    for (;; waited = true) {
+        size_t size;
+        void *bytes = hd_transfer_bytes(call, &size);
+        size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
+        if (there > 0) return (ssize_t)there;
+        if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
+            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* (the kernel refuses it) */
+        /* Else the kernel may have an error to tell, or an empty datagram to send. */
+        if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
+        if (wait_first && size > 0) {
+            wait_first = false;
+            hd_transfer_wait(call, &deadline_ns);
+            continue;
+        }
+        size = piece_of(call, size < most ? size : most);
+        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+        if (call->in_part && (moved == -EAGAIN || moved == -ETIME)) return 0;
+        if (moved == -EINPROGRESS)
+            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
+        if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
+        if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
+        if (moved == -ETIME) continue;
+        call->reads_ahead = moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes);
+        if (call->reads_ahead) hd_after_read_ahead(call->scheduler, call->io, call->fd);
+        if (moved != -EAGAIN || must_not_wait(call)) return moved;
+        hd_transfer_wait(call, &deadline_ns);
+    }
+}
+
+/* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
+ * write buffer meanwhile, in the midst of this string. So the rest is written now. IO#syswrite and IO::Buffer#write
+ * return the part, but not of a descriptor in blocking mode: there write(2) waits until all is written, and hardly a
+ * program looks at how much that was. (It is rare enough that the caller's name may be looked at.) */
+static bool writes_whole_strings(const hd_transfer *call)
+{
+    return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
+           !HD_OFFSET_BEFORE_LENGTH && (hd_called_by_io_write() || hd_in_blocking_mode(call->fd));
+}
+
+/* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
+ * for that, which may never be ready. */
+static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least, ssize_t error)
+{
+    bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
+    if (!hd_scheduler_foreign(call->scheduler) && waits_first(call)) expect_to_wait(call, false);
+    return told_later ? (ssize_t)total : error;
+}
+
+/* How many bytes are wanted at least, once a part of them has been moved. */
+static size_t least_after(const hd_transfer *call, size_t moved)
+{
+    size_t size;
+    hd_transfer_bytes((hd_transfer *)call, &size);
+    return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
+}
+
+/* Is there more to move of a regular file? Of what it is asked without waiting, the kernel does only what it has in
+ * memory, or has room for; where it may wait it does all of it, and hardly a program looks at how much that was. (Who
+ * reads ahead takes less, and comes again.) */
+static bool is_part_of_file(hd_transfer *call)
+{
+    size_t left;
+    if (call->kind != HD_MAYBE_FILE || call->reads_ahead || hd_scheduler_foreign(call->scheduler)) return false;
+    hd_transfer_bytes(call, &left);
+    return left > 0 && hd_is_regular_file(call->fd) && !must_not_wait(call);
+}
+
+/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
+ * end of the file). From 4.1 on: one transfer of at most length bytes. */
+VALUE hd_move_all(hd_transfer *call)
+{
+    size_t total = 0, least = call->length;
+    do {
+        ssize_t moved = move_some(call, MOVED_MAX - total);
+        if (moved < 0) return SSIZET2NUM(part_or_error(call, total, least, moved));
+        if (moved == 0) break;
+        call->offset += moved;
+        if (call->from != HD_NO_OFFSET) call->from += moved;
+        if (total == 0) least = least_after(call, moved);
+        total += moved;
+        call->amid = call->direction == HD_READ;
+        bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
+        call->in_part = total >= least && (piece || is_part_of_file(call));
+        if (piece)
+            let_others_run(call);
+        else if (total < least)
+            hd_transfer_spend_turn(call);
+    } while (total < MOVED_MAX && (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least)));
+    RB_GC_GUARD(call->buffer);
+    RB_GC_GUARD(call->io);
+    return SIZET2NUM(total);
+}
+
+/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
+hd_file_kind hd_kind_of(VALUE io)
+{
+    if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
+    if (rb_io_mode(io) & FMODE_TTY) return HD_TERMINAL;
+    return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
+}
+
+/* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
+ * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
+VALUE hd_flush_all(hd_transfer *call)
+{
+    call->flushes = true;
+    for (;;) {
+        ssize_t moved = move_some(call, MOVED_MAX);
+        size_t size;
+        hd_transfer_bytes(call, &size);
+        if (moved <= 0 || (size_t)moved >= size) return SSIZET2NUM(moved);
+        hd_io_flushed(call->io, moved);
+    }
+}
+
+int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
+{
+    hd_transfer call = {
+        .scheduler = scheduler,
+        .direction = HD_WRITE,
+        .io = io,
+        .from = HD_NO_OFFSET,
+        .fd = rb_io_descriptor(io),
+        .kind = hd_kind_of(io),
+    };
+    ssize_t moved = NUM2SSIZET(hd_flush_all(&call));
+    if (moved > 0) hd_io_flushed(io, (size_t)moved);
+    return moved < 0 ? (int)moved : 0;
+}
+
+/* Is it Ruby's write buffer that is to be written? */
+bool hd_is_flush(hd_transfer *call)
+{
+    size_t size;
+    return call->direction == HD_WRITE && call->length == 0 && call->from == HD_NO_OFFSET &&
+           hd_io_flushes(call->io, hd_transfer_bytes(call, &size));
+}
+
+/* Others may have run when another one was found. */
+void hd_transfer_meets_reader(hd_transfer *call)
+{
+    unsigned parks = call->scheduler->running.parks;
+    call->fd = hd_before_read(call->scheduler, call->io, call->fd);
+    call->others_ran |= parks != call->scheduler->running.parks;
+}
+
+void hd_init_transfer(void)
+{
+    rb_require("socket");
+    cBasicSocket = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
+    eTimeoutError = rb_const_get(rb_cIO, rb_intern("TimeoutError"));
+    rb_gc_register_mark_object(cBasicSocket);
+    rb_gc_register_mark_object(eTimeoutError);
+}

@@ -1,0 +1,64 @@
+/* What the extension defines: each file with something to define has a function hd_init_NAME, called in this order. */
+#pragma once
+
+#include "compat.h"
+
+extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
+
+#define HD_INITS(init) \
+    init(fiber_insides) \
+    init(scheduler) \
+    init(scheduler_class) \
+    init(ruby_clock) \
+    init(frame) \
+    init(strike) \
+    init(turn) \
+    init(timeout) \
+    init(core_ext) \
+    init(fiber_stacks) \
+    init(hooks_fiber) \
+    init(hooks_block) \
+    init(transfer) \
+    init(hooks_io) \
+    init(hooks_select) \
+    init(shared_io) \
+    init(hooks_close) \
+    init(hooks_timeout) \
+    init(hooks_process) \
+    init(hooks_resolve) \
+    init(name_lookup) \
+    init(dump) \
+    init(stats) \
+    init(would_block_errors) \
+    init(handle_interrupt) \
+    init(in_handler) \
+    init(new_fiber) \
+    init(unblock_relay) \
+    init(service_names) \
+    init(thread_calls) \
+    init(mutex_sleep) \
+    init(inline_call) \
+    init(cached_path) \
+    init(pool_calls) \
+    init(overdue) \
+    init(deadlock) \
+    init(lock_cycles) \
+    init(chdir) \
+    init(file_open) \
+    init(flush) \
+    init(direct_io) \
+    init(direct_read) \
+    init(direct_socket) \
+    init(fork_child) \
+    init(direct_sleep) \
+    init(joined_write) \
+    init(send_file) \
+    init(tcp_connect) \
+    init(whole_file) \
+    init(pwrite) \
+    init(stalls) \
+    init(idle_sockets) \
+    init(http_bytes)
+
+#define HD_DECLARE_INIT(name) void hd_init_##name(void);
+HD_INITS(HD_DECLARE_INIT)

@@ -1,0 +1,14 @@
+/* Heddle::Clock, for what counts time in Ruby. Programs replace Process.clock_gettime in their tests. */
+#include "core/clock.h"
+#include "init.h"
+
+static VALUE now(VALUE self)
+{
+    (void)self;
+    return DBL2NUM((double)hd_clock_now() / HD_NS_PER_SECOND);
+}
+
+void hd_init_ruby_clock(void)
+{
+    rb_define_singleton_method(rb_define_module_under(hd_mHeddle, "Clock"), "now", now, 0);
+}
