@@ -40,7 +40,7 @@ static void raise_no_stack(const hd_scheduler *scheduler)
 typedef struct {
     hd_scheduler *scheduler;
     VALUE (*start)(VALUE);
-    VALUE argument;
+    VALUE argument, root; /* root: of the caller */
 } stack_call;
 
 static VALUE call_start(VALUE pointer)
@@ -51,9 +51,11 @@ static VALUE call_start(VALUE pointer)
 
 static VALUE give_up(VALUE pointer, VALUE error)
 {
-    hd_scheduler *scheduler = ((stack_call *)pointer)->scheduler;
+    const stack_call *call = (void *)pointer;
+    hd_scheduler *scheduler = call->scheduler;
     if (!scheduler->fibers.starting) rb_exc_raise(error); /* the fiber has begun: it is another error */
     scheduler->fibers.starting = false;
+    scheduler->running.root = call->root;
     stacks.ended_then = stacks.ended;
     stacks.failed_ns = hd_clock_now();
     stacks.ran_out = true;
@@ -79,7 +81,7 @@ static bool may_have_come_back(const hd_scheduler *scheduler)
 
 VALUE hd_with_stack(hd_scheduler *scheduler, VALUE (*start)(VALUE), VALUE argument)
 {
-    stack_call call = {scheduler, start, argument};
+    stack_call call = {scheduler, start, argument, scheduler->running.root};
     if (RB_UNLIKELY(stacks.ran_out)) {
         if (!may_have_come_back(scheduler)) raise_no_stack(scheduler);
         stacks.ran_out = false;

@@ -35,6 +35,7 @@ static VALUE home_loop(VALUE pointer)
     const hd_reactor *reactor = &scheduler->reactor;
     unsigned generation = reactor->generation;
     scheduler->home.stopped = false;
+    note_turning(scheduler);
     while (reactor->waits.count > 0 && !scheduler->home.stopped) {
         if (!NIL_P(scheduler->home.fatal)) hd_raise_fatal(scheduler);
         rb_protect(turn_at_home, pointer, &state);

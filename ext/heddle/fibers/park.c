@@ -50,6 +50,7 @@ static void begin(park_call *parking)
     wait->scheduled = scheduler->running.scheduled;
     wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
+    scheduler->running.root = root; /* also of a fiber of the program's own */
     hd_home_wait_begins(scheduler, wait);
     parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
 }
