@@ -152,7 +152,7 @@ module Heddle
           { "IO." => "CopyStream" })
     patch(:fiber_raise, "all",
           "If the other fiber was waiting in a scheduler, the calling fiber never goes on.",
-          %w[hooks/hook_fiber.c],
+          %w[core_ext/fiber_raise.c],
           { "Fiber#" => "FiberRaise" })
     patch(:file_lookup, "all",
           "Ruby 3.3 looks up a file without asking the scheduler, and the whole thread waits for the disk; Ruby " \
@@ -197,7 +197,7 @@ module Heddle
     patch(:io_close, "all",
           "Ruby 3.3 and 3.4 never wake the fibers that wait for the IO, and no Ruby wakes those that wait in " \
           "IO.select.",
-          %w[hooks/hook_close.c],
+          %w[core_ext/io_close.c],
           { "IO#" => %w[IOClose IOHalfClose], "BasicSocket#" => "IOHalfClose" }, bug: 19_039)
     patch(:joined_write, "all",
           "With a scheduler Ruby writes several strings one after the other. The newline of a line over TCP is " \

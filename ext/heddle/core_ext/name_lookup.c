@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fibers/worker_call.h"
-#include "hooks/hook_resolve.h"
+#include "io/lookup_call.h"
 #include "ruby/init.h"
 
 typedef struct {

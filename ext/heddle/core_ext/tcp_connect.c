@@ -9,7 +9,7 @@
 
 #include "fibers/scheduler.h"
 #include "fibers/turn.h"
-#include "hooks/hook_resolve.h"
+#include "io/lookup_call.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 #include "service_names.h"

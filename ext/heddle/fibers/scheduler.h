@@ -51,7 +51,7 @@ typedef struct hd_scheduler {
         bool stopped;  /* the loop ends at its next step */
     } home;
 
-    struct { /* see hook_fiber.c */
+    struct { /* see scheduled_fiber.h */
         VALUE body;     /* the Proc that every scheduled fiber runs; nil before the first one */
         VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
         uint64_t count; /* fibers started so far */

@@ -16,15 +16,19 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(timeout) \
     init(core_ext) \
     init(fiber_stacks) \
+    init(scheduled_fiber) \
     init(hooks_fiber) \
+    init(fiber_raise) \
     init(hooks_block) \
     init(transfer) \
     init(hooks_io) \
     init(hooks_select) \
     init(shared_io) \
     init(hooks_close) \
+    init(io_close) \
     init(hooks_timeout) \
     init(hooks_process) \
+    init(lookup_call) \
     init(hooks_resolve) \
     init(name_lookup) \
     init(dump) \

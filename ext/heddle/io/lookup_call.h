@@ -1,9 +1,13 @@
-/* What hook_resolve.c offers to the others that resolve. */
+/* Names of hosts: the system's resolver on worker threads, or inline for what the hosts file knows. Heddle::Lookup is
+ * for those who wait for more than one thing. */
 #pragma once
 
-#include <ruby.h>
-
+#include "fibers/scheduler.h"
 #include "os/lookup.h"
+
+/* The numeric addresses of a host as an Array, in the resolver's order; nil if the name is unknown. Raises
+ * Socket::ResolutionError if that cannot be said now. */
+VALUE hd_addresses_of(hd_scheduler *scheduler, VALUE host);
 
 /* Socket::ResolutionError, or the system's error, as Ruby's own socket library makes it: for a code of getaddrinfo or
  * getnameinfo. */

@@ -1,0 +1,50 @@
+/* In place of Fiber#raise and Fiber#kill. */
+#include "fibers/pending/strike.h"
+#include "fibers/scheduled_fiber.h"
+#include "ruby/core_ext.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+
+typedef struct {
+    VALUE fiber;
+    ID kept; /* Ruby's own method */
+    int argc;
+    VALUE *argv;
+    int keywords;
+} original_call;
+
+static VALUE call_original(VALUE pointer)
+{
+    original_call *call = (void *)pointer;
+    return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
+}
+
+/* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
+ * ends, control goes to the root: the caller would be lost. It is queued first. */
+static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
+{
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    int keywords = rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS;
+    original_call call = {fiber, kept, argc, argv, keywords};
+    if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
+        (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
+        return call_original((VALUE)&call);
+    return hd_run_instead(scheduler, HD_IN_FRONT, call_original, (VALUE)&call);
+}
+
+static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("raise"), argc, argv);
+}
+
+static VALUE fiber_kill(VALUE fiber)
+{
+    return strike(fiber, HD_KEPT("kill"), 0, NULL);
+}
+
+void hd_init_fiber_raise(void)
+{
+    VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "FiberRaise");
+    rb_define_method(extension, "raise", fiber_raise, -1);
+    rb_define_method(extension, "kill", fiber_kill, 0);
+}

@@ -1,0 +1,184 @@
+/* See scheduled_fiber.h. */
+#include "scheduled_fiber.h"
+
+#include "fiber_stacks.h"
+#include "fibers/pending/strike.h"
+#include "home.h"
+#include "loop.h"
+#include "new_fiber.h"
+#include "ruby/caught.h"
+#include "ruby/fiber_insides.h"
+#include "ruby/init.h"
+#include "ruby/ruby_internals.h"
+#include "thread_calls.h"
+
+static ID id_finished, id_block, id_run;
+
+static bool must_reach_thread(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
+           RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eFatal));
+}
+
+static VALUE report(VALUE error)
+{
+    VALUE report = rb_const_get(hd_mHeddle, rb_intern("ErrorReport"));
+    return rb_funcall(report, rb_intern("print_of_fiber"), 1, error);
+}
+
+static VALUE tell_end(VALUE task)
+{
+    return rb_funcall(task, rb_intern("ended"), 0);
+}
+
+static VALUE jump(VALUE state)
+{
+    rb_jump_tag((int)state);
+}
+
+/* A signal handler that waits while the task ends may be cancelled with it. That is not reported. */
+static bool is_cancel(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
+}
+
+void hd_end_task(hd_scheduler *scheduler, VALUE task)
+{
+    enum { STRIKES_MAX = 100 };
+    scheduler->fibers.ended = rb_fiber_current();
+    for (int strikes = 0; strikes < STRIKES_MAX; strikes++) {
+        hd_caught caught;
+        hd_catch(tell_end, task, &caught);
+        if (!caught.state) break;
+        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* a kill */
+        if (!is_cancel(caught.exception)) hd_raise_at_home(scheduler, caught.exception);
+    }
+    RB_GC_GUARD(task);
+}
+
+static VALUE run_task(VALUE task)
+{
+    return rb_funcall(task, id_run, 0);
+}
+
+/* (The child of a fork has no scheduler.) */
+static VALUE end_of_run(VALUE task)
+{
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!scheduler) return tell_end(task);
+    hd_end_task(scheduler, task);
+    return Qnil;
+}
+
+/* What a fiber runs: a block, or a task. No signal's handler runs between the task's run and its end. */
+static VALUE run_work(VALUE work)
+{
+    if (RTEST(rb_obj_is_proc(work))) return rb_proc_call_with_block(work, 0, NULL, Qnil);
+    return rb_ensure(run_task, work, end_of_run, work);
+}
+
+/* Has the task of this fiber, which is about to end, told of its end? */
+static bool has_ended(hd_scheduler *scheduler, VALUE work)
+{
+    if (scheduler->fibers.ended != rb_fiber_current())
+        return !RTEST(rb_obj_is_proc(work)) && RTEST(rb_attr_get(work, id_finished));
+    scheduler->fibers.ended = Qnil;
+    return true;
+}
+
+/* What is to be done with the exception that has ended a fiber. */
+static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
+{
+    int ignored;
+    rb_set_errinfo(Qnil);
+    if (ended && is_cancel(error)) return;
+    if (scheduler && (ended || must_reach_thread(error) || hd_thread_was_sent(scheduler, error)))
+        hd_raise_at_home(scheduler, error);
+    else
+        rb_protect(report, error, &ignored);
+    rb_set_errinfo(Qnil);
+}
+
+/* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
+ * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
+ * the scheduler, as is what was sent to that by Thread#raise, and what strikes a task that has told of its end; any
+ * other is reported as Ruby does for a thread. */
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
+{
+    (void)argc, (void)argv, (void)blockarg;
+    hd_scheduler *scheduler = RTYPEDDATA_GET_DATA(self);
+    scheduler->fibers.starting = false;
+    int state = 0;
+    unsigned generation = hd_fork_generation;
+    VALUE block = RTEST(rb_obj_is_proc(work)) ? work : rb_attr_get(work, id_block);
+    if (!NIL_P(block)) hd_match_apart(block);
+    rb_protect(run_work, work, &state);
+    bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
+    hd_stack_is_done_with();
+    if (!child) hd_strikes_drop(scheduler);
+    /* A kill goes on; in the child this is the root fiber: Ruby exits. */
+    bool jumps = state && (child || !hd_is_exception(rb_errinfo()));
+    if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
+    scheduler->running.task = Qnil;
+    if (jumps) rb_jump_tag(state);
+    if (!child) hd_end_at_home(scheduler);
+    return Qnil;
+}
+
+typedef struct {
+    hd_scheduler *scheduler;
+    VALUE fiber, work, task;
+} start_call;
+
+static VALUE start(VALUE pointer)
+{
+    start_call *call = (void *)pointer;
+    hd_scheduler *scheduler = call->scheduler;
+    scheduler->fibers.starting = true;
+    scheduler->running.root = call->fiber;
+    scheduler->running.scheduled = true;
+    scheduler->reactor.now_ns = hd_clock_now();
+    hd_reactor_begin_turn(&scheduler->reactor);
+    scheduler->running.task = call->task;
+    VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
+    RB_GC_GUARD(call->fiber); /* see switch_to in loop.c */
+    return result;
+}
+
+static VALUE start_with_stack(VALUE pointer)
+{
+    return hd_with_stack(((start_call *)pointer)->scheduler, start, pointer);
+}
+
+VALUE hd_run_instead(hd_scheduler *scheduler, hd_place place, VALUE (*switch_away)(VALUE), VALUE argument)
+{
+    VALUE result = Qnil;
+    hd_request request = {.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = place,
+                          .switch_away = switch_away, .argument = argument, .result = &result};
+    hd_park(scheduler, &request);
+    return result;
+}
+
+/* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
+ * alive: every so often the fibers that events have woken run before the caller goes on. Each has a turn of its own,
+ * so that it comes as far as its first wait before the next one begins. What it computes there does not count for the
+ * caller. Otherwise a task that accepts connections would go behind all the busy ones after each accept. */
+enum { STARTS_IN_A_ROW = 32 };
+
+VALUE hd_start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)
+{
+    if (NIL_P(scheduler->fibers.body)) scheduler->fibers.body = rb_proc_new(fiber_body, scheduler->self);
+    start_call call = {scheduler, hd_new_fiber(scheduler, scheduler->fibers.body), work, task};
+    bool first = ++scheduler->fibers.count % STARTS_IN_A_ROW != 0;
+    if (!first) hd_loop_poll(scheduler);
+    hd_run_instead(scheduler, first ? HD_IN_FRONT : HD_IN_LINE, start_with_stack, (VALUE)&call);
+    if (first) hd_reactor_begin_turn_later(&scheduler->reactor);
+    return call.fiber;
+}
+
+void hd_init_scheduled_fiber(void)
+{
+    id_finished = rb_intern("@finished");
+    id_block = rb_intern("@block");
+    id_run = rb_intern("run");
+}

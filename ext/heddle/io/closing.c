@@ -1,0 +1,420 @@
+/* See closing.h. */
+#include "closing.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fibers/inline_call.h"
+#include "fibers/park.h"
+#include "fibers/pending/strike.h"
+#include "fibers/turn.h"
+#include "flush.h"
+#include "ruby/caught.h"
+#include "ruby/ruby_internals.h"
+#include "transfer.h"
+
+enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
+
+static VALUE closed_error(void)
+{
+    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
+}
+
+static hd_interest *next_interest(hd_interest *interest)
+{
+    hd_map_node *node = hd_map_find_next(hd_io_table(), &interest->io_node);
+    return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
+}
+
+static hd_interest *first_interest(int fd)
+{
+    hd_map_node *node = hd_map_find(hd_io_table(), (hd_word)fd);
+    return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
+}
+
+/* What is about to be closed: one object, or two (popen "r+" has a second IO for writing). */
+typedef struct {
+    VALUE io;
+    int fd;
+    bool keeps_open; /* it does not own the descriptor, which stays open: twins go on waiting */
+    hd_hidden_io hidden;
+} closing_io;
+
+typedef struct {
+    hd_scheduler *scheduler; /* of the closer's thread, or NULL */
+    closing_io parts[2];
+    int count;
+    bool waiters, twins;
+    VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
+} close_call;
+
+static void add_part(close_call *closing, VALUE io)
+{
+    int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
+    if (fd < 0) return;
+    bool keeps_open = fd <= STDERR_FILENO || hd_io_mode(io) & FMODE_EXTERNAL; /* as in Ruby's fptr_finalize_flush */
+    closing->parts[closing->count++] = (closing_io){.io = io, .fd = fd, .keeps_open = keeps_open};
+}
+
+/* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. The same when a strike
+ * has ended it that may be gone by then. */
+static void close_before_it_runs(hd_wait *wait)
+{
+    bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
+    if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
+    if (hd_wait_brings(wait)) return; /* it needs the descriptor no more */
+    wait->wake = HD_WOKEN_BY_EXCEPTION;
+    wait->exception = (hd_word)closed_error();
+}
+
+/* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
+ * descriptor is gone. */
+static void interrupt_waiters(close_call *closing, const closing_io *part)
+{
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
+        hd_wait *wait = interest->wait;
+        if (interest->io != (hd_word)part->io) {
+            interest->closing = !part->keeps_open;
+            closing->twins |= interest->closing;
+            continue;
+        }
+        if (wait->state == HD_WAIT_PARKED) hd_end_operation(wait, closed_error());
+        close_before_it_runs(wait);
+        closing->waiters = interest->leaving = true;
+    }
+}
+
+static hd_interest *waiter_of(const closing_io *part)
+{
+    hd_interest *interest = first_interest(part->fd);
+    while (interest && (interest->io != (hd_word)part->io || !interest->leaving)) interest = next_interest(interest);
+    return interest;
+}
+
+/* Lets the woken waiters run until none holds the IO. Those of this thread run while the closer stands at the end
+ * of the ready queue; for those of other threads the closer yields the GVL. The bound is for a waiter whose ensure
+ * block waits for the closer: the close then goes on without it. */
+static VALUE let_unwind(VALUE pointer)
+{
+    close_call *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++) {
+        for (int turns = 0; turns < UNWIND_TURNS_MAX; turns++) {
+            hd_interest *interest = waiter_of(&closing->parts[i]);
+            if (!interest) break;
+            if (closing->scheduler && interest->wait->reactor == &closing->scheduler->reactor)
+                hd_yield(closing->scheduler);
+            else
+                rb_thread_wait_for((struct timeval){0, turns < 10 ? 0 : 1000});
+        }
+    }
+    return Qnil;
+}
+
+static void withdraw(hd_interest *interest)
+{
+    hd_reactor *reactor = interest->wait->reactor;
+    if (!reactor->backend || !reactor->ops->withdraw) return;
+    reactor->ops->withdraw(reactor->backend, interest, reactor->rests);
+}
+
+/* Who waits still: the twins, which are woken when the descriptor is gone; or a waiter of another thread, which may not
+ * have left because that thread is busy with something else. */
+static void withdraw_those(const closing_io *part, bool twins)
+{
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
+        if (twins ? interest->closing : interest->leaving) withdraw(interest);
+}
+
+static void release_file(hd_scheduler *scheduler)
+{
+    if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
+        scheduler->reactor.ops->release_files(scheduler->reactor.backend);
+}
+
+static void interrupt_all(close_call *closing)
+{
+    for (int i = 0; i < closing->count; i++) interrupt_waiters(closing, &closing->parts[i]);
+}
+
+static bool has_to_flush(const close_call *closing)
+{
+    for (int i = 0; i < closing->count; i++)
+        if (hd_io_has_to_flush(closing->parts[i].io)) return true;
+    return false;
+}
+
+static VALUE flush(VALUE pointer)
+{
+    close_call *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++)
+        if (hd_io_has_to_flush(closing->parts[i].io)) hd_flush(closing->parts[i].io);
+    return Qnil;
+}
+
+static void show(close_call *closing)
+{
+    for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
+}
+
+/* The exception that comes out of the function, or nil. What ends the fiber goes on. */
+static VALUE exception_of(VALUE (*function)(VALUE), close_call *closing)
+{
+    hd_caught caught;
+    hd_catch(function, (VALUE)closing, &caught);
+    if (!caught.state || !NIL_P(caught.exception)) return caught.exception;
+    show(closing);
+    rb_jump_tag(caught.state);
+}
+
+/* What is in the buffer is written while others may wait for the IO still. False: it could not be; Ruby will say so. */
+static bool write_buffer(close_call *closing)
+{
+    if (!has_to_flush(closing)) return true;
+    VALUE raised = exception_of(flush, closing);
+    if (!NIL_P(raised) && !RTEST(rb_obj_is_kind_of(raised, rb_eSystemCallError))) rb_exc_raise(raised);
+    interrupt_all(closing);
+    return !has_to_flush(closing);
+}
+
+/* Lets the waiters run, with an IO that is closed already (hide), as with threads: one that tries again shall find it
+ * so, and not wait on it once more. */
+static void let_waiters_leave(close_call *closing, bool hide)
+{
+    for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
+    closing->struck = exception_of(let_unwind, closing);
+    show(closing);
+    if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
+}
+
+/* The steps before the descriptor is closed. */
+static void clear_the_way(close_call *closing, bool hide)
+{
+    interrupt_all(closing);
+    if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
+    for (int i = 0; i < closing->count && closing->waiters; i++) withdraw_those(&closing->parts[i], false);
+    release_file(closing->scheduler);
+}
+
+/* For the directions POLLIN, POLLOUT or both. */
+static close_call closing_of(VALUE io, short directions)
+{
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    if (RB_TYPE_P(io, T_FILE)) {
+        VALUE write_io = rb_io_get_write_io(io);
+        if (write_io != io && directions & POLLOUT) add_part(&closing, write_io);
+        if (write_io == io || directions & POLLIN) add_part(&closing, io);
+    }
+    return closing;
+}
+
+static void wake_to_look_again(hd_interest *interest, short events)
+{
+    if (interest->wait->state != HD_WAIT_PARKED || !(interest->events & events)) return;
+    interest->revents = interest->events & events;
+    hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
+}
+
+/* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
+ * number may be another file's by then.) */
+static void wake_twin(hd_interest *interest)
+{
+    if (NIL_P((VALUE)interest->io))
+        wake_to_look_again(interest, ALL_EVENTS);
+    else if (interest->wait->state == HD_WAIT_PARKED)
+        hd_end_operation(interest->wait, rb_syserr_new(EBADF, NULL));
+}
+
+/* Those that were marked before: the descriptor is gone, or not, when the close has failed. */
+static void end_marks(int fd, bool gone)
+{
+    for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
+        if (interest->closing && gone)
+            wake_twin(interest);
+        else if (interest->closing)
+            wake_to_look_again(interest, ALL_EVENTS); /* its request may have been withdrawn */
+        interest->closing = false;
+    }
+}
+
+/* Those that have begun to wait for the object while it was still open. */
+static void wake_latecomers(const closing_io *part)
+{
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
+        if (interest->io == (hd_word)part->io)
+            hd_end_operation(interest->wait, closed_error());
+}
+
+static VALUE after_close(VALUE pointer)
+{
+    close_call *closing = (void *)pointer;
+    for (int i = 0; i < closing->count; i++) {
+        const closing_io *part = &closing->parts[i];
+        bool closed = hd_io_descriptor(part->io) != part->fd;
+        if (closed) wake_latecomers(part);
+        if (closing->twins) end_marks(part->fd, closed && !part->keeps_open);
+    }
+    release_file(closing->scheduler);
+    return Qnil;
+}
+
+static VALUE flush_before_ruby_does(VALUE io)
+{
+    hd_flush_before_ruby_does(io);
+    return Qnil;
+}
+
+static VALUE ruby_will_say_so(VALUE io, VALUE error)
+{
+    (void)io, (void)error;
+    return Qnil;
+}
+
+/* One of Ruby's own methods: close, close_read or close_write. */
+typedef struct {
+    VALUE io;
+    ID kept;
+} ruby_close;
+
+static VALUE close_by_ruby(VALUE pointer)
+{
+    const ruby_close *call = (void *)pointer;
+    if (HD_FLUSH_PASSES_BY_IO_WRITE)
+        rb_rescue2(flush_before_ruby_does, call->io, ruby_will_say_so, Qnil, rb_eSystemCallError, (VALUE)0);
+    return rb_funcallv(call->io, call->kept, 0, NULL);
+}
+
+static bool is_open_file(VALUE io)
+{
+    struct stat status;
+    int fd = RB_TYPE_P(io, T_FILE) ? hd_io_descriptor(io) : -1;
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* A cancel may strike while the buffer is written, and Ruby leaves the IO open then. A file can take it all: it is
+ * written and closed before the exception goes on. (A peer that reads nothing must not keep the fiber from ending.) */
+static VALUE close_even_if_struck(VALUE pointer)
+{
+    hd_caught struck, failed;
+    VALUE result = hd_catch(close_by_ruby, pointer, &struck);
+    if (!struck.state) return result;
+    bool killed = hd_is_kill(&struck);
+    if ((NIL_P(struck.exception) && !killed) || !is_open_file(((ruby_close *)pointer)->io)) hd_go_on(&struck);
+    result = hd_catch(close_by_ruby, pointer, &failed);
+    if (!killed) rb_exc_raise(struck.exception);
+    hd_go_on(&failed);
+    rb_set_errinfo(Qnil);
+    return result; /* Ruby strikes again at the end of the next switch to the fiber */
+}
+
+/* Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done. As on the other Rubies, it is
+ * done inline. (And closer.c knows by this who closes.) */
+static VALUE close_io(VALUE pointer)
+{
+    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    return scheduler ? hd_call_inline(scheduler, HD_FRAME_CLOSE, close_even_if_struck, pointer)
+                     : close_by_ruby(pointer);
+}
+
+/* What is told of this IO does not hold for the next one with that number, or for another file of this one. */
+static void forget_guesses(const close_call *closing)
+{
+    for (int i = 0; closing->scheduler && i < closing->count; i++)
+        hd_transfer_forget(closing->scheduler, closing->parts[i].fd);
+}
+
+VALUE hd_close_for(VALUE io, ID kept, short directions)
+{
+    ruby_close call = {io, kept};
+    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
+    close_call closing = closing_of(io, directions);
+    if (closing.scheduler) closing.scheduler->counted.closes++;
+    /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
+    clear_the_way(&closing, true);
+    for (int i = 0; i < closing.count && closing.twins; i++) withdraw_those(&closing.parts[i], true);
+    /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
+    bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
+    bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
+    VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
+    forget_guesses(&closing);
+    /* 7. What has struck the closer meanwhile goes on. */
+    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+    if (closing.scheduler) hd_turn_spend(closing.scheduler, Qnil, HD_TURN_ENDS_AMID);
+    return result;
+}
+
+bool hd_stays_open(VALUE io, int other_direction)
+{
+    struct stat status;
+    int fd = RB_TYPE_P(io, T_FILE) && rb_io_get_write_io(io) == io ? hd_io_descriptor(io) : -1;
+    if (fd < 0 || fstat(fd, &status) < 0) return false;
+    int duplex = S_ISSOCK(status.st_mode) ? 0 : FMODE_DUPLEX;
+    return (hd_io_mode(io) & (duplex | other_direction)) == other_direction;
+}
+
+VALUE hd_shut_down(VALUE io, ID kept, short events)
+{
+    closing_io part = {.io = io, .fd = hd_io_descriptor(io)};
+    VALUE result = rb_funcallv(io, kept, 0, NULL); /* Ruby writes no buffer here */
+    if (hd_io_descriptor(io) != part.fd) wake_latecomers(&part);
+    for (hd_interest *interest = first_interest(part.fd); interest; interest = next_interest(interest))
+        wake_to_look_again(interest, events);
+    return result;
+}
+
+VALUE hd_reopen(VALUE io, ID kept, int argc, VALUE *argv)
+{
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    add_part(&closing, io);
+    clear_the_way(&closing, false);
+    hd_flush_before_ruby_does(io);
+    VALUE result = rb_funcallv_kw(io, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
+    forget_guesses(&closing);
+    for (int i = 0; i < closing.count; i++) {
+        wake_latecomers(&closing.parts[i]);
+        hd_interest *interest = first_interest(closing.parts[i].fd);
+        for (; interest; interest = next_interest(interest)) wake_to_look_again(interest, ALL_EVENTS);
+    }
+    return result;
+}
+
+void hd_wake_waiters(VALUE io)
+{
+    close_call closing = closing_of(io, POLLIN | POLLOUT);
+    clear_the_way(&closing, true);
+    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+}
+
+int hd_close_descriptor(int fd)
+{
+    hd_interest *interest = first_interest(fd);
+    for (; interest; interest = next_interest(interest)) withdraw(interest);
+    int result = close(fd), error = errno;
+    for (interest = first_interest(fd); interest; interest = next_interest(interest)) wake_twin(interest);
+    return result < 0 && error != EINTR ? -error : 0;
+}
+
+static bool is_of_operation(const hd_wait *wait)
+{
+    bool kind = wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT || wait->kind == HD_WAIT_FOR_WORKER;
+    return kind && wait->state == HD_WAIT_PARKED;
+}
+
+/* The wait of the fiber for an operation on an IO, or NULL. (A signal's handler may wait on top of it.) */
+static hd_wait *operation_of(const hd_scheduler *scheduler, VALUE fiber)
+{
+    const hd_map *waits = &scheduler->reactor.waits;
+    hd_wait *last = NULL;
+    for (hd_map_node *node = hd_map_find(waits, (hd_word)fiber); node; node = hd_map_find_next(waits, node)) {
+        hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
+        if (is_of_operation(wait)) last = wait;
+    }
+    return last;
+}
+
+bool hd_interrupt_operation(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+{
+    hd_wait *operation = operation_of(scheduler, fiber);
+    return operation && hd_end_operation(operation, exception);
+}

@@ -1,0 +1,341 @@
+/* See lookup_call.h. */
+#include "lookup_call.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <string.h>
+
+#include "fibers/park.h"
+#include "fibers/pending/strike.h"
+#include "fibers/turn.h"
+#include "fibers/worker_call.h"
+#include "os/hosts_file.h"
+#include "ruby/deadline.h"
+#include "ruby/init.h"
+
+/* -- what a lookup has found --------------------------------------------------------------------------------- */
+
+VALUE hd_resolution_error(int code, int error_number, const char *reason)
+{
+    if (code == EAI_SYSTEM && error_number != 0) return rb_syserr_new(error_number, reason);
+    VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(code));
+    VALUE error = rb_class_new_instance(1, &message, rb_path2class("Socket::ResolutionError"));
+    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* (not an instance variable of Ruby's) */
+    return error;
+}
+
+static VALUE error_of(const hd_address_lookup *job, const char *reason)
+{
+    return hd_resolution_error(job->error, job->error_number, reason);
+}
+
+VALUE hd_numeric_host(const hd_address *address)
+{
+    const struct sockaddr *any = &address->address.any;
+    char text[NI_MAXHOST];
+    if (any->sa_family == AF_INET && address->length == sizeof(struct sockaddr_in)) { /* (at a tenth of the price) */
+        inet_ntop(AF_INET, &address->address.ipv4.sin_addr, text, sizeof(text));
+        return rb_str_new_cstr(text);
+    }
+    int error = getnameinfo(any, address->length, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    return error ? Qnil : rb_str_new_cstr(text);
+}
+
+static VALUE numeric_addresses(const hd_address_lookup *job)
+{
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < job->count; i++) {
+        VALUE host = hd_numeric_host(&job->addresses[i]);
+        if (!NIL_P(host)) rb_ary_push(list, host);
+    }
+    return list;
+}
+
+/* Does the hosts file know it? Then it is resolved now. */
+static bool resolved_here(hd_address_lookup *job)
+{
+    if (!hd_hosts_file_answers(job->host, job->family)) return false;
+    hd_job_run_inline(&job->job);
+    return true;
+}
+
+/* -- one host -------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    hd_scheduler *scheduler;
+    hd_address_lookup *job;
+    VALUE host;
+} resolve_call;
+
+static VALUE resolve(VALUE pointer)
+{
+    resolve_call *resolution = (void *)pointer;
+    hd_turn_spend(resolution->scheduler, resolution->host, HD_TURN_ENDS);
+    if (!resolved_here(resolution->job))
+        hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
+    if (!resolution->job->error) return numeric_addresses(resolution->job);
+    if (resolution->job->error == EAI_NONAME) return Qnil;
+    rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
+}
+
+static VALUE release(VALUE pointer)
+{
+    hd_job_release(&((resolve_call *)pointer)->job->job);
+    return Qnil;
+}
+
+VALUE hd_addresses_of(hd_scheduler *scheduler, VALUE host)
+{
+    resolve_call resolution = {.scheduler = scheduler, .host = host};
+    resolution.job = hd_address_lookup_new(StringValueCStr(host), NULL, AF_UNSPEC);
+    if (!resolution.job) rb_memerror();
+    return rb_ensure(resolve, (VALUE)&resolution, release, (VALUE)&resolution);
+}
+
+/* -- Heddle::Lookup ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    hd_address_lookup *job; /* NULL when released */
+    VALUE scheduler;     /* its inbox must outlive the job */
+} lookup_data;
+
+static void lookup_mark(void *pointer)
+{
+    rb_gc_mark(((lookup_data *)pointer)->scheduler);
+}
+
+static void drop(lookup_data *lookup)
+{
+    if (lookup->job) hd_job_release(&lookup->job->job);
+    lookup->job = NULL;
+}
+
+static void lookup_free(void *pointer)
+{
+    drop(pointer);
+    xfree(pointer);
+}
+
+static VALUE cLookup;
+
+static const rb_data_type_t LOOKUP_TYPE = {
+    .wrap_struct_name = "heddle_lookup",
+    .function = {.dmark = lookup_mark, .dfree = lookup_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static lookup_data *lookup_get(VALUE self)
+{
+    lookup_data *found = rb_check_typeddata(self, &LOOKUP_TYPE);
+    if (!found->job) rb_raise(hd_eError, "the lookup was released");
+    return found;
+}
+
+static const char *text_or_null(VALUE *text)
+{
+    return NIL_P(*text) ? NULL : StringValueCStr(*text);
+}
+
+static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, const char *service, int family)
+{
+    hd_address_lookup *job = hd_address_lookup_new(host, service, family);
+    if (!job) rb_memerror();
+    if (resolved_here(job)) return job;
+    hd_submit_or_run(scheduler, &job->job);
+    return job;
+}
+
+/* Owns the job. */
+static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
+{
+    lookup_data *created;
+    VALUE object = TypedData_Make_Struct(cLookup, lookup_data, &LOOKUP_TYPE, created);
+    created->scheduler = scheduler;
+    created->job = job;
+    return object;
+}
+
+/* @private Starts to resolve a name on a worker. */
+static VALUE scheduler_lookup(VALUE self, VALUE host, VALUE service, VALUE family)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int number = NUM2INT(family);
+    return lookup_new(self, submit(scheduler, text_or_null(&host), text_or_null(&service), number));
+}
+
+/* -- the address of most hosts ------------------------------------------------------------------------------- */
+
+typedef struct {
+    hd_scheduler *scheduler;
+    hd_address_lookup *job;
+    VALUE host, object;
+    int64_t deadline_ns;
+    bool waited;
+} find_call;
+
+/* Is there one address, and can Ruby take it for a host? */
+static bool only_address_p(hd_address_lookup *job)
+{
+    if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
+    const hd_address *only = &job->addresses[0];
+    int family = only->address.any.sa_family;
+    return family == AF_INET || (family == AF_INET6 && !only->address.ipv6.sin6_scope_id);
+}
+
+static VALUE host_and_port(const hd_address *address)
+{
+    VALUE host = hd_numeric_host(address);
+    if (NIL_P(host)) return Qnil;
+    int port = ntohs(address->address.ipv4.sin_port); /* (in both families at the same place) */
+    return rb_assoc_new(host, INT2FIX(port));
+}
+
+static VALUE await(VALUE pointer)
+{
+    find_call *finding = (void *)pointer;
+    hd_job *job = &finding->job->job;
+    hd_request request = {.kind = HD_WAIT_FOR_WORKER, .subject = finding->host, .deadline_ns = finding->deadline_ns,
+                          .jobs = &job, .jobs_count = 1};
+    int error = hd_park_until_ready(finding->scheduler, &request);
+    if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for an address");
+    finding->waited = true;
+    return Qnil;
+}
+
+static VALUE end_await(VALUE pointer)
+{
+    find_call *finding = (void *)pointer;
+    if (!finding->waited) drop(rb_check_typeddata(finding->object, &LOOKUP_TYPE));
+    return Qnil;
+}
+
+/* (Nothing is made that is not needed: most names are in the hosts file, or in a cache next to this machine.) */
+VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
+{
+    find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
+    hd_turn_spend(finding.scheduler, host, HD_TURN_ENDS);
+    finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
+    hd_job *job = &finding.job->job;
+    if (!hd_job_finished(job)) {
+        finding.object = lookup_new(self, finding.job);
+        rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
+    }
+    if (!only_address_p(finding.job)) return finding.object ? finding.object : lookup_new(self, finding.job);
+    hd_address only = finding.job->addresses[0];
+    if (finding.object)
+        drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
+    else
+        hd_job_release(job);
+    RB_GC_GUARD(finding.object);
+    return host_and_port(&only);
+}
+
+/* @private Resolves a name, and waits for it for no longer than the timeout.
+ * @return [Array(String, Integer), Lookup] the numeric host and the port, if that is known then and there is but the
+ *   one; else what is to be done with the rest */
+static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE timeout)
+{
+    return hd_find_address(self, host, text_or_null(&service), hd_deadline_from(timeout));
+}
+
+/* -- the methods of a Lookup --------------------------------------------------------------------------------- */
+
+/* @private @return [Boolean] has the resolver answered? */
+static VALUE lookup_finished(VALUE self)
+{
+    return hd_job_finished(&lookup_get(self)->job->job) ? Qtrue : Qfalse;
+}
+
+/* @private @return [Array<String>] the addresses as packed sockaddr; none if there is an error */
+static VALUE lookup_addresses(VALUE self)
+{
+    hd_address_lookup *job = lookup_get(self)->job;
+    VALUE list = rb_ary_new();
+    if (!hd_job_finished(&job->job)) return list;
+    for (size_t i = 0; i < job->count; i++)
+        rb_ary_push(list, rb_str_new(job->addresses[i].address.bytes, job->addresses[i].length));
+    return list;
+}
+
+/* @private @return [Exception, nil] why there are no addresses */
+static VALUE lookup_error(VALUE self, VALUE reason)
+{
+    hd_address_lookup *job = lookup_get(self)->job;
+    if (!hd_job_finished(&job->job) || !job->error) return Qnil;
+    return error_of(job, StringValueCStr(reason));
+}
+
+/* @private The answer is not wanted any more. */
+static VALUE lookup_release(VALUE self)
+{
+    drop(rb_check_typeddata(self, &LOOKUP_TYPE));
+    return Qnil;
+}
+
+/* @private (Ruby 3.3 starts a thread to do this.)
+ * @return [Array(String, Integer)] the numeric host and the port of a packed sockaddr */
+static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
+{
+    (void)self;
+    hd_address copy = {0};
+    StringValue(address);
+    copy.length = (socklen_t)RSTRING_LEN(address);
+    if (copy.length > sizeof(copy.address)) rb_raise(rb_eArgError, "not an IP address");
+    memcpy(copy.address.bytes, RSTRING_PTR(address), copy.length);
+    VALUE found = host_and_port(&copy);
+    if (NIL_P(found)) rb_raise(rb_eArgError, "not an IP address");
+    return found;
+}
+
+/* @private Waits until one of the lookups has ended or one of the sockets is connected (or failed to).
+ * @return [Array<Socket>] those sockets; empty also when the timeout has passed */
+static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups, VALUE sockets, VALUE timeout)
+{
+    hd_scheduler *scheduler = hd_scheduler_ready(self);
+    int64_t deadline_ns = hd_deadline_of_limit(timeout);
+    Check_Type(lookups, T_ARRAY);
+    Check_Type(sockets, T_ARRAY);
+    size_t jobs_count = RARRAY_LEN(lookups), count = RARRAY_LEN(sockets);
+    VALUE memory;
+    size_t bytes = count * sizeof(hd_interest) + (jobs_count + 1) * sizeof(hd_job *);
+    hd_interest *interests = ALLOCV(memory, bytes);
+    hd_job **jobs = (void *)(interests + count);
+    for (size_t i = 0; i < jobs_count; i++) jobs[i] = &lookup_get(RARRAY_AREF(lookups, i))->job->job;
+    for (size_t i = 0; i < count; i++) {
+        VALUE io = rb_io_get_io(RARRAY_AREF(sockets, i));
+        interests[i] = (hd_interest){.fd = rb_io_descriptor(io), .events = POLLOUT, .io = (hd_word)io};
+    }
+    hd_request request = {.kind = count ? HD_WAIT_FOR_SELECT : HD_WAIT_FOR_WORKER, .subject = host,
+                          .deadline_ns = deadline_ns, .interests = interests, .interests_count = count,
+                          .jobs = jobs, .jobs_count = jobs_count};
+    int error = hd_park_until_ready(scheduler, &request);
+    if (error < 0) rb_syserr_fail(-error, "heddle: cannot wait for a connection");
+    VALUE ready = rb_ary_new();
+    for (size_t i = 0; i < count; i++)
+        if (interests[i].revents) rb_ary_push(ready, RARRAY_AREF(sockets, i));
+    ALLOCV_END(memory);
+    RB_GC_GUARD(lookups);
+    RB_GC_GUARD(sockets);
+    return ready;
+}
+
+void hd_init_lookup_call(void)
+{
+    rb_define_method(hd_cScheduler, "lookup", scheduler_lookup, 3);
+    rb_define_method(hd_cScheduler, "find_address", scheduler_find_address, 3);
+    rb_define_method(hd_cScheduler, "wait_for_connection", scheduler_wait_for_connection, 4);
+    /* Document-class: Heddle::Lookup
+     *
+     * A question to the resolver that is under way.
+     *
+     * @private */
+    cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);
+    rb_funcall(hd_mHeddle, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Lookup")));
+    rb_undef_alloc_func(cLookup);
+    rb_define_singleton_method(cLookup, "host_and_port", lookup_s_host_and_port, 1);
+    rb_define_method(cLookup, "finished?", lookup_finished, 0);
+    rb_define_method(cLookup, "addresses", lookup_addresses, 0);
+    rb_define_method(cLookup, "error", lookup_error, 1);
+    rb_define_method(cLookup, "release", lookup_release, 0);
+}
