@@ -153,7 +153,7 @@ class StyleTest < Minitest::Test
   # Questions about the version of Ruby are asked in one Ruby file and in one C file, by what that Ruby does.
   def test_one_place_for_versions
     asked = /\bRUBY_(?:API_)?VERSION(?:_\w+)?\b(?!\}|,)/
-    homes = ["lib/heddle/ruby_features.rb", "ext/heddle/ruby/compat.h"]
+    homes = ["lib/heddle/internal/ruby_features.rb", "ext/heddle/ruby/compat.h"]
     found = sources.grep(%r{\A(lib|ext)/}).select { |name| read(name).match?(asked) }
 
     assert_equal(homes.sort, found.sort)

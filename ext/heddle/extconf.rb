@@ -8,7 +8,7 @@
 #                  of an IO, as it may be with a later Ruby), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
 require "mkmf"
-require_relative "../../lib/heddle/ruby_features"
+require_relative "../../lib/heddle/internal/ruby_features"
 
 VARIANTS = {
   "release" => [],

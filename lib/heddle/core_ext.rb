@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "replace"
+require_relative "internal/replace"
 
 module Heddle
   # Here all patches are loaded; see replace.rb.
@@ -13,4 +13,4 @@ module Heddle
   end
 end
 
-require_relative "would_block"
+require_relative "internal/would_block"

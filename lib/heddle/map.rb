@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "fan_out"
+require_relative "internal/fan_out"
 
 # Blocks that run for many items at once.
 module Heddle

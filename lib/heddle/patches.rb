@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "ruby_features"
+require_relative "internal/ruby_features"
 
 # The register of what Heddle changes in Ruby's own classes.
 module Heddle

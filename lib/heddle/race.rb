@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "contest"
+require_relative "internal/contest"
 
 # Several ways to the same end.
 module Heddle

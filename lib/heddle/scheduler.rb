@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "ruby_features"
+require_relative "internal/ruby_features"
 require_relative "scheduler/no_stack"
 
 # Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read. It is made here, in

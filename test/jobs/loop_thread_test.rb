@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "heddle/loop_thread"
+require "heddle/internal/loop_thread"
 
 # The thread that runs the jobs of an engine as tasks.
 class LoopThreadTest < HeddleTest

@@ -1,6 +1,6 @@
 /* Heddle::CoreExt::TCPSocketConnect, in place of TCPSocket#initialize: a host that is a name goes to
- * lib/heddle/connect. Here because libraries ask Ruby for the parameters of this method (net-http, dalli), because an
- * address is to cost nothing more, and a name that has one address as little as can be. */
+ * lib/heddle/internal/connect. The method is in C because libraries ask Ruby for its parameters (net-http, dalli), and
+ * because an address should cost nothing more, and a name that has one address little. */
 
 #include <limits.h>
 #include <ruby/encoding.h>
@@ -121,7 +121,7 @@ static VALUE call_original(VALUE self, int argc, const VALUE *argv, int keywords
     return rb_funcallv_kw(self, HD_KEPT("numeric_initialize"), argc, argv, keywords);
 }
 
-/* The block that lib/heddle/connect calls. (A block is not told of keywords.) */
+/* The block that lib/heddle/internal/connect calls. (A block is not told of keywords.) */
 static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
 {
     (void)first, (void)blockarg;
@@ -129,7 +129,7 @@ static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
     return call_original(self, argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
 }
 
-/* Hands the call over to lib/heddle/connect. The lookup is nil, or has begun at that time. */
+/* Hands the call over to lib/heddle/internal/connect. The lookup is nil, or has begun at that time. */
 static void connect_by_name(VALUE self, VALUE scheduler, VALUE lookup, VALUE began_at, int argc, const VALUE *argv)
 {
     VALUE arguments[4 + ARGUMENTS_MAX + 1] = {self, scheduler, lookup, began_at}; /* (the last one for keywords) */

@@ -1,5 +1,5 @@
 /* Two tasks that read from one stream. Each of them waits for an answer, and one may get that of the other: Heddle
- * tells of it (lib/heddle/shared_io.rb), for nobody else can. */
+ * tells of it (lib/heddle/internal/shared_io.rb), for nobody else can. */
 #pragma once
 
 #include "fibers/scheduler.h"

@@ -1,6 +1,6 @@
 /* What differs between Ruby versions, each with the version; extconf.rb probes. The only place in C that asks. What
  * Ruby code has to know of it, too, is in Heddle::RubyFeatures (see core_ext.c); for the rest of its questions see
- * lib/heddle/ruby_features.rb. */
+ * lib/heddle/internal/ruby_features.rb. */
 #pragma once
 
 #include <ruby.h>

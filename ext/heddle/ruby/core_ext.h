@@ -1,4 +1,4 @@
-/* What the methods that take the place of Ruby's own share; see lib/heddle/replace.rb. */
+/* What the methods that take the place of Ruby's own share; see lib/heddle/internal/replace.rb. */
 #pragma once
 
 #include <ruby.h>

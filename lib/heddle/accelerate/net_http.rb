@@ -2,7 +2,7 @@
 
 require_relative "../../heddle"
 require "net/http"
-require_relative "../replace"
+require_relative "../internal/replace"
 require_relative "known_method"
 require_relative "net_http/body"
 require_relative "net_http/headers"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../replace"
+require_relative "../internal/replace"
 
 module Heddle
   module CoreExt

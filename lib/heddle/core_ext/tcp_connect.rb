@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../connect"
+require_relative "../internal/connect"
 
 module Heddle
   module CoreExt

@@ -2,7 +2,7 @@
 
 require "socket"
 require "uri"
-require_relative "../check"
+require_relative "../internal/check"
 
 module Heddle
   class Server

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "../check"
+require_relative "../internal/check"
 
 module Heddle
   class Server

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../check"
+require_relative "../internal/check"
 
 module Heddle
   class Server

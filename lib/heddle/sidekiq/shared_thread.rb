@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../loop_thread"
+require_relative "../internal/loop_thread"
 
 module Heddle
   module Sidekiq # :nodoc:

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../loop_thread"
+require_relative "../internal/loop_thread"
 
 module Heddle
   # What `require "heddle/solid_queue"` adds: the workers of Solid Queue that have `fibers: 500` in config/queue.yml run

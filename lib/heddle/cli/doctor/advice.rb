@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../ruby_features"
+require_relative "../../internal/ruby_features"
 
 module Heddle
   module CLI

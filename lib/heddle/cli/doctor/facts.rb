@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "../../ruby_features"
+require_relative "../../internal/ruby_features"
 require_relative "../../version"
 require_relative "../open_files"
 

@@ -38,4 +38,5 @@ module Heddle
     end
   end
   private_constant :IOName
+  private_constant :IOName
 end

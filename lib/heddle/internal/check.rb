@@ -102,4 +102,5 @@ module Heddle
     end
   end
   private_constant :Check
+  private_constant :Check
 end

@@ -119,4 +119,5 @@ module Heddle
       nil
     end
   end
+  private_constant :ErrorReport
 end

@@ -109,4 +109,5 @@ module Heddle
     end
   end
   private_constant :Line
+  private_constant :Line
 end

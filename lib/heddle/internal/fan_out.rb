@@ -109,4 +109,5 @@ module Heddle
     end
   end
   private_constant :FanOut
+  private_constant :FanOut
 end

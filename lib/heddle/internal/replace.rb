@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "patches"
+require_relative "../patches"
 
 module Heddle
   # What takes the place of methods of Ruby's own classes: the patches of the register (patches.rb), most of them a

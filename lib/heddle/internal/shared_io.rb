@@ -21,8 +21,8 @@ module Heddle
     # A program that makes its code as it runs may have any number of places.
     PLACES_MAX = 1000
     # Frames that are not of the program itself.
-    LIBRARIES = Ractor.make_shareable(["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/",
-                                       "#{__dir__}.rb"])
+    LIBRARIES = Ractor.make_shareable(["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
+                                       "#{File.dirname(__dir__)}/", "#{File.dirname(__dir__)}.rb"])
     private_constant :PLACES_MAX, :LIBRARIES
 
     class << self

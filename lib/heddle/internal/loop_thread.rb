@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../heddle"
+require_relative ".."
 
 module Heddle
   # A thread that runs tasks for other threads, until it is closed. The engines for jobs have one each
@@ -82,5 +82,6 @@ module Heddle
       @orders.pop.last&.call until @orders.empty?
     end
   end
+  private_constant :LoopThread
   private_constant :LoopThread
 end

@@ -7,4 +7,5 @@ module Heddle
   module Clock
   end
   private_constant :Clock
+  private_constant :Clock
 end

@@ -7,7 +7,7 @@ module Heddle
   #
   # (The backtrace is not set anew, so that backtrace_locations, which error_highlight needs, stays as it was.)
   module TaskFailure
-    OWN = Ractor.make_shareable(["#{__dir__}/", "#{__dir__}.rb:"])
+    OWN = Ractor.make_shareable(File.dirname(__dir__).then { |library| ["#{library}/", "#{library}.rb:"] })
     # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
     # How many of the others are in the message.

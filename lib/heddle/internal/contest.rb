@@ -53,4 +53,5 @@ module Heddle
     end
   end
   private_constant :Contest
+  private_constant :Contest
 end

@@ -5,4 +5,5 @@ module Heddle
   module Epoll
   end
   private_constant :Epoll
+  private_constant :Epoll
 end

@@ -15,4 +15,5 @@ module Heddle
     end
   end
   private_constant :PoolThread
+  private_constant :PoolThread
 end
