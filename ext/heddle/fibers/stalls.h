@@ -1,8 +1,8 @@
 /* HEDDLE_STALLS: finds the fiber that keeps the loop from turning, while it does.
  *
  * A thread of Ruby looks now and then (lib/heddle/internal/stalls.rb). But while a method in C holds the GVL, that
- * thread gets no turn, and afterwards it comes too late. So a thread without the GVL looks as well, and orders a look in
- * the thread that holds it: Ruby takes that up as soon as the method returns. */
+ * thread gets no turn, and afterwards it comes too late. So a thread without the GVL looks as well, and orders a look
+ * in the thread that holds it: Ruby takes that up as soon as the method returns. */
 #pragma once
 
 #include "core/clock.h"
