@@ -1,6 +1,7 @@
 /* See fiber_insides.h. */
 #include "fiber_insides.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +23,26 @@ static size_t root_environment; /* in pointers; 0: unknown */
 static ID id_blocking, id_blocking_p;
 static VALUE cFiber;
 
-/* The memory of an object; NULL where its size is not known. */
+static size_t thread_size; /* in bytes; 0: that of its block on the heap */
+
 static void *memory_of(VALUE object)
 {
-    return RTYPEDDATA_EMBEDDED_P(object) ? NULL : RTYPEDDATA_GET_DATA(object);
+    return RTYPEDDATA_GET_DATA(object);
 }
 
+/* The main thread of Ruby 4.1 and later is static (vm.c, _main_thread). Other objects hold their data themselves. */
+static bool on_heap(VALUE object)
+{
+    Dl_info unused;
+    void *memory = memory_of(object);
+    return memory && (VALUE)memory - object > sizeof(struct RTypedData) && !dladdr(memory, &unused);
+}
+
+/* 0: it is not known. */
 static size_t size_of(VALUE object)
 {
-    void *memory = memory_of(object);
-    return memory ? malloc_usable_size(memory) : 0;
+    if (thread_size && object == rb_thread_current()) return thread_size;
+    return on_heap(object) ? malloc_usable_size(memory_of(object)) : 0;
 }
 
 /* -- whether a fiber is blocking -------------------------------------------------------------------------------- */
@@ -185,7 +196,6 @@ static VALUE compare_resumed(RB_BLOCK_CALL_FUNC_ARGLIST(outer, unused))
 /* Found in a fiber that was resumed by another, and confirmed in one that this fiber resumes. */
 static void find_resumer(VALUE fiber, VALUE outer)
 {
-    if (!memory_of(outer)) return;
     resumer = find_pointer(fiber, memory_of(outer));
     rb_fiber_resume(rb_fiber_new(compare_resumed, Qnil), 1, &fiber);
 }
@@ -248,11 +258,27 @@ static VALUE find(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
-static VALUE find_in_new_fiber(VALUE outer)
+static VALUE find_from(VALUE outer)
 {
     VALUE arguments[ARGUMENTS] = {[OUTER] = outer, [BODY] = rb_proc_new(find, Qnil)};
     VALUE fiber = rb_funcall_with_block(cFiber, rb_intern("new"), 0, NULL, arguments[BODY]);
     return rb_fiber_resume(fiber, ARGUMENTS, arguments);
+}
+
+/* A new thread lies on the heap, and Ruby knows the size of its struct. */
+static VALUE find_in_new_thread(void *unused)
+{
+    (void)unused;
+    VALUE thread = rb_thread_current(), fiber = rb_fiber_current();
+    size_t block = size_of(thread), size = RTYPEDDATA_TYPE(thread)->function.dsize(memory_of(thread));
+    thread_size = size < block ? size : block;
+    return find_from(fiber);
+}
+
+static VALUE find_all(VALUE outer)
+{
+    if (on_heap(rb_thread_current())) return find_from(outer);
+    return rb_funcall(rb_thread_create(find_in_new_thread, NULL), rb_intern("join"), 0);
 }
 
 /* @private */
@@ -302,7 +328,7 @@ void hd_init_fiber_insides(void)
     cFiber = rb_path2class("Fiber");
     rb_gc_register_mark_object(cFiber);
     VALUE error = rb_errinfo(); /* of a require in a rescue clause */
-    rb_protect(find_in_new_fiber, rb_fiber_current(), &ignored);
+    rb_protect(find_all, rb_fiber_current(), &ignored);
     rb_set_errinfo(error);
     VALUE insides = rb_define_module_under(hd_mHeddle, "FiberInsides"); /* private: see patches.rb */
     rb_define_singleton_method(insides, "can_unblock?", can_unblock_p, 0);
