@@ -1,14 +1,16 @@
 /* Looks at paths and files that the kernel has in memory. See cached_path.h for the interface.
  *
- * The problem: a look at a path may wait for a disk, and with it all fibers of the thread. A worker or a thread of the
- * pool for each look costs more than most looks take, because the kernel has most paths in memory.
+ * The problem: Ruby 3.3 looks up and opens a file without asking the scheduler, and the whole thread may wait for the
+ * disk. Ruby 3.4 and newer hand each call to a worker, even if the kernel has the answer in memory. For an open, this
+ * costs three times what reading a small file does.
  *
  * The way: openat2 with RESOLVE_CACHED opens a path only if that needs no disk, and a read without waiting takes the
- * content only if it is in the page cache. If either fails, Ruby's own method does the call by way of a thread.
+ * content only if it is in the page cache. If either fails, the methods that use this file call Ruby's own, where
+ * needed by way of a thread of the pool.
  *
  * The price: a look that finds nothing is one more system call.
  *
- * Sources: openat2(2), preadv2(2). */
+ * Sources: openat2(2); guides/patches.md (file_lookup, file_open, whole_file). */
 #include "cached_path.h"
 
 #include <errno.h>

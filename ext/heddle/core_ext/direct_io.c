@@ -65,7 +65,7 @@ typedef struct {
     ssize_t moved; /* 0: the end */
 } direct_read;
 
-/* Finds an empty read buffer of Ruby's. Returns false if there is none. */
+/* Finds an empty read buffer of Ruby's. Returns false if Ruby has no such buffer. */
 static bool find_room(direct_read *reading)
 {
     if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
@@ -348,7 +348,7 @@ static ssize_t try_rest(const direct_write *writing)
     return hd_send_parts(writing->call->fd, parts, count);
 }
 
-/* Writes the bytes that are left after a part, except those that Ruby must write. */
+/* Writes the bytes that are left after a part. It stops at bytes that Ruby must write. */
 static VALUE write_rest(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;

@@ -79,7 +79,8 @@ static VALUE renamed(VALUE error, VALUE port, VALUE service)
     return rb_funcall(error, rb_intern("exception"), 1, other);
 }
 
-/* Gives an Addrinfo a larger number than it has room for. An entry of Socket.getaddrinfo has that room. */
+/* Returns what was found. Raises for a number that is too large for Ruby's Addrinfo; an entry of Socket.getaddrinfo has
+ * room for it. */
 static VALUE with_room(VALUE self, VALUE found, VALUE service)
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
