@@ -8,7 +8,7 @@
  * left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert from or to, a closed
  * IO, an odd argument.
  *
- * Rejected: to fill the read buffer before read(n), too. Ruby reads no more than n bytes then, and a program may rely
+ * Rejected: to fill the read buffer before read(n), too. Ruby reads at most n bytes then, and a program may rely
  * on it.
  *
  * The price: Ruby's insides (the read buffer, the write lock) are used, which ruby/ finds for each version. Each method
@@ -326,7 +326,7 @@ static long left_of_one(const direct_write *writing)
     return RSTRING_LEN(writing->strings[writing->at]) - writing->done;
 }
 
-/* Notes that a number of bytes more have been written. */
+/* Notes that more bytes have been written. */
 static void advance(direct_write *writing, ssize_t moved)
 {
     writing->left -= moved;

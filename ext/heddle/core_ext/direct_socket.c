@@ -7,8 +7,8 @@
  * *_nonblock methods are made of, which take the same arguments and return the same. Everything unusual is left to
  * Ruby's own method.
  *
- * The price: a wait goes before an attempt only if the arguments cannot be refused, because a refused call must fail at
- * once.
+ * The price: a call whose arguments may be refused is tried before it waits, because it must fail at once. Such an
+ * attempt may find nothing.
  *
  * Source: guides/patches.md (direct_socket). */
 #include <errno.h>

@@ -26,8 +26,9 @@ bool hd_plain_port_p(VALUE port)
     return strspn(text, "0123456789") == strlen(text) && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
-/* Returns what Ruby makes of the service where no host is given, because it asks no hook there. Raises Ruby's own error
- * for a service that is not known, or not for this type of socket. The hints are family, type, protocol and flags. */
+/* Returns the address that Ruby makes for the service without a host, because it asks no hook then. Raises Ruby's own
+ * error for a service that is not known, or not for this type of socket. The hints are family, type, protocol and
+ * flags. */
 static VALUE known_as(VALUE service, const VALUE hints[HINTS])
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));

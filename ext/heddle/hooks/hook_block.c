@@ -22,7 +22,7 @@ static int wait_for(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, i
  * its whole timeout again.
  *
  * @overload block(blocker, timeout = nil)
- *   @param blocker [Object] what it waits for, for reports
+ *   @param blocker [Object] the object that the fiber waits for, for reports
  *   @param timeout [Numeric, nil] seconds
  *   @return [Boolean] true if unblocked, false if timed out */
 static VALUE hook_block(int argc, VALUE *argv, VALUE self)
@@ -91,7 +91,7 @@ static hd_wait *wait_to_unblock(const hd_scheduler *scheduler, VALUE fiber, VALU
 /* Wakes a fiber that is parked in block or kernel_sleep. It leaves any other fiber alone, because a stale unblock must
  * not complete a wait for IO. Any thread of the Ractor may call it, at any time, also after close.
  *
- * @param blocker [Object] what it has waited for
+ * @param blocker [Object] the object that the fiber has waited for
  * @param fiber [Fiber]
  * @return [void] */
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)

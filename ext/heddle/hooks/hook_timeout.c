@@ -51,7 +51,7 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
  *   @param duration [Numeric] seconds
  *   @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
  *   @param message [String, nil]
- *   @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
+ *   @param blocking [Boolean] true if Heddle itself calls it in a blocking fiber
  *   @yieldparam duration [Numeric]
  *   @return [Object] what the block returns */
 static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)

@@ -61,7 +61,7 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
  * throw go on. This is in C, because in a loop of Ruby's an exception that follows at once would be raised between two
  * calls.
  *
- * @return [Array<Exception, true>, nil] what came, the first one first; true: a Fiber#kill */
+ * @return [Array<Exception, true>, nil] the exceptions in their order; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
 {
     (void)self;

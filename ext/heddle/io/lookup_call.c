@@ -34,7 +34,7 @@ VALUE hd_resolution_error(int code, int error_number, const char *reason)
     if (code == EAI_SYSTEM && error_number != 0) return rb_syserr_new(error_number, reason);
     VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(code));
     VALUE error = rb_class_new_instance(1, &message, rb_path2class("Socket::ResolutionError"));
-    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* without an @, so Ruby code cannot see it */
+    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* the name has no @, so Ruby code cannot see it */
     return error;
 }
 

@@ -1,7 +1,7 @@
 /* Reads and writes of an IO. See transfer.h for the interface.
  *
  * The problem: a read or write that would block holds up the thread with all its fibers. A wait before each one would
- * cost a look at the kernel that most do not need.
+ * be a needless look at the kernel where the data is there already.
  *
  * The way: make the system call first, and park only after EAGAIN. A read that is expected to wait
  * (hd_transfer_expects_to_wait) parks first, and io_uring may deliver the bytes with the end of that wait. A small
