@@ -1,11 +1,11 @@
-/* In place of Dir.chdir, Dir.fchdir and Dir#chdir. The directory is the process's. So Ruby refuses to change it in a
- * thread while a block of another thread has changed it; and what it refuses to threads is refused to tasks. In C, for
- * Ruby warns of a block within a block, and names the line of the Ruby method that calls it. */
+/* Replaces Dir.chdir, Dir.fchdir and Dir#chdir. The directory belongs to the process. So Ruby refuses to change it in a
+ * thread while a block of another thread has changed it, and Heddle refuses the same to tasks. The method is in C,
+ * because Ruby warns of a block within a block, and names the line of the Ruby method that calls it. */
 #include "fibers/pending/strike.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 
-static ID id_changed_by; /* where a scheduler has the root whose block has changed the directory, or nil */
+static ID id_changed_by; /* where a scheduler keeps the root whose block has changed the directory, or nil */
 
 typedef struct {
     VALUE self;

@@ -1,8 +1,20 @@
-/* The methods of IO that programs call most, for sockets and pipes in a task: they go to the system call at once. Ruby
- * would make an IO::Buffer of the string and call a hook with it, which takes as long as the system call.
+/* The methods of IO that programs call most, for sockets and pipes in a task.
  *
- * Whatever is unusual is left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert
- * from or to, a closed IO, an odd argument. */
+ * The problem: Ruby makes an IO::Buffer of the string and calls a hook with it, which takes as long as the system call.
+ * Of the time of a ping-pong between tasks, 31 % was Ruby's way to the hook and back.
+ *
+ * The way: the methods here replace Ruby's own, and make the system call at once (io/transfer.h). Before gets, getc and
+ * the like, they fill Ruby's own read buffer, so that Ruby finds there all that it looks for. Everything unusual is
+ * left to Ruby's own method: files and terminals, data in Ruby's buffers, an encoding to convert from or to, a closed
+ * IO, an odd argument.
+ *
+ * Rejected: to fill the read buffer before read(n), too. Ruby reads at most n bytes then, and a program may rely
+ * on it.
+ *
+ * The price: Ruby's insides (the read buffer, the write lock) are used, which ruby/ finds for each version. Each method
+ * must behave as Ruby's own does, down to the errors.
+ *
+ * Sources: guides/patches.md (direct_io); guides/design.md (Reads in the ring; What Heddle does not do, and why). */
 #include "direct_io.h"
 
 #include <errno.h>
@@ -18,7 +30,7 @@ static ID id_chomp;
 
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
 {
-    /* (What is most often the reason comes first.) */
+    /* The most frequent reason comes first. */
     if (!RB_TYPE_P(io, T_FILE) || !hd_io_is_plain(io, direction == HD_READ)) return false;
     if (!(hd_io_mode(io) & (direction == HD_READ ? FMODE_READABLE : FMODE_WRITABLE))) return false;
     if (NIL_P(rb_fiber_scheduler_current())) return false;
@@ -29,7 +41,7 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
-/* May what was said by hd_rw_try be left to Ruby? It has told of no error that would not come again. */
+/* May the result of hd_rw_try be left to Ruby? Then it has reported no error that would not come again. */
 static bool is_for_ruby(ssize_t moved)
 {
     return moved == -EINPROGRESS || moved == -ETIME;
@@ -46,14 +58,14 @@ static void raise_error(ssize_t error)
 
 typedef struct {
     hd_transfer *call;
-    char *memory;  /* where to; NULL: into the string */
+    char *memory;  /* destination; NULL: into the string */
     size_t size;
     VALUE string;
-    bool fills;    /* Ruby's read buffer, in the end */
+    bool fills;    /* for Ruby's read buffer */
     ssize_t moved; /* 0: the end */
 } direct_read;
 
-/* Is there an empty buffer of Ruby's? */
+/* Finds an empty read buffer of Ruby's. Returns false if Ruby has no such buffer. */
 static bool find_room(direct_read *reading)
 {
     if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
@@ -68,7 +80,7 @@ static bool has_room(direct_read *reading)
 
 NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error));
 
-/* (Where Ruby fills its buffer, it says so.) */
+/* Raises the error of a read. The message names io_fillbuf where Ruby's would, when it fills its buffer. */
 static void raise_read_error(const direct_read *reading, ssize_t error)
 {
     if (!reading->fills) raise_error(error);
@@ -76,8 +88,9 @@ static void raise_read_error(const direct_read *reading, ssize_t error)
     rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
 }
 
-/* Takes what has come with the wait. What is to be returned at once needs the IO no more. Qfalse: others have filled
- * Ruby's buffer meanwhile, it was put behind that, and Ruby is to go on; or to say that the IO is closed. */
+/* Takes the bytes that were received with the end of the wait. Bytes that are returned at once need the IO no longer.
+ * Returns Qfalse if Ruby must go on: other fibers have filled Ruby's buffer meanwhile, and the bytes were put behind
+ * the content; or the IO is closed, which Ruby reports. */
 static VALUE take_what_came(direct_read *reading)
 {
     hd_transfer *call = reading->call;
@@ -92,14 +105,14 @@ static VALUE take_what_came(direct_read *reading)
     return Qtrue;
 }
 
-/* Reads once, when something is there. Qtrue; or Qfalse: Ruby is to do it. */
+/* Reads once, when there are bytes. Returns Qtrue, or Qfalse if Ruby must read. */
 static VALUE read_once(VALUE pointer)
 {
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
     int64_t deadline_ns = 0;
     bool wait = hd_transfer_expects_to_wait(call);
-    /* Another task may have filled Ruby's buffer meanwhile. (After a close_read the end is to be seen.) */
+    /* Another task may have filled Ruby's buffer meanwhile. After a close_read the read must find the end. */
     if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
     for (;; wait = true) {
         if (hd_transfer_prepare(call, wait, reading->size, &deadline_ns)) {
@@ -121,7 +134,7 @@ static void begin_read(hd_transfer *call)
     hd_strikes_raise_overdue(call->scheduler);
 }
 
-/* A new string of at most so many bytes; nil at the end, Qundef: Ruby is to do it. */
+/* Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. */
 static VALUE read_new(hd_transfer *call, long size)
 {
     direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
@@ -136,7 +149,7 @@ static VALUE read_new(hd_transfer *call, long size)
     return reading.string;
 }
 
-/* As above, into the string of the caller, which nobody is to change meanwhile. */
+/* Reads as read_new does, but into the string of the caller, which nobody may change meanwhile. */
 static VALUE read_into(hd_transfer *call, long size, VALUE string)
 {
     rb_str_modify(string);
@@ -149,7 +162,7 @@ static VALUE read_into(hd_transfer *call, long size, VALUE string)
     return reading.moved == 0 ? Qnil : string;
 }
 
-/* What readpartial and sysread do; Qundef: Ruby is to do it. */
+/* Reads for readpartial and sysread. Returns Qundef if Ruby must read. */
 static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
 {
     hd_transfer call;
@@ -176,10 +189,10 @@ static VALUE io_sysread(int argc, VALUE *argv, VALUE io)
     return string == Qundef ? rb_funcallv(io, HD_KEPT("sysread"), argc, argv) : string;
 }
 
-/* What a method finds that is about to look into Ruby's read buffer. */
+/* The result of filling Ruby's read buffer for a method that is about to look there. */
 typedef enum {
-    LEFT_TO_RUBY, /* the buffer is filled, or Ruby is to do it */
-    AT_END, /* nothing. To ask once more would take the next datagram, or wait for it. */
+    LEFT_TO_RUBY, /* the buffer is filled, or Ruby must fill it */
+    AT_END, /* no bytes; to ask once more would take the next datagram, or wait for it */
     CLOSED_FOR_READING /* by a close_read that came while the buffer was filled */
 } finding;
 
@@ -188,7 +201,7 @@ static finding fill(VALUE io)
 {
     hd_transfer call;
     direct_read reading = {.call = &call, .fills = true};
-    /* (What is to be converted Ruby reads into a larger buffer.) */
+    /* Bytes that must be converted are read by Ruby into a larger buffer. */
     if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io) || !find_room(&reading)) return LEFT_TO_RUBY;
     begin_read(&call);
     reading.memory = hd_landing(call.scheduler);
@@ -220,8 +233,9 @@ static VALUE end_reading(VALUE io)
     return Qnil;
 }
 
-/* What Ruby's method returns; Qundef at the end of the stream. That method asks only at its beginning whether the IO is
- * open for reading: for the program it has begun before a close_read that came while the buffer was filled. */
+/* Fills the read buffer and returns the result of Ruby's method, or Qundef at the end of the stream. Ruby's method
+ * checks only at its beginning whether the IO is open for reading. For the program it has begun before a close_read
+ * that came while the buffer was filled, so the IO is made readable for this call. */
 static VALUE fill_and_call(VALUE io, ID method, int argc, const VALUE *argv)
 {
     kept_call call = {io, method, argc, argv};
@@ -253,7 +267,7 @@ static bool are_options(VALUE argument)
     return RHASH_SIZE(argument) == 1 && rb_hash_lookup2(argument, ID2SYM(id_chomp), Qundef) != Qundef;
 }
 
-/* Does gets read anything with these arguments? Of a limit of 0 it returns at once, and a wrong one it refuses. */
+/* Does gets read anything with these arguments? With a limit of 0 it returns at once, and it refuses a wrong one. */
 static bool has_line_arguments(int argc, const VALUE *argv, VALUE io)
 {
     if (RB_UNLIKELY(rb_rs != rb_default_rs)) return false;
@@ -263,7 +277,7 @@ static bool has_line_arguments(int argc, const VALUE *argv, VALUE io)
     return argc == 0 || (argc == 2 && is_separator(io, argv[0]) && is_limit(argv[1]));
 }
 
-/* Also $_ is as after Ruby's method. */
+/* Reads a line, and sets $_ as Ruby's method does. */
 static VALUE read_line(VALUE io, ID method, int argc, const VALUE *argv)
 {
     if (!has_line_arguments(argc, argv, io)) return rb_funcallv_kw(io, method, argc, argv, RB_PASS_CALLED_KEYWORDS);
@@ -301,10 +315,10 @@ static bool in_place; /* the patch is not switched off */
 typedef struct {
     hd_transfer *call;
     VALUE lock;
-    int count, at; /* of the strings, and of the one that is written now */
+    int count, at; /* number of strings, and the index of the current one */
     VALUE *strings;
-    long done; /* bytes of that one */
-    long left; /* of all */
+    long done; /* bytes written of the current string */
+    long left; /* bytes left of all strings */
 } direct_write;
 
 static long left_of_one(const direct_write *writing)
@@ -312,7 +326,7 @@ static long left_of_one(const direct_write *writing)
     return RSTRING_LEN(writing->strings[writing->at]) - writing->done;
 }
 
-/* So many bytes more have been written. */
+/* Notes that more bytes have been written. */
 static void advance(direct_write *writing, ssize_t moved)
 {
     writing->left -= moved;
@@ -321,8 +335,8 @@ static void advance(direct_write *writing, ssize_t moved)
     writing->done += moved;
 }
 
-/* One system call for all that is left: of some sockets each is a message. (Only a socket has one for several strings
- * that does not wait, and raises no SIGPIPE.) */
+/* Writes all that is left with one system call, because on some sockets each call sends one message. Only a socket has
+ * a system call for several strings that does not wait and raises no SIGPIPE. */
 static ssize_t try_rest(const direct_write *writing)
 {
     int count = writing->count - writing->at;
@@ -334,7 +348,7 @@ static ssize_t try_rest(const direct_write *writing)
     return hd_send_parts(writing->call->fd, parts, count);
 }
 
-/* What is left of the strings when a part is written, or as much of it as is not for Ruby to write. */
+/* Writes the bytes that are left after a part. It stops at bytes that Ruby must write. */
 static VALUE write_rest(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
@@ -349,7 +363,7 @@ static VALUE write_rest(VALUE pointer)
     return Qnil;
 }
 
-/* The whole string, which goes out with those that others write. */
+/* Writes the whole string, which goes out with those of other fibers. */
 static VALUE write_with_others(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
@@ -365,7 +379,7 @@ static VALUE release(VALUE lock)
     return rb_mutex_unlock(lock);
 }
 
-/* What is left, for Ruby to write: one string, for it would write one after the other. */
+/* Returns the bytes that are left for Ruby to write, as one string: Ruby would write several one after the other. */
 static VALUE rest_of(const direct_write *writing)
 {
     VALUE rest = rb_str_subseq(writing->strings[writing->at], writing->done, left_of_one(writing));
@@ -375,12 +389,12 @@ static VALUE rest_of(const direct_write *writing)
 }
 
 /* Writes with the lock of the IO, so that no other string comes in between. Ruby makes that lock when it writes to the
- * IO for the first time; until then it writes what is left. */
+ * IO for the first time; until then Ruby writes the bytes that are left. */
 static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
 {
     for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
     if (!NIL_P(writing->lock)) {
-        rb_mutex_lock(writing->lock); /* it is free: nobody else has run */
+        rb_mutex_lock(writing->lock); /* it is free: no other fiber has run */
         rb_ensure(write, (VALUE)writing, release, writing->lock);
     }
     if (writing->left == 0) return LONG2FIX(size);

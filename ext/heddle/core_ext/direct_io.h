@@ -3,10 +3,11 @@
 
 #include "io/transfer.h"
 
-/* Begins a transfer of a socket or a pipe in a task. False: Ruby is to do it. */
+/* Begins a transfer of a socket or a pipe in a task. Returns false if Ruby must make it. */
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io);
 
-/* Writes the strings, which are of so many bytes together. How many, an Integer; or Qundef: nothing has been written,
- * Ruby has to do it. Several go to a socket only, and not more than so many. The array is the callee's. */
+/* Writes the strings, whose total size is given. Returns the number of bytes as an Integer, or Qundef if nothing has
+ * been written and Ruby must write. Several strings go to a socket only, and at most HD_PARTS_MAX of them. The callee
+ * may change the array. */
 enum { HD_PARTS_MAX = 16 };
 VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size);

@@ -1,5 +1,14 @@
-/* IO#read of so many bytes, and IO#syswrite, in a task: of sockets and pipes, as in direct_io.c, and of what the kernel
- * has in memory of a file. What cannot be gone on with is Ruby's to do: its own method then reads the rest. */
+/* IO#read(length) and IO#syswrite in a task.
+ *
+ * The problem: as with direct_io.c, Ruby makes an IO::Buffer and calls a method of the scheduler for each transfer.
+ *
+ * The way: read(length) and syswrite make the system call at once if the IO is a socket or a pipe, and read(length)
+ * also takes the bytes of a file that the kernel has in memory. If that cannot go on, Ruby's own method reads the
+ * remaining bytes, and they are appended.
+ *
+ * The price: the method must return the same string as Ruby's, with its encoding and its size in memory.
+ *
+ * Source: guides/patches.md (direct_read). */
 #include <errno.h>
 #include <string.h>
 
@@ -9,19 +18,20 @@
 #include "ruby/ruby_internals.h"
 #include "direct_io.h"
 
-/* Not HD_KEPT: IO#read is kept by another patch, too. */
+/* Not HD_KEPT, because another patch keeps IO#read as well. */
 #define KEPT(name) rb_intern("__heddle_direct_" name)
 
-enum { SHRINKS_FROM = 4096 }; /* so much memory, of which nothing came, is given back, as by Ruby */
+enum { SHRINKS_FROM = 4096 }; /* From this size on, memory that was not filled is given back, as by Ruby. */
 
 typedef struct {
     hd_transfer call;
     VALUE string;
     long size, done;
-    bool for_ruby; /* the rest is */
+    bool for_ruby; /* Ruby must read the remaining bytes */
 } exact_read;
 
-/* A file is read at once or not at all; a large one in pieces, by Ruby: transfer.c lets the others run after each. */
+/* Begins a read of a file, which is done at once or not at all. Ruby reads a large file in pieces, and transfer.c lets
+ * the other fibers run after each. */
 static bool begin_file(hd_transfer *call, VALUE io, long size)
 {
     if (!RB_TYPE_P(io, T_FILE) || size >= HD_PIECE_SIZE || !hd_io_has_read_nothing(io)) return false;
@@ -42,18 +52,18 @@ static bool begin_stream(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
-/* Before each attempt. False: the rest is for Ruby. */
+/* Prepares each attempt. Returns false if Ruby must read the remaining bytes. */
 static bool prepare(exact_read *reading, bool wait)
 {
     hd_transfer *call = &reading->call;
-    int64_t deadline_ns = 0; /* IO#timeout is for each wait */
+    int64_t deadline_ns = 0; /* IO#timeout holds for each wait */
     call->amid = reading->done > 0;
-    if (call->kind == HD_MAYBE_FILE) return !wait; /* (it has begun its turn) */
+    if (call->kind == HD_MAYBE_FILE) return !wait; /* its turn has begun already */
     if (!hd_transfer_prepare(call, wait, 0, &deadline_ns)) return true;
     return hd_io_is_plain(call->io, true); /* another task may have filled Ruby's buffer */
 }
 
-/* Reads until there is enough, or the end. */
+/* Reads until there are enough bytes, or until the end. */
 static VALUE read_exactly(VALUE pointer)
 {
     exact_read *reading = (void *)pointer;
@@ -85,7 +95,7 @@ static VALUE read_rest_by_ruby(VALUE pointer)
     return read_by_ruby(reading->call.io, reading->size - reading->done, Qnil);
 }
 
-/* What Ruby's own method reads of it, behind what is there. They are bytes, whatever the encoding of the string. */
+/* Appends the bytes that Ruby's own method reads. They are bytes, whatever the encoding of the string. */
 static void read_rest(exact_read *reading)
 {
     rb_str_locktmp(reading->string);
@@ -108,7 +118,7 @@ static VALUE read_into_new(exact_read *reading)
     return reading->string;
 }
 
-/* Nobody is to change the caller's string meanwhile. */
+/* Reads into the caller's string, which nobody may change meanwhile. */
 static VALUE read_into(exact_read *reading, VALUE string)
 {
     reading->string = string;
@@ -142,7 +152,8 @@ static VALUE write_rest_by_ruby(VALUE io, VALUE string, long done)
     return LONG2FIX(done + NUM2LONG(rb_funcallv(io, KEPT("syswrite"), 1, &rest)));
 }
 
-/* One transfer, of as much as is taken at once; of all, if the descriptor is in blocking mode, as by write(2). */
+/* Makes one transfer of the bytes that are taken at once. If the descriptor is in blocking mode, it writes all of them,
+ * as write(2) does. */
 static VALUE io_syswrite(VALUE io, VALUE string)
 {
     hd_transfer call;
@@ -161,7 +172,7 @@ static VALUE io_syswrite(VALUE io, VALUE string)
         if (moved < 0) continue;
         done += moved;
         if (done == size || !hd_in_blocking_mode(call.fd)) return LONG2FIX(done);
-        deadline_ns = 0; /* IO#timeout is for each wait */
+        deadline_ns = 0; /* IO#timeout holds for each wait */
     }
 }
 

@@ -1,17 +1,18 @@
-/* Kernel#sleep in a task. Ruby calls the hook by its name, which takes a quarter of the time of a sleep(0). */
+/* Kernel#sleep in a task. Ruby looks the hook up by its name, which takes a quarter of the time of a sleep(0), so this
+ * method calls it directly. */
 #include "core/clock.h"
 #include "fibers/scheduler.h"
 #include "hooks/hook_block.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 
-/* Of a subclass, or an object with methods of its own, the hook may be another one. */
+/* Is the hook Heddle's own? A subclass, or an object with methods of its own, may have another one. */
 static bool has_our_hook(VALUE scheduler)
 {
     return !NIL_P(scheduler) && RBASIC_CLASS(scheduler) == hd_cScheduler;
 }
 
-/* Returns, as Ruby's own does, by how many seconds the clock on the wall has gone on. */
+/* Sleeps, and returns how many seconds the wall clock has gone on, as Ruby's own method does. */
 static VALUE direct_sleep(int argc, VALUE *argv, VALUE self)
 {
     VALUE scheduler = rb_fiber_scheduler_current();

@@ -1,8 +1,16 @@
-/* What only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept. Ruby has no hook for them: it lets
- * go of the GVL for each attempt, and makes one that finds nothing before each wait.
+/* The methods that only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept.
  *
- * `send` makes the system call here. The others wait here, and call what Ruby's *_nonblock methods are made of: that
- * takes the same arguments and returns the same. Whatever is unusual is left to Ruby's own method. */
+ * The problem: Ruby has no hook for them. It releases the GVL for each attempt, and makes an attempt that finds nothing
+ * before each wait.
+ *
+ * The way: `send` makes the system call here. The other methods wait here, and call the private methods that Ruby's
+ * *_nonblock methods are made of, which take the same arguments and return the same. Everything unusual is left to
+ * Ruby's own method.
+ *
+ * The price: a call whose arguments may be refused is tried before it waits, because it must fail at once. Such an
+ * attempt may find nothing.
+ *
+ * Source: guides/patches.md (direct_socket). */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,14 +20,14 @@
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 
-/* Not HD_KEPT: two of the methods are kept by another patch, too. */
+/* Not HD_KEPT, because another patch keeps two of the methods as well. */
 #define KEPT(name) rb_intern("__heddle_direct_" name)
 
 enum { ARGUMENTS_MAX = 6 };
 
 static VALUE cUDPSocket, cAddrinfo, eEMFILE, eENFILE, eENOMEM;
 
-/* Fills it in; false: Ruby is to do it. */
+/* Fills in the transfer. Returns false if Ruby must make the call. */
 static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
 {
     if (NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return false;
@@ -31,7 +39,7 @@ static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
     return true;
 }
 
-/* No flag, so that whoever waits for bytes waits for what he wants. */
+/* Has the call no flag? Then a fiber that waits for bytes waits for the right thing. */
 static bool has_no_flag(VALUE flags)
 {
     return NIL_P(flags) || flags == INT2FIX(0);
@@ -44,7 +52,7 @@ typedef struct {
     ID name;
     int argc;
     VALUE argv[ARGUMENTS_MAX];
-    VALUE string; /* into which it receives, or 0 */
+    VALUE string; /* the string into which it receives, or 0 */
     bool refuses; /* its arguments may be refused: it is tried first */
 } attempt;
 
@@ -60,7 +68,7 @@ static VALUE wait_for_socket(VALUE pointer)
     return Qnil;
 }
 
-/* (As in plain Ruby nobody is to change the string meanwhile, if the socket is in blocking mode.) */
+/* Prepares an attempt. As in plain Ruby, nobody may change the string meanwhile if the socket is in blocking mode. */
 static void prepare(hd_transfer *call, bool waits, VALUE string, int64_t *deadline_ns)
 {
     socket_wait wait = {call, deadline_ns};
@@ -83,7 +91,7 @@ static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
     }
 }
 
-/* (What is in Ruby's read buffer is an error, which is Ruby's to raise.) */
+/* Begins to receive. Bytes in Ruby's read buffer are an error, which Ruby raises. */
 static bool begin_receive(hd_transfer *call, VALUE io)
 {
     if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
@@ -92,7 +100,7 @@ static bool begin_receive(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
-/* (A wrong size is refused at once.) */
+/* Is it a size that recv takes? A wrong one is refused at once. */
 static bool is_size(VALUE size)
 {
     return RB_FIXNUM_P(size) && FIX2LONG(size) > 0;
@@ -103,7 +111,7 @@ static bool is_room(VALUE string)
     return NIL_P(string) || (RB_TYPE_P(string, T_STRING) && !RB_OBJ_FROZEN(string));
 }
 
-/* The methods that take a size, flags and a string. */
+/* Calls one of the methods that take a size, flags and a string. */
 static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io)
 {
     hd_transfer call;
@@ -124,8 +132,8 @@ static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
     return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
 }
 
-/* (Of other sockets that know the name of their peer there is no such method; and who wants to see a name as well is
- * served by the patch name_lookup.) */
+/* Replaces IPSocket#recvfrom. Other sockets that know the name of their peer have no such method. A caller who wants a
+ * name as well is served by the patch name_lookup. */
 static VALUE ip_socket_recvfrom(int argc, VALUE *argv, VALUE io)
 {
     ID kept = KEPT("recvfrom");
@@ -140,7 +148,7 @@ static VALUE socket_recvfrom(int argc, VALUE *argv, VALUE io)
     return receive(rb_intern("__recvfrom_nonblock"), KEPT("recvfrom"), argc, argv, io);
 }
 
-/* What recvmsg calls. */
+/* recvmsg calls this method. */
 static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_size, VALUE rights)
 {
     hd_transfer call;
@@ -150,7 +158,7 @@ static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_siz
     return rb_funcallv(io, KEPT("__recvmsg"), 4, receive.argv);
 }
 
-/* What sendmsg calls. */
+/* sendmsg calls this method. */
 static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE controls)
 {
     hd_transfer call;
@@ -164,7 +172,7 @@ static VALUE accept_when_ready(VALUE call)
     return call_when_ready((hd_transfer *)call, &(attempt){rb_intern("__accept_nonblock"), 1, {Qfalse}});
 }
 
-/* No descriptor or no memory is left: Ruby's own method collects garbage, and tries once more. */
+/* Accepts by Ruby's own method when no descriptor or no memory is left: it collects garbage, and tries once more. */
 static VALUE accept_by_ruby(VALUE call, VALUE error)
 {
     (void)error;
@@ -183,8 +191,8 @@ static bool is_readable(const hd_transfer *call)
     return poll(&(struct pollfd){.fd = call->fd, .events = POLLIN}, 1, 0) != 0;
 }
 
-/* (What does not wait would take a socket out of the blocking mode. There Ruby's own method would stop the thread, also
- * when another task has been faster.) */
+/* Accepts a connection. An attempt that does not wait would take a socket out of the blocking mode. In that mode Ruby's
+ * own method would stop the thread, also when another task has been faster. */
 static VALUE server_accept(VALUE io)
 {
     hd_transfer call;
@@ -202,14 +210,14 @@ static VALUE server_accept(VALUE io)
 
 /* -- send ------------------------------------------------------------------------------------------------------ */
 
-/* As much of the string as the kernel takes: a part only of a socket that does not block. */
+/* Sends as much of the string as the kernel takes. Only a socket that does not block takes a part. */
 static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE to)
 {
     int64_t deadline_ns = 0;
     long sent = 0;
     for (bool wait = false;; wait = true) {
         hd_transfer_prepare(call, wait, 0, &deadline_ns);
-        if (sent > RSTRING_LEN(string)) return LONG2FIX(sent); /* it was changed meanwhile */
+        if (sent > RSTRING_LEN(string)) return LONG2FIX(sent); /* the string was changed meanwhile */
         long size = RSTRING_LEN(string) - sent;
         const struct sockaddr *address = NIL_P(to) ? NULL : (const struct sockaddr *)RSTRING_PTR(to);
         ssize_t moved = sendto(call->fd, RSTRING_PTR(string) + sent, (size_t)size, flags | MSG_DONTWAIT, address,
@@ -229,7 +237,7 @@ static bool is_address(VALUE to)
     return NIL_P(to) || RB_TYPE_P(to, T_STRING) || rb_obj_class(to) == cAddrinfo;
 }
 
-/* As the kernel knows it, or nil. */
+/* Returns the address in the kernel's form, or nil. */
 static VALUE address_of(VALUE to)
 {
     if (NIL_P(to)) return Qnil;

@@ -1,4 +1,4 @@
-/* In place of Fiber#raise and Fiber#kill. */
+/* Replaces Fiber#raise and Fiber#kill. */
 #include "fibers/pending/strike.h"
 #include "fibers/scheduled_fiber.h"
 #include "ruby/core_ext.h"
@@ -19,8 +19,8 @@ static VALUE call_original(VALUE pointer)
     return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
-/* In place of Fiber#raise and Fiber#kill. Plain CRuby transfers to a fiber that Heddle parked, and when that
- * ends, control goes to the root: the caller would be lost. It is queued first. */
+/* Raises in a fiber or kills it. Plain CRuby transfers to a fiber that Heddle has parked, and when that ends, control
+ * goes to the root: the caller would be lost. So the caller is put into the ready queue first. */
 static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();

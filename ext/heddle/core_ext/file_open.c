@@ -1,5 +1,5 @@
-/* In place of File#initialize; what a scheduler has to do with it is in lib/heddle/core_ext/file_open.rb. In C, for
- * without a scheduler a program is not to notice what this costs. */
+/* Replaces File#initialize. lib/heddle/core_ext/file_open.rb has the part for programs with a scheduler. The method is
+ * in C so that a program without a scheduler does not notice its cost. */
 #include "fibers/scheduler.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"

@@ -1,7 +1,8 @@
-/* What the parent's fibers hold up in the child of a fork: for Process._fork (core_ext/fork.rb).
+/* Frees the IOs that the parent's fibers hold in the child of a fork: for Process._fork (core_ext/fork.rb).
  *
- * Ruby frees the locks that other threads hold there. A fiber of the thread that has forked may hold the lock of an IO
- * to which it writes, too, and never goes on in the child: who writes to that IO would wait for ever. */
+ * Ruby frees the locks that other threads hold there. But a fiber of the thread that has forked may also hold the lock
+ * of an IO to which it writes, and this fiber never goes on in the child. Every write to that IO would wait for ever.
+ */
 #include "fibers/scheduler.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
@@ -13,9 +14,9 @@ static void add_writer(hd_map_node *node, void *writers)
     if (RB_TYPE_P(io, T_FILE) && hd_io_is_being_written(io)) rb_ary_push((VALUE)writers, io);
 }
 
-/* Before the fork, for afterwards the waits cannot be looked at.
+/* Finds the IOs before the fork, because the waits cannot be looked at afterwards.
  *
- * @return [Array<IO>] those to which fibers write that wait */
+ * @return [Array<IO>] the IOs to which waiting fibers write */
 static VALUE busy_writers(VALUE self)
 {
     VALUE writers = rb_ary_new();
@@ -30,7 +31,7 @@ static VALUE write_nothing(VALUE io)
     return rb_funcallv(io, rb_method_boundp(rb_cIO, kept, 0) ? kept : rb_intern("write"), 2, empty);
 }
 
-/* In the child. */
+/* Forgets the fiber that holds the lock of this IO. Called in the child. */
 static VALUE forget_writer(VALUE class, VALUE io)
 {
     (void)class;

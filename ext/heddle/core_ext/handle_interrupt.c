@@ -1,4 +1,4 @@
-/* The method in place of Thread.handle_interrupt, and Heddle.shield. */
+/* Replaces Thread.handle_interrupt, and defines Heddle.shield. */
 
 #include "fibers/pending/interrupt_mask.h"
 #include "fibers/pending/strike.h"
@@ -10,7 +10,7 @@ static void raise_unmasked(hd_scheduler *scheduler)
     hd_strikes_raise(scheduler, HD_MASK_IMMEDIATE, HD_ALL_STRIKES);
 }
 
-/* (Only a public method can be given the caller's block as it is.) */
+/* Calls Ruby's own method. Only a public method can be given the caller's block as it is. */
 static VALUE call_original(int argc, const VALUE *argv)
 {
     return rb_funcall_passing_block(rb_cThread, HD_KEPT("handle_interrupt"), argc, argv);
@@ -19,7 +19,7 @@ static VALUE call_original(int argc, const VALUE *argv)
 static VALUE call_masked(VALUE pointer)
 {
     hd_mask_frame *mask = (void *)pointer;
-    /* (When the thread has to end no mask holds anything back, but what the block gives back must not get lost.) */
+    /* When the thread must end, no mask holds anything back, but the value of the block must not get lost. */
     if (!mask->frame.scheduler->masks.ended) raise_unmasked(mask->frame.scheduler);
     return call_original(1, &mask->timings);
 }
@@ -30,13 +30,14 @@ static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, V
     hd_interrupt_mask_begin(&mask, scheduler, timings);
     VALUE value = rb_ensure(call, (VALUE)&mask, hd_interrupt_mask_end, (VALUE)&mask);
     if (mask.forked) return value;
-    /* As Ruby does, the end of a mask raises what came in the meantime. (The block may not have waited once.) */
+    /* The end of a mask raises the exceptions that came in the meantime, as in Ruby. The block may not have waited
+     * once, so the timers are looked at first. */
     hd_reactor_fire(&scheduler->reactor, hd_clock_now());
     raise_unmasked(scheduler);
     return value;
 }
 
-/* In place of Thread.handle_interrupt. */
+/* Replaces Thread.handle_interrupt. */
 static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
@@ -45,8 +46,8 @@ static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
     return call_in_mask(scheduler, false, argv[0], call_masked);
 }
 
-/* Runs the block while such exceptions strike it only if they come from inside. Ruby's own masks, which hold for the
- * whole thread, are not asked: a cancel or a limit of a fiber is no interrupt of the thread. */
+/* Runs the block, in which such exceptions are raised only if they come from inside. Ruby's own masks, which hold for
+ * the whole thread, are not asked: a cancel or a limit of a fiber is not an interrupt of the thread. */
 static VALUE scheduler_shield(VALUE self, VALUE timings)
 {
     return call_in_mask(hd_scheduler_get(self), true, timings, rb_yield);

@@ -1,5 +1,5 @@
-/* What heddle/accelerate/net_http does in C: the fields of the header of an HTTP response, found in one go, and its
- * body, read without a buffer. Whatever is unusual is left to Net::HTTP. */
+/* The part of heddle/accelerate/net_http that is in C. It finds all fields of the header of an HTTP response in one go,
+ * and reads its body without a buffer. Everything unusual is left to Net::HTTP. */
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* -- the header ---------------------------------------------------------------------------------------------- */
 
-/* A longer header is for Net::HTTP, which may refuse it. */
+/* A longer header is left to Net::HTTP, which may refuse it. */
 enum { HEADER_SIZE = 64 * 1024 };
 
 static bool is_space(char byte)
@@ -19,7 +19,7 @@ static bool is_space(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Where the line ends, without the whitespace there; NULL: there is something else than text in it. */
+/* Returns the end of the line without the whitespace there, or NULL if the line has other bytes than text. */
 static const char *end_of_text(const char *line, const char *end)
 {
     if (end > line && end[-1] == '\r') end--;
@@ -43,8 +43,8 @@ static bool add_field(VALUE fields, const char *line, const char *end)
     return name_end > line;
 }
 
-/* fields(buffer, offset): an Array of name, value, name, value ... and the offset behind the header's end; nil
- * if the header is unusual, or does not end in the buffer. */
+/* fields(buffer, offset): returns an Array of name, value, name, value ... and the offset behind the header's end.
+ * Returns nil if the header is unusual, or does not end in the buffer. */
 static VALUE fields_of(VALUE self, VALUE buffer, VALUE offset)
 {
     (void)self;
@@ -70,8 +70,8 @@ static VALUE fields_of(VALUE self, VALUE buffer, VALUE offset)
 
 /* -- the body ------------------------------------------------------------------------------------------------ */
 
-/* A string gets room for so many bytes more, or for as many as it has, whichever is more: what a header promises is
- * not believed before it comes. */
+/* The least and the most room that a string gets at a time; between them it gets as much as it has. The length that a
+ * header promises is not believed before the bytes come. */
 enum { ROOM_AT_FIRST = 256 * 1024, ROOM_AT_MOST = 4 * 1024 * 1024 };
 
 static VALUE wait_readable;
@@ -84,8 +84,8 @@ static long room_for(VALUE string, long wanted)
     return wanted < room ? wanted : room;
 }
 
-/* receive(socket, string, most): appends what has come of at most so many bytes. Their number; nil at the end,
- * :wait_readable if there is nothing yet; false: Ruby's read_nonblock is to do it. */
+/* receive(socket, string, most): appends at most this number of bytes to the string. Returns their number, nil at the
+ * end, :wait_readable if no bytes are there yet, or false if Ruby's read_nonblock must read. */
 static VALUE receive(VALUE self, VALUE socket, VALUE string, VALUE most)
 {
     (void)self;

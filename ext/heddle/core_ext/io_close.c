@@ -1,4 +1,4 @@
-/* In place of IO#close, close_read, close_write and reopen: see io/closing.h. */
+/* Replaces IO#close, close_read, close_write and reopen: see io/closing.h. */
 #include <poll.h>
 
 #include "io/closing.h"

@@ -1,11 +1,17 @@
-/* IO#write of several strings, and with that IO#puts. In a fiber the strings are joined first.
+/* IO#write of several strings, and with that IO#puts.
  *
- * To an IO that is not buffered Ruby makes one writev(2) of them, but it asks a scheduler to write one string after the
- * other: a line goes out as two segments, and on a TCP connection the second one, the newline, waits until the peer has
- * acknowledged the first, about 40 ms.
+ * The problem: to an IO that is not buffered, Ruby makes one writev(2) of several strings, but it asks a scheduler to
+ * write one string after the other. A line goes out as two segments, and on a TCP connection the second one, the
+ * newline, waits until the peer has acknowledged the first, about 40 ms. To a buffered IO Ruby always writes one string
+ * after the other. If it waits in between, until the buffer is flushed, another fiber's line would come between the
+ * text and its newline.
  *
- * To a buffered IO Ruby writes one string after the other. When it waits in between, until the buffer is flushed,
- * another fiber's line would come between the text and its newline. */
+ * The way: in a fiber the strings are joined first, and written as one. More than 8 KB go to a socket in one system
+ * call without being joined. Ruby writes the strings by itself if nothing can come between.
+ *
+ * The price: a copy of the strings.
+ *
+ * Source: guides/patches.md (joined_write). */
 #include "fibers/scheduler.h"
 #include "fibers/turn.h"
 #include "ruby/caught.h"
@@ -34,7 +40,7 @@ static long total_size(int count, const VALUE *strings)
     return size;
 }
 
-/* One string of all, or nil if their encodings do not mix. */
+/* Returns one string of all, or nil if their encodings do not mix. */
 static VALUE join(VALUE io, int count, const VALUE *strings)
 {
     bool bytes = hd_io_writes_bytes(io);
@@ -49,8 +55,8 @@ static VALUE join(VALUE io, int count, const VALUE *strings)
     return joined;
 }
 
-/* May Ruby write them one by one? Nothing can come between: they fit into the buffer, or Ruby holds the lock of the IO
- * for all of them. */
+/* May Ruby write them one by one? Then nothing can come between: they fit into the buffer, or Ruby holds the lock of
+ * the IO for all of them. */
 static bool needs_no_join(VALUE io, long size)
 {
     return writes_at_once(io) ? size > JOINED_MAX && !hd_io_has_to_flush(io)
@@ -90,7 +96,8 @@ static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, l
     VALUE written = hd_catch(write_the_joined, (VALUE)&writing, &caught);
     if (!caught.state) return written;
     if (!RTEST(rb_obj_is_kind_of(caught.exception, rb_eEncodingError))) hd_go_on(&caught);
-    /* One of the strings cannot be converted, so nothing is written yet. Ruby writes those before it, and raises. */
+    /* One of the strings cannot be converted, and nothing is written yet. Ruby writes the strings before it, and
+     * raises. */
     return write_by_ruby(io, count, strings);
 }
 
@@ -117,7 +124,8 @@ static VALUE make_strings(VALUE pointer)
     return Qnil;
 }
 
-/* If one cannot be made, Ruby has written those before it to an IO that is buffered. */
+/* Writes the strings that could be made. If one cannot be made, Ruby has written the strings before it to a buffered
+ * IO. */
 static VALUE write_those_made(VALUE pointer)
 {
     conversion *all = (void *)pointer;
@@ -125,7 +133,7 @@ static VALUE write_those_made(VALUE pointer)
     return !left ? Qnil : write_strings(all->io, all->write_io, all->made, all->strings);
 }
 
-/* In place of IO#write. */
+/* Replaces IO#write. */
 static VALUE io_write(int argc, VALUE *argv, VALUE io)
 {
     if (argc == 1) return write_one(io, argv[0]);

@@ -26,7 +26,7 @@ static VALUE release(VALUE pointer)
     return Qnil;
 }
 
-/* Fills it in; false when it is no whole IP address. */
+/* Fills in the address. Returns false if it is not a whole IP address. */
 static bool ip_address(VALUE sockaddr, hd_address *address)
 {
     StringValue(sockaddr);
@@ -44,8 +44,9 @@ static bool ip_address(VALUE sockaddr, hd_address *address)
     }
 }
 
-/* @private @param sockaddr [String] packed
- * @return [Array(String, String), nil] the names of the host and the service; nil: it is no IP address
+/* @private
+ * @param sockaddr [String] packed
+ * @return [Array(String, String), nil] the names of the host and the service; nil: not an IP address
  * @raise [Socket::ResolutionError] */
 static VALUE names_of(VALUE self, VALUE sockaddr, VALUE flags)
 {

@@ -1,5 +1,6 @@
-/* In place of IO#pwrite: Ruby 3.3 and 3.4 call the io_pwrite hook, and allocate objects for it, without the GVL: memory
- * corruption under any scheduler. In a fiber the hook is called from here, after the same checks in the same order. */
+/* Replaces IO#pwrite. Ruby 3.3 and 3.4 call the io_pwrite hook, and allocate objects for it, without the GVL, which
+ * corrupts the memory under any scheduler. In a fiber this method calls the hook, after the same checks in the same
+ * order. */
 #include "fibers/scheduler.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"

@@ -1,4 +1,4 @@
-/* A step of IO.copy_stream from a file: sendfile(2), which moves the bytes without copying them. */
+/* One step of IO.copy_stream from a file, by sendfile(2), which moves the bytes without copying them. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 enum { STEP_MAX = 1 << 20 };
 
-/* Can this byte of the file be had without waiting for a disk? */
+/* Can this byte of the file be read without waiting for a disk? */
 static bool is_cached(int fd, off_t offset)
 {
     char byte;
@@ -29,7 +29,7 @@ static int source_of(VALUE io, bool *buffered)
     return rb_io_descriptor(io);
 }
 
-/* The number of a descriptor that does not block, or -1. */
+/* Returns the number of a descriptor that does not block, or -1. */
 static int destination_of(VALUE io)
 {
     if (rb_io_get_write_io(io) != io) return -1;
@@ -38,7 +38,7 @@ static int destination_of(VALUE io)
     return flags >= 0 && flags & O_NONBLOCK ? fd : -1;
 }
 
-/* What can be sent at once, in bytes; 0: nothing, or nobody knows. */
+/* Returns how many bytes can be sent at once; 0 if none can, or if nobody knows. */
 static size_t step(int fd, off_t from, size_t most)
 {
     struct stat status;

@@ -1,6 +1,11 @@
-/* Names of services ("http") in place of ports. With the hook address_resolve Ruby (up to 4.0) makes the addresses by
- * itself and knows only numbers there: every name of a service is an unknown host. In a fiber of Heddle the methods
- * that take one get the number. */
+/* Names of services ("http") in place of ports.
+ *
+ * The problem: with the hook address_resolve, Ruby up to 4.0 makes the addresses by itself and knows only numbers as
+ * ports. Every name of a service makes the host unknown.
+ *
+ * The way: in a fiber of Heddle, the methods that take a service pass its number to Ruby's own method.
+ *
+ * Source: guides/patches.md (service_names). */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +15,7 @@
 #include "ruby/init.h"
 #include "service_names.h"
 
-/* NO: a method does not have that argument. */
+/* NO: the method does not have that argument. */
 enum { ARGUMENTS_MAX = 8, HINTS = 4, NO = ARGUMENTS_MAX };
 
 bool hd_plain_port_p(VALUE port)
@@ -21,13 +26,15 @@ bool hd_plain_port_p(VALUE port)
     return strspn(text, "0123456789") == strlen(text) && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
-/* What the service is, as Ruby tells it where no host is given: it asks no hook there. Raises what Ruby does of a
- * service that is not known, or not for this type of socket. The hints: family, type, protocol, flags. */
+/* Returns the address that Ruby makes for the service without a host, because it asks no hook then. Raises Ruby's own
+ * error for a service that is not known, or not for this type of socket. The hints are family, type, protocol and
+ * flags. */
 static VALUE known_as(VALUE service, const VALUE hints[HINTS])
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
-    if (FIXNUM_P(service)) service = rb_fix2str(service, 10); /* (an Addrinfo has no room for the largest ones) */
-    VALUE flags = FIXNUM_P(hints[3]) ? LONG2FIX(FIX2LONG(hints[3]) & ~AI_CANONNAME) : hints[3]; /* (it needs a host) */
+    if (FIXNUM_P(service)) service = rb_fix2str(service, 10); /* an Addrinfo has no room for the largest numbers */
+    /* this flag needs a host */
+    VALUE flags = FIXNUM_P(hints[3]) ? LONG2FIX(FIX2LONG(hints[3]) & ~AI_CANONNAME) : hints[3];
     return rb_funcall(addrinfo, HD_KEPT("getaddrinfo"), 6, Qnil, service, hints[0], hints[1], hints[2], flags);
 }
 
@@ -36,7 +43,8 @@ static VALUE port_of(VALUE known)
     return rb_funcall(rb_ary_entry(known, 0), rb_intern("ip_port"), 0);
 }
 
-/* Puts the number of the port in place of this argument, if there is a host. Is it another one? */
+/* Puts the number of the port in place of this argument, if a host is given. Returns true if the argument has changed.
+ */
 static bool number(int argc, VALUE *argv, int service, int host, const VALUE hints[HINTS])
 {
     if (service >= argc || host >= argc || NIL_P(argv[host]) || hd_plain_port_p(argv[service])) return false;
@@ -49,7 +57,7 @@ typedef struct {
     ID kept;
     int argc;
     const VALUE *argv;
-    VALUE error; /* that it has raised, or Qfalse */
+    VALUE error; /* the error that the original has raised, or Qfalse */
 } call;
 
 static VALUE call_kept(VALUE argument)
@@ -63,7 +71,7 @@ static VALUE note_error(VALUE argument, VALUE error)
     return ((call *)argument)->error = error;
 }
 
-/* The same error, which names the service as it was given. */
+/* Returns an error of the same kind that names the service as it was given. */
 static VALUE renamed(VALUE error, VALUE port, VALUE service)
 {
     VALUE message = rb_funcall(error, rb_intern("message"), 0), end = rb_sprintf(" port %" PRIsVALUE, port);
@@ -72,7 +80,8 @@ static VALUE renamed(VALUE error, VALUE port, VALUE service)
     return rb_funcall(error, rb_intern("exception"), 1, other);
 }
 
-/* Ruby's Addrinfo has no room for a larger number (an entry of Socket.getaddrinfo has). */
+/* Returns what was found. Raises for a number that is too large for Ruby's Addrinfo; an entry of Socket.getaddrinfo has
+ * room for it. */
 static VALUE with_room(VALUE self, VALUE found, VALUE service)
 {
     VALUE addrinfo = rb_const_get(rb_cObject, rb_intern("Addrinfo"));
@@ -119,7 +128,7 @@ METHOD(udp_send, "send", DATAGRAM, 3, 2, NO, NO)                  /* (text, flag
 METHOD(tcp_socket_initialize, "initialize", STREAM, 1, 0, 3, 2)   /* (host, service, own host, own service) */
 METHOD(tcp_server_initialize, "initialize", STREAM, 1, 0, NO, NO) /* ([host,] service) */
 
-/* Is it for a type of socket that the service has? Of an Addrinfo, or of an entry of Socket.getaddrinfo. */
+/* Is the entry for a type of socket that the service has? It is an Addrinfo, or an entry of Socket.getaddrinfo. */
 static bool offered(VALUE entry, VALUE known)
 {
     bool array = RB_TYPE_P(entry, T_ARRAY);
@@ -133,7 +142,8 @@ static bool offered(VALUE entry, VALUE known)
     return false;
 }
 
-/* (host, service, family, type, protocol, flags, ...): the addresses for the types of sockets that the service has. */
+/* (host, service, family, type, protocol, flags, ...): returns the addresses for the types of sockets that the service
+ * has. */
 static VALUE addrinfo_getaddrinfo(int argc, VALUE *argv, VALUE self)
 {
     ID kept = HD_KEPT("getaddrinfo");

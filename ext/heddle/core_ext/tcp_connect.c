@@ -1,6 +1,14 @@
-/* Heddle::CoreExt::TCPSocketConnect, in place of TCPSocket#initialize: a host that is a name goes to
- * lib/heddle/internal/connect. The method is in C because libraries ask Ruby for its parameters (net-http, dalli), and
- * because an address should cost nothing more, and a name that has one address little. */
+/* Heddle::CoreExt::TCPSocketConnect, which replaces TCPSocket#initialize.
+ *
+ * The problem: Ruby 3.4 and newer do not ask the scheduler for a name in TCPSocket.new.
+ *
+ * The way: a host that is a name goes to lib/heddle/internal/connect. A host with exactly one address is looked up
+ * here, and that address is passed to Ruby's own method. An address goes to Ruby's own method at once.
+ *
+ * The method is in C because libraries ask Ruby for its parameters (net-http, dalli), because an address should cost
+ * nothing more, and because a name that has one address should cost little.
+ *
+ * Sources: guides/design.md (Names); guides/patches.md (tcp_connect). */
 
 #include <limits.h>
 #include <ruby/encoding.h>
@@ -16,16 +24,16 @@
 
 enum { ARGUMENTS_MAX = 4, HOST_MAX = 1024, SERVICE_MAX = 31, RESOLUTION_DELAY_MS = 50 };
 
-/* -- what the arguments are: a host, a port, and both of this end --------------------------------------------- */
+/* -- the arguments: a host, a port, and both of this end ------------------------------------------------------ */
 
-/* A text without a NUL, which Ruby takes as it is. */
+/* Is it a text without a NUL, which Ruby takes as it is? */
 static bool text_p(VALUE value, long longest)
 {
     return RB_TYPE_P(value, T_STRING) && RSTRING_LEN(value) <= longest && rb_enc_asciicompat(rb_enc_get(value)) &&
            !memchr(RSTRING_PTR(value), '\0', (size_t)RSTRING_LEN(value));
 }
 
-/* The address for which Ruby takes one of these texts, or NULL. */
+/* Returns the address for which Ruby takes one of these texts, or NULL. */
 static const char *special_address(VALUE host)
 {
     static const char *const addresses[][2] = {
@@ -71,7 +79,8 @@ static bool simple_p(int argc, const VALUE *argv)
     return simple;
 }
 
-/* Can these arguments only be served by looking a name up? Whatever is not as Ruby wants it is Ruby's to refuse. */
+/* Must a name be looked up for these arguments? Arguments that Ruby does not accept are left to Ruby, which refuses
+ * them. */
 static bool by_name(int argc, const VALUE *argv)
 {
     if (argc < 2 || argc > ARGUMENTS_MAX || !service_p(argv[1])) return false;
@@ -80,13 +89,14 @@ static bool by_name(int argc, const VALUE *argv)
     return name_p(argv[0]) || (named_service && text_p(argv[0], HOST_MAX));
 }
 
-/* An Integer for which Ruby's Addrinfo has no room, so that Socket.tcp refuses it. */
+/* Is it an Integer for which Ruby's Addrinfo has no room? Socket.tcp refuses it then. */
 static bool too_large(VALUE port)
 {
     return FIXNUM_P(port) && FIX2LONG(port) > INT_MAX;
 }
 
-/* @private @return [Boolean] see by_name; for Socket.tcp */
+/* @private
+ * @return [Boolean] see by_name; for Socket.tcp */
 static VALUE connect_by_name_p(VALUE self, VALUE arguments)
 {
     (void)self;
@@ -104,7 +114,7 @@ static VALUE connect_address_of(VALUE self, VALUE host)
     return numeric_p(host) ? host : Qnil;
 }
 
-/* @private Raises what Ruby does of a number of seconds that is too large for it.
+/* @private Raises Ruby's own error for a number of seconds that is too large for it.
  * @return [nil] */
 static VALUE connect_check_seconds(VALUE self, VALUE seconds)
 {
@@ -115,13 +125,13 @@ static VALUE connect_check_seconds(VALUE self, VALUE seconds)
 
 /* -- the calls ------------------------------------------------------------------------------------------------ */
 
-/* Ruby's own TCPSocket#initialize, but for the names of services. */
+/* Calls Ruby's own TCPSocket#initialize, with numbers in place of the names of services. */
 static VALUE call_original(VALUE self, int argc, const VALUE *argv, int keywords)
 {
     return rb_funcallv_kw(self, HD_KEPT("numeric_initialize"), argc, argv, keywords);
 }
 
-/* The block that lib/heddle/internal/connect calls. (A block is not told of keywords.) */
+/* The block that lib/heddle/internal/connect calls. A block does not learn whether it was given keywords. */
 static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
 {
     (void)first, (void)blockarg;
@@ -129,17 +139,17 @@ static VALUE ruby_initialize(RB_BLOCK_CALL_FUNC_ARGLIST(first, self))
     return call_original(self, argc, argv, keywords ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS);
 }
 
-/* Hands the call over to lib/heddle/internal/connect. The lookup is nil, or has begun at that time. */
+/* Hands the call over to lib/heddle/internal/connect. The lookup has begun at began_at, or is nil. */
 static void connect_by_name(VALUE self, VALUE scheduler, VALUE lookup, VALUE began_at, int argc, const VALUE *argv)
 {
-    VALUE arguments[4 + ARGUMENTS_MAX + 1] = {self, scheduler, lookup, began_at}; /* (the last one for keywords) */
+    VALUE arguments[4 + ARGUMENTS_MAX + 1] = {self, scheduler, lookup, began_at}; /* the last place is for keywords */
     memcpy(arguments + 4, argv, (size_t)argc * sizeof(VALUE));
     VALUE connect = rb_const_get(hd_mHeddle, rb_intern("Connect"));
     rb_block_call_kw(connect, rb_intern("open_tcp_socket"), argc + 4, arguments, ruby_initialize, self,
                      RB_PASS_CALLED_KEYWORDS);
 }
 
-/* -- what most calls are: a host and a port ------------------------------------------------------------------ */
+/* -- most calls: a host and a port ---------------------------------------------------------------------------- */
 
 typedef struct {
     VALUE self, scheduler, found; /* found: the numeric host and the port */
@@ -153,7 +163,7 @@ static VALUE connect_to_found(VALUE pointer)
     return call_original(connecting->self, 2, RARRAY_CONST_PTR(connecting->found), RB_NO_KEYWORDS);
 }
 
-/* Tells of the host as it was given. */
+/* Raises an error that names the host as it was given. */
 static VALUE fail_to_connect(VALUE pointer, VALUE error)
 {
     connect_call *connecting = (void *)pointer;

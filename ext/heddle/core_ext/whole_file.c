@@ -1,4 +1,4 @@
-/* IO.read and IO.binread in a task, and what lib/heddle/core_ext/whole_file.rb asks of a file. */
+/* IO.read and IO.binread in a task, and the checks of a file that lib/heddle/core_ext/whole_file.rb needs. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,17 +10,17 @@
 #include "ruby/ruby_internals.h"
 #include "cached_path.h"
 
-enum { IN_BUFFER_MAX = 1 << 16 }; /* what Ruby may have read ahead */
+enum { IN_BUFFER_MAX = 1 << 16 }; /* the most that Ruby may have read ahead */
 
-/* An empty binary String with room for so many bytes (String.new(capacity:) of Ruby 4.0 writes to all of it). */
+/* Returns an empty binary String with this much room. String.new(capacity:) of Ruby 4.0 writes to all of it. */
 static VALUE string_for(VALUE self, VALUE size)
 {
     (void)self;
     return rb_str_buf_new(NUM2LONG(size));
 }
 
-/* How many bytes there are about to be read of a large file that needs no conversion; or nil. It has no effect on the
- * file: File#size and IO#pos would write the buffer, and forget what ungetbyte has put into it.
+/* Returns how many bytes would be read now of a large file that needs no conversion; or nil. It has no effect on the
+ * file. File#size and IO#pos would write the buffer, and forget the bytes that ungetbyte has put into it.
  *
  * @param length [Object] as it was given to IO#read */
 static VALUE large_size(VALUE self, VALUE file, VALUE length)
@@ -35,15 +35,15 @@ static VALUE large_size(VALUE self, VALUE file, VALUE length)
     return left < 0 ? INT2FIX(0) : left < FIX2LONG(length) ? OFFT2NUM(left) : length;
 }
 
-/* The encoding of what Ruby reads as text, or NULL if it would convert that to another one. */
+/* Returns the encoding of text that Ruby reads, or NULL if Ruby would convert it to another one. */
 static rb_encoding *encoding_of_text(void)
 {
     rb_encoding *external = rb_default_external_encoding(), *internal = rb_default_internal_encoding();
     return !internal || internal == external ? external : NULL;
 }
 
-/* Of a path alone: what the kernel has in memory is read at once, without a File object. For all else, and where the
- * scheduler is not Heddle's, the methods of this name in whole_file.rb, and Ruby's own. */
+/* Reads the file of a path alone: content that the kernel has in memory is read at once, without a File object. All
+ * else goes to the methods of this name in whole_file.rb, and to Ruby's own, also if the scheduler is not Heddle's. */
 static VALUE read_whole(VALUE io_class, const char *name, ID kept, int argc, VALUE *argv, rb_encoding *encoding)
 {
     hd_scheduler *scheduler = NIL_P(rb_fiber_scheduler_current()) ? NULL : hd_scheduler_of_thread();

@@ -1,21 +1,29 @@
-/* Cheap errors of read_nonblock and its kin. Ruby builds the message of each one anew and takes the backtrace of the
- * whole stack, for an exception that says "not yet" and is rescued a line further on. Heddle::CoreExt.cheapen gives
- * the class an `initialize` that copies a message made before, and sets an empty backtrace, so that raising takes none.
+/* Cheap errors of read_nonblock and similar methods.
  *
- * The methods, and what they raise when, stay Ruby's own: a method of Heddle's around each would cost more than it
- * saves. An exception that a program makes by itself has its backtrace: its message is no binary string, as that of
- * Ruby's C code is. */
+ * The problem: Ruby builds the message of each error anew and takes the backtrace of the whole stack, for an exception
+ * that says "not yet" and is rescued a line further on.
+ *
+ * The way: Heddle::CoreExt.cheapen gives the class an `initialize` that copies a message made before, and sets an empty
+ * backtrace, so that raising takes none. An exception that a program makes by itself has its backtrace: its message is
+ * not a binary string, as the message of Ruby's C code is.
+ *
+ * Rejected: a method of Heddle's around each of Ruby's methods. It would cost more than it saves. The methods, and the
+ * cases in which they raise, stay Ruby's own.
+ *
+ * The price: such an exception has no backtrace.
+ *
+ * Source: guides/patches.md (would_block_errors). */
 #include <ruby/encoding.h>
 
 #include "fibers/scheduler.h"
 #include "ruby/init.h"
 
 typedef struct {
-    VALUE class, argument; /* what Ruby passes to `new` */
-    VALUE message, number; /* what that makes of it; the number is nil for what is no SystemCallError */
+    VALUE class, argument; /* Ruby passes these to `new` */
+    VALUE message, number; /* the results of that; the number is nil if it is not a SystemCallError */
 } known_error;
 
-/* Filled when the classes are defined, read-only afterwards: Ractors share it. */
+/* Filled when the classes are defined, and read-only afterwards, because Ractors share it. */
 static known_error known_errors[16];
 static size_t known_count;
 
@@ -39,7 +47,7 @@ static bool backtraces_wanted(void)
     return keep_backtraces || RTEST(ruby_debug);
 }
 
-/* In the order of Ruby's own, so that the objects have one shape. */
+/* Sets the variables in Ruby's own order, so that the objects have one shape. */
 static void set(VALUE error, VALUE message, const known_error *known)
 {
     rb_ivar_set(error, id_mesg, message);
@@ -57,8 +65,8 @@ static VALUE error_initialize(int argc, VALUE *argv, VALUE self)
     return self;
 }
 
-/* Raises what Ruby's C code raises with this message, for two thirds of the price: it is not made by way of `new`.
- * Returns when it would not be cheap; then Ruby is to raise it. */
+/* Raises the error that Ruby's C code raises with this message, for two thirds of the price, because it is not made by
+ * way of `new`. Returns when it would not be cheap; then Ruby must raise it. */
 static VALUE raise_known(VALUE self, VALUE class, VALUE argument)
 {
     (void)self;
@@ -77,12 +85,13 @@ static VALUE frozen_copy(VALUE string)
     return copy;
 }
 
-/* Called for each message that the class is raised with, before the class has the new `initialize`. */
+/* Learns a message that the class is raised with. Called for each of them, before the class has the new `initialize`.
+ */
 static bool learn(VALUE class, VALUE argument)
 {
     VALUE error = rb_class_new_instance(1, &argument, class);
     VALUE message = rb_attr_get(error, id_mesg);
-    if (!RB_TYPE_P(message, T_STRING)) return false; /* a Ruby that keeps it elsewhere */
+    if (!RB_TYPE_P(message, T_STRING)) return false; /* this Ruby keeps it elsewhere */
     if (known_count == sizeof known_errors / sizeof *known_errors) rb_raise(hd_eError, "too many messages");
     known_error *known = &known_errors[known_count++];
     known->class = class;

@@ -1,4 +1,4 @@
-/* What the fibers of a scheduler wait for, for Heddle.dump. */
+/* Lists what the fibers of a scheduler wait for, for Heddle.dump. */
 #include <poll.h>
 
 #include "fibers/pending/timeout.h"
@@ -24,7 +24,8 @@ static VALUE ios_of(const hd_wait *wait)
     return ios;
 }
 
-/* A blocker that Ruby hides (the Mutex of an autoload) is no object to show. */
+/* Returns the object that a wait waits for, or nil. A blocker that Ruby hides (the Mutex of an autoload) must not be
+ * shown. */
 static VALUE subject_of(const hd_wait *wait)
 {
     VALUE subject = (VALUE)wait->subject;
@@ -51,8 +52,8 @@ static void push_wait(hd_map_node *node, void *array)
     hd_set(hash, "left", hd_timer_set(&wait->timer) ? hd_seconds(wait->timer.deadline_ns - now_ns) : Qnil);
 }
 
-/* @return [Array<Hash>] every wait: fiber, root (the fiber that is held up by it), state, kind, subject, ios
- *   ([io, events]), since and left (seconds; nil without a deadline) */
+/* @return [Array<Hash>] every wait: fiber, root (the fiber that is held up by it), state, kind, subject, ios ([io,
+ *   events]), since and left (seconds; nil without a deadline) */
 static VALUE scheduler_waits(VALUE self)
 {
     VALUE waits = rb_ary_new();
@@ -60,7 +61,7 @@ static VALUE scheduler_waits(VALUE self)
     return waits;
 }
 
-/* @return [Hash] the fibers that are in Timeout.timeout => the seconds that the first to expire has left */
+/* @return [Hash] the fibers that are in Timeout.timeout => the seconds until the first of their timeouts */
 static VALUE scheduler_timeouts(VALUE self)
 {
     int64_t now_ns = hd_clock_now();
@@ -74,7 +75,8 @@ static VALUE scheduler_timeouts(VALUE self)
     return hash;
 }
 
-/* @return [Hash] how many interests the kernel holds, timers are set, workers there are and jobs wait for one */
+/* @return [Hash] the numbers of interests that the kernel holds, of timers, of workers, and of jobs that wait for a
+ *   worker */
 static VALUE scheduler_counts(VALUE self)
 {
     hd_reactor *reactor = &hd_scheduler_get(self)->reactor;
@@ -88,7 +90,7 @@ static VALUE scheduler_counts(VALUE self)
     return hash;
 }
 
-/* Has the thread something to look at before it waits on: an exception, a wake-up? */
+/* Must the thread look at something before it waits on: an exception, a wake-up? */
 static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
 {
     (void)self;

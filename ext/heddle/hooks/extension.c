@@ -1,4 +1,4 @@
-/* Where the extension begins: Ruby calls Init_heddle_native when it is loaded. */
+/* The beginning of the extension: Ruby calls Init_heddle_native when it is loaded. */
 #include "ruby/init.h"
 
 #include "fibers/scheduler.h"

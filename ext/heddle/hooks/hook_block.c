@@ -18,11 +18,11 @@ static int wait_for(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject, i
     return hd_park(scheduler, &(hd_request){.kind = kind, .subject = subject, .deadline_ns = deadline_ns});
 }
 
-/* Parks the current fiber until unblock or the timeout. Never wakes early: Queue#pop(timeout:) would start its
- * whole timeout again.
+/* Parks the current fiber until unblock or the timeout. It never wakes early, because Queue#pop(timeout:) would start
+ * its whole timeout again.
  *
  * @overload block(blocker, timeout = nil)
- *   @param blocker [Object] what it waits for, for reports
+ *   @param blocker [Object] the object that the fiber waits for, for reports
  *   @param timeout [Numeric, nil] seconds
  *   @return [Boolean] true if unblocked, false if timed out */
 static VALUE hook_block(int argc, VALUE *argv, VALUE self)
@@ -50,15 +50,15 @@ static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(timeout);
-    /* No look at interrupts in between: a trap handler might run that other fiber. */
+    /* Interrupts are not looked at in between: a trap handler might run that other fiber. */
     while (!RTEST(rb_funcall(queue, rb_intern("closed?"), 0)))
         if (wait_for(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;
     return Qtrue;
 }
 
-/* Only block and kernel_sleep end by an unblock. Thread#join of Ruby before 4.0 takes any return for a timeout: a
- * stale unblock by a Mutex or a Queue must not end it. (Its own comes with the joining thread as the blocker, though
- * it blocked on the joined one.) */
+/* May an unblock end this wait? Only block and kernel_sleep end by an unblock. Thread#join of Ruby before 4.0 takes any
+ * return for a timeout, so a stale unblock by a Mutex or a Queue must not end it. The unblock for a join comes with the
+ * joining thread as the blocker, although the join blocked on the joined one. */
 static bool may_unblock(const hd_wait *wait, VALUE blocker)
 {
     if (wait->kind == HD_WAIT_FOR_THREAD) return hd_data_type(blocker) == hd_thread_type;
@@ -71,8 +71,8 @@ static bool meant(const hd_wait *wait, VALUE blocker)
                                             : wait->kind == HD_WAIT_FOR_BLOCK && wait->subject == (hd_word)blocker;
 }
 
-/* The wait of the fiber that an unblock is for. It may have several (a signal handler waits on top of another); then
- * it is for one that waits for the blocker. */
+/* Returns the wait of the fiber that an unblock is for. If the fiber has several (a signal handler waits on top of
+ * another), the unblock is for a wait for the blocker. */
 static hd_wait *wait_to_unblock(const hd_scheduler *scheduler, VALUE fiber, VALUE blocker)
 {
     hd_wait *wait = NULL, *found = NULL;
@@ -88,10 +88,10 @@ static hd_wait *wait_to_unblock(const hd_scheduler *scheduler, VALUE fiber, VALU
     return found || several ? found : wait;
 }
 
-/* Wakes a fiber that is parked in block or kernel_sleep; any other it leaves alone (a stale unblock must not
- * complete a wait for IO). Any thread of the Ractor may call it, at any time, also after close.
+/* Wakes a fiber that is parked in block or kernel_sleep. It leaves any other fiber alone, because a stale unblock must
+ * not complete a wait for IO. Any thread of the Ractor may call it, at any time, also after close.
  *
- * @param blocker [Object] what it has waited for
+ * @param blocker [Object] the object that the fiber has waited for
  * @param fiber [Fiber]
  * @return [void] */
 static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
@@ -107,7 +107,7 @@ static VALUE hook_unblock(VALUE self, VALUE blocker, VALUE fiber)
     return Qnil;
 }
 
-/* Kernel#sleep and Mutex#sleep. Without an argument or with nil: until unblocked.
+/* Sleeps for Kernel#sleep and Mutex#sleep. Without an argument or with nil, the fiber sleeps until unblocked.
  *
  * @overload kernel_sleep(duration = nil)
  *   @param duration [Numeric, nil] seconds

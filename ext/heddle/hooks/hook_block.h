@@ -1,4 +1,4 @@
-/* The hooks of what waits without a descriptor. */
+/* The hooks of waits without a descriptor. */
 #pragma once
 
 #include <ruby.h>

@@ -3,8 +3,8 @@
 #include "io/closing.h"
 #include "ruby/init.h"
 
-/* Closes the descriptor inline. It runs inside GC finalizers too, so it never switches fibers; without it
- * Ruby 4.0 would send every close of a writable descriptor to a worker.
+/* Closes the descriptor inline. It runs inside GC finalizers, too, so it never switches fibers. Without it, Ruby 4.0
+ * would send every close of a writable descriptor to a worker.
  *
  * @param fd [Integer]
  * @return [true] */
@@ -23,9 +23,9 @@ static bool blocks_natively(hd_scheduler *scheduler, VALUE fiber)
            hd_scheduler_foreign(scheduler);
 }
 
-/* Ruby 4.0 calls it when an IO that the fiber uses is closed. A fiber that is no longer parked has finished its
- * operation, and the error would land in a later one (Bug #21918): it is dropped, and Ruby raises by itself when
- * the fiber next touches the IO.
+/* Ends the operation of a fiber whose IO is closed; Ruby 4.0 calls it. A fiber that is no longer parked has finished
+ * its operation, and the error would be raised in a later one (Bug #21918). So the error is dropped, and Ruby raises by
+ * itself when the fiber next touches the IO.
  *
  * @param fiber [Fiber]
  * @param exception [Exception]

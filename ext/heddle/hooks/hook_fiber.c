@@ -1,4 +1,4 @@
-/* The hooks fiber (Fiber.schedule) and yield, and what Heddle::Task needs of C. */
+/* The hooks fiber (Fiber.schedule) and yield, and the methods of Heddle::Task that are in C. */
 #include "fibers/pending/strike.h"
 #include "fibers/scheduled_fiber.h"
 #include "ruby/fiber_insides.h"
@@ -12,8 +12,8 @@ static VALUE end_task(VALUE self, VALUE task)
     return Qnil;
 }
 
-/* What those who wait for the task wait for: the first that was offered. No other thread runs in between, and a signal
- * handler may wait, too: a Mutex would not let it. */
+/* Returns the object on which fibers and threads wait for the task: the first one that was offered. No lock is needed,
+ * because no other thread runs in between. A Mutex would also keep a signal handler from waiting. */
 static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
 {
     (void)self;
@@ -21,15 +21,15 @@ static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
     return NIL_P(waiters) ? rb_ivar_set(task, id_waiters, offered) : waiters;
 }
 
-/* Runs a task's method run in a new fiber of the scheduler. (A method of the task's: one of the scheduler's that a
- * refinement makes public costs twice as much to call.) */
+/* Runs a task's method run in a new fiber of the scheduler. It is a method of the task, because a method of the
+ * scheduler that a refinement makes public costs twice as much to call. */
 static VALUE task_start_fiber(VALUE task, VALUE scheduler)
 {
     return hd_start_fiber(hd_scheduler_ready(scheduler), task, task);
 }
 
 /* @private
- * @return [Heddle::Task, nil] the one that runs on this thread, or in which the fiber that runs was started */
+ * @return [Heddle::Task, nil] the task that runs on this thread, or in which the current fiber was started */
 static VALUE task_s_here(VALUE class)
 {
     (void)class;
@@ -37,8 +37,8 @@ static VALUE task_s_here(VALUE class)
     return scheduler ? scheduler->running.task : Qnil;
 }
 
-/* @private For a task that runs this block within another one.
- * @param block [#call] nothing is done for one that is no Proc */
+/* @private Gives a task that runs this block within another task its own $~ and $_.
+ * @param block [#call] if it is not a Proc, nothing is done */
 static VALUE task_s_match_apart(VALUE class, VALUE block)
 {
     (void)class;
@@ -46,7 +46,7 @@ static VALUE task_s_match_apart(VALUE class, VALUE block)
     return Qnil;
 }
 
-/* Runs the block in a new fiber of the scheduler, as task_start_fiber does a task.
+/* Runs the block in a new fiber of the scheduler, as task_start_fiber runs a task.
  *
  * @overload fiber(*, &block)
  *   @return [Fiber]
@@ -60,8 +60,8 @@ static VALUE hook_fiber(int argc, VALUE *argv, VALUE self)
     return hd_start_fiber(scheduler, block, scheduler->running.task);
 }
 
-/* Lets the other fibers run (4.0+: Ruby calls it after a signal; a fiber that waits or turns the loop does that
- * anyway).
+/* Lets the other fibers run. Ruby 4.0 and newer call it after a signal. A fiber that waits or turns the loop lets them
+ * run anyway.
  *
  * @return [void] */
 static VALUE hook_yield(VALUE self)

@@ -1,6 +1,6 @@
-/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite: they unpack the arguments; the rest is in transfer.c.
- * io_read and io_write wait inside, since all their callers want that (but IO#read_nonblock, see ruby_internals.h): it
- * halves the hooks of a blocking read and makes sysread and syswrite work. */
+/* The hooks io_wait, io_read, io_write, io_pread and io_pwrite. They unpack the arguments; transfer.c does everything
+ * else. io_read and io_write wait inside, because all their callers want that except IO#read_nonblock (see
+ * ruby_internals.h). This halves the hooks of a blocking read and makes sysread and syswrite work. */
 #include <errno.h>
 
 #include "fibers/park.h"
@@ -35,7 +35,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
         ready = hd_poll_once(fd, events, 0);
         if (ready < 0 && ready != -EINTR) rb_syserr_fail(-ready, "heddle: cannot poll the IO");
         if (ready < 0) ready = 0;
-        /* Who asks until there is something waits, too: for another fiber, maybe. */
+        /* A fiber that asks again and again until there are bytes waits, too: for another fiber, maybe. */
         if (!ready && !hd_scheduler_foreign(scheduler)) hd_yield(scheduler);
     }
     else {
@@ -49,7 +49,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
 
 /* -- transfers ----------------------------------------------------------------------------------------------- */
 
-/* What the caller has got wrong, as Ruby and the kernel tell it: an exception or -errno; else 0. */
+/* Finds errors in the arguments, as Ruby and the kernel report them. Raises an exception, or returns -errno; else 0. */
 static int error_in_arguments(hd_transfer *call, bool positioned)
 {
     size_t size;
@@ -75,7 +75,7 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
         .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
         .fd = rb_io_descriptor(io),
-        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* (ESPIPE for a socket) */
+        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* ESPIPE for a socket */
     };
     if (call.length || call.offset || !NIL_P(from)) {
         int error = error_in_arguments(&call, !NIL_P(from));
@@ -102,7 +102,7 @@ static VALUE hook_io_read(int argc, VALUE *argv, VALUE self)
     return start_io(self, HD_READ, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
-/* As io_read, writing.
+/* Writes from a buffer, with the arguments of io_read.
  *
  * @overload io_write(io, buffer, length, offset = 0)
  *   @param io [IO]
@@ -116,7 +116,7 @@ static VALUE hook_io_write(int argc, VALUE *argv, VALUE self)
     return start_io(self, HD_WRITE, argv[0], argv[1], Qnil, argv[2], argc > 3 ? argv[3] : Qnil);
 }
 
-/* As io_read, from a position in the file, which does not move the IO's own.
+/* Reads as io_read does, but from a position in the file. The IO's own position does not move.
  *
  * @overload io_pread(io, buffer, from, length, offset = 0)
  *   @param io [IO]
@@ -131,7 +131,7 @@ static VALUE hook_io_pread(int argc, VALUE *argv, VALUE self)
     return start_io(self, HD_READ, argv[0], argv[1], argv[2], argv[3], argc > 4 ? argv[4] : Qnil);
 }
 
-/* As io_pread, writing.
+/* Writes as io_write does, but to a position in the file. The IO's own position does not move.
  *
  * @overload io_pwrite(io, buffer, from, length, offset = 0)
  *   @param io [IO]

@@ -33,17 +33,18 @@ static VALUE wait_readable(VALUE pointer)
     return INT2FIX(hd_park_until_ready(wait->scheduler, &request));
 }
 
-/* Waits until the child has ended. False where there is no pidfd (before Linux 5.3, seccomp, no descriptor left). */
+/* Waits until the child has ended. Returns false where no pidfd can be had (before Linux 5.3, seccomp, no descriptor
+ * left). */
 static bool wait_pidfd(hd_scheduler *scheduler, rb_pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) return errno == ESRCH; /* reaped by somebody else: waitpid will say so */
+    if (fd < 0) return errno == ESRCH; /* reaped by somebody else: waitpid will report it */
     pidfd_wait wait = {scheduler, PIDT2NUM(pid), fd};
     return FIX2INT(rb_ensure(wait_readable, (VALUE)&wait, close_fd, (VALUE)fd)) >= 0;
 }
 
-/* Any child, or any of a process group, has no descriptor to poll, and a handler for SIGCHLD would be taken from
- * the program: look again after naps that grow from 0.5 to 20 ms. */
+/* Sleeps before the next look at any child, or any child of a process group. Such a wait has no descriptor to poll, and
+ * the handler for SIGCHLD belongs to the program. The naps grow from 0.5 to 20 ms. */
 static int64_t nap(hd_scheduler *scheduler, VALUE pid, int64_t nap_ns)
 {
     hd_request request = {.kind = HD_WAIT_FOR_PROCESS, .subject = pid, .deadline_ns = hd_clock_now() + nap_ns};

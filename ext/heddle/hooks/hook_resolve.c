@@ -6,7 +6,7 @@
  *
  * @param host [String]
  * @return [Array<String>, nil] numeric addresses in the resolver's order, or nil when the name is unknown
- * @raise [Socket::ResolutionError] when it cannot be told */
+ * @raise [Socket::ResolutionError] when the resolver cannot answer now */
 static VALUE hook_address_resolve(VALUE self, VALUE host)
 {
     return hd_addresses_of(hd_scheduler_ready(self), host);

@@ -1,4 +1,4 @@
-/* The hook io_select: one fiber that waits for many descriptors; no thread. */
+/* The hook io_select: one fiber waits for many descriptors, without a thread. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ static VALUE array_at(int argc, VALUE *argv, int index)
     return argv[index];
 }
 
-/* Does the IO hold bytes that were read already? Then it is readable whatever the kernel says. */
+/* Does the IO hold bytes that were read already? Then it is readable, whatever the kernel reports. */
 static bool read_pending(VALUE io)
 {
     rb_io_t *pointer;
@@ -49,7 +49,7 @@ static void add_entry(select_call *selection, int set, VALUE object)
     selection->count++;
 }
 
-/* How many there are in the sets. */
+/* Returns the number of entries in the sets. */
 static size_t count_all(select_call *selection, int argc, VALUE *argv)
 {
     size_t total = 0;
@@ -73,7 +73,7 @@ static void collect(select_call *selection, size_t total, char *bytes)
     for (int set = 0; set < 3; set++) {
         VALUE array = selection->arrays[set];
         if (NIL_P(array)) continue;
-        /* to_io may run Ruby code that changes the array: never read past what was counted. */
+        /* to_io may run Ruby code that changes the array: never read past the number that was counted. */
         for (long i = 0; i < RARRAY_LEN(array) && selection->count < total; i++)
             add_entry(selection, set, RARRAY_AREF(array, i));
     }
@@ -91,8 +91,8 @@ static VALUE ready_arrays(select_call *selection)
     return any ? result : Qnil;
 }
 
-/* The kernel takes no more of them at once than the process may have descriptors (EINVAL), but the same IO may be in
- * the sets many times. */
+/* Returns how many entries one poll may have. The kernel refuses more than the process may have descriptors (EINVAL),
+ * but the same IO may be in the sets many times. */
 static size_t poll_max(size_t count)
 {
     struct rlimit limit;
@@ -100,7 +100,7 @@ static size_t poll_max(size_t count)
     return fewer ? (size_t)limit.rlim_cur : count;
 }
 
-/* How many are ready, or -errno. */
+/* Polls all entries without waiting. Returns the number of ready ones, or -errno. */
 static int poll_all(const select_call *selection)
 {
     size_t most = selection->count;
@@ -118,8 +118,8 @@ static int poll_all(const select_call *selection)
     return ready;
 }
 
-/* What is ready now, without waiting. Others may have run since the last look, and have closed or reopened an IO: the
- * number of its descriptor may be another file's by now. Raises if one is closed. */
+/* Returns the IOs that are ready now, without waiting. Raises if one is closed. Others may have run since the last
+ * look, and have closed or reopened an IO: the number of its descriptor may be another file's by now. */
 static VALUE look(select_call *selection)
 {
     bool buffered = false;
@@ -139,7 +139,7 @@ static VALUE look(select_call *selection)
     return ready_arrays(selection);
 }
 
-/* For those that are to be read from. When it tells of one, others may run. */
+/* Looks for other readers of the IOs in the read set. When one is reported, others may run. */
 static void look_for_readers(hd_scheduler *scheduler, select_call *selection)
 {
     for (size_t i = 0; i < selection->count; i++) {
@@ -148,7 +148,7 @@ static void look_for_readers(hd_scheduler *scheduler, select_call *selection)
     }
 }
 
-/* IO.select.
+/* Waits for IO.select.
  *
  * @overload io_select(readables, writables = nil, exceptables = nil, timeout = nil)
  *   @param readables [Array<IO>, nil]
@@ -167,11 +167,12 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     unsigned parks = scheduler->running.parks;
     hd_turn_spend(scheduler, Qnil, HD_TURN_ENDS);
     size_t total = count_all(&selection, argc, argv);
-    VALUE memory; /* in it, or on this stack: the entries hold objects, and are seen by the GC in both */
+    /* The entries are in this object or on this stack. They hold objects, and the GC sees them in both places. */
+    VALUE memory;
     collect(&selection, total, ALLOCV(memory, size_for(total)));
     if (timeout != INT2FIX(0)) look_for_readers(scheduler, &selection);
     VALUE result = look(&selection);
-    /* Another fiber may take the data before we run: then wait on. */
+    /* Another fiber may take the data before this one runs: then it waits on. */
     while (NIL_P(result) && (NIL_P(timeout) || deadline_ns > hd_clock_now())) {
         hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
                               .interests = selection.interests, .interests_count = selection.count};
@@ -181,7 +182,7 @@ static VALUE hook_io_select(int argc, VALUE *argv, VALUE self)
     }
     for (int set = 0; set < 3; set++) RB_GC_GUARD(selection.arrays[set]);
     ALLOCV_END(memory);
-    if (NIL_P(result) && scheduler->running.parks == parks) hd_yield(scheduler); /* as io_wait */
+    if (NIL_P(result) && scheduler->running.parks == parks) hd_yield(scheduler); /* as io_wait does */
     return result;
 }
 

@@ -17,12 +17,13 @@ static VALUE remove_timeout(VALUE pointer)
     hd_scheduler_check_fork(scheduler);
     if (timeout->generation != scheduler->reactor.generation) return Qnil;
     if (!NIL_P(timeout->raised)) hd_strike_withdraw_everywhere(scheduler, timeout->raised);
-    bool due = hd_timeout_forget(timeout); /* first: what is raised here must not leave the record behind */
+    /* first, because an exception raised here must not leave the record behind */
+    bool due = hd_timeout_forget(timeout);
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     if (!due || !NIL_P(timeout->sent)) return Qnil;
     hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began, true};
     if (hd_interrupt_mask(scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE) return Qnil;
-    /* It is masked, and has nobody else who could raise it: the end of the mask does. */
+    /* The exception is masked, and the end of the mask raises it, because nobody else could. */
     VALUE exception = hd_timeout_exception(timeout);
     VALUE owner = hd_interrupt_mask_owner(scheduler, struck, exception);
     if (!NIL_P(owner)) hd_strike_later(scheduler, owner, exception);
@@ -50,7 +51,7 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
  *   @param duration [Numeric] seconds
  *   @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
  *   @param message [String, nil]
- *   @param blocking [Boolean] is it called in a blocking fiber? (by Heddle itself)
+ *   @param blocking [Boolean] true if Heddle itself calls it in a blocking fiber
  *   @yieldparam duration [Numeric]
  *   @return [Object] what the block returns */
 static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)

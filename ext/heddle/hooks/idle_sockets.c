@@ -1,5 +1,5 @@
-/* A set of sockets on which nobody waits with a fiber: an epoll object, whose descriptor is readable when one of its
- * sockets is. The server has its idle connections in it. Each is told of once. */
+/* A set of sockets for which no fiber waits: an epoll object, whose descriptor is readable when one of its sockets is.
+ * The server keeps its idle connections in it. Each socket is reported once. */
 #include <errno.h>
 #include <sys/epoll.h>
 
@@ -8,7 +8,7 @@
 
 enum { TAKEN_AT_ONCE = 256 };
 
-/* A descriptor for the set. */
+/* Creates a set and returns its descriptor. */
 static VALUE create(VALUE self)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -31,7 +31,7 @@ static VALUE delete(VALUE self, VALUE set, VALUE fd)
     return Qnil;
 }
 
-/* The descriptors of those that have something to read by now, which are no longer in the set then. */
+/* Takes the sockets that have something to read out of the set, and returns their descriptors. */
 static VALUE take(VALUE self, VALUE set)
 {
     struct epoll_event events[TAKEN_AT_ONCE];

@@ -1,4 +1,4 @@
-/* Blocking operations that a thread of the pool does: what lib/heddle/scheduler/blocking_job.rb needs of C. */
+/* Blocking operations on a thread of the pool: the part of lib/heddle/scheduler/blocking_job.rb that is in C. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include "ruby/caught.h"
 #include "ruby/init.h"
 
-/* For a thread of the pool: does a blocking operation of Ruby's. The errno that it leaves, or 0. */
+/* Makes a blocking operation of Ruby's, on a thread of the pool. Returns the errno that it leaves, or 0. */
 static VALUE errno_of(VALUE self, VALUE operation)
 {
     (void)self;
@@ -17,14 +17,14 @@ static VALUE errno_of(VALUE self, VALUE operation)
     return INT2FIX(errno);
 }
 
-/* @private May a thread of the pool be started? (Thread.new of Ruby 3.3 stops the program for good if it fails.) */
+/* @private May a thread of the pool be started? Thread.new of Ruby 3.3 stops the program for good if it fails. */
 static VALUE thread_can_start_p(VALUE class)
 {
     (void)class;
     return HD_BOOL(hd_thread_can_start());
 }
 
-/* @private Raises SystemStackError if little is left of the fiber's stack of C. */
+/* @private Raises SystemStackError if little is left of the fiber's C stack. */
 static VALUE need_stack(VALUE class)
 {
     (void)class;
@@ -45,7 +45,8 @@ static void *open_without_gvl(void *pointer)
     return NULL;
 }
 
-/* For a thread of the pool: open(2), which may wait. The descriptor or -errno; -EINTR if the thread is interrupted. */
+/* Calls open(2), which may wait, on a thread of the pool. Returns the descriptor or -errno; -EINTR if the thread is
+ * interrupted. */
 static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 {
     (void)self;
@@ -55,11 +56,12 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
     return INT2FIX(opening.result);
 }
 
-/* For the fiber that waits, and has room for that: calls the block until it returns true. An exception or a Fiber#kill
- * ends only one of the calls; the others are given what has come so far. (Here, for in a loop of Ruby's an exception
- * that follows at once would strike between two calls.) A Thread#kill and a throw go on.
+/* Calls the block until it returns true, for a fiber that waits and has room for the exceptions. An exception or a
+ * Fiber#kill ends only one of the calls; the other calls get the exceptions that have come by then. A Thread#kill and a
+ * throw go on. This is in C, because in a loop of Ruby's an exception that follows at once would be raised between two
+ * calls.
  *
- * @return [Array<Exception, true>, nil] what came, the first one first; true: a Fiber#kill */
+ * @return [Array<Exception, true>, nil] the exceptions in their order; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
 {
     (void)self;

@@ -19,7 +19,7 @@ static void mark_wait(hd_map_node *node, void *unused)
 {
     (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins; the scan of that fiber's stack pins everything else */
+    rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins the fiber; the scan of its stack pins everything else */
     rb_gc_mark((VALUE)wait->root);
     if (wait->exception) rb_gc_mark((VALUE)wait->exception);
 }
@@ -41,7 +41,7 @@ static void scheduler_mark(void *pointer)
     hd_strikes_mark(scheduler);
 }
 
-/* Never walks the waits: the fibers' stacks may be swept before this object. */
+/* Frees the scheduler. It never walks the waits, because the fibers' stacks may be swept before this object. */
 static void scheduler_free(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
@@ -67,15 +67,15 @@ static size_t scheduler_memsize(const void *pointer)
            (scheduler->reactor.waits.mask + scheduler->strikes.by_fiber.mask + 2) * sizeof(hd_list);
 }
 
-/* Not write-barrier protected: it is marked again in every minor collection, for records come and go without
- * the GC's knowledge. */
+/* Not write-barrier protected, so it is marked again in every minor collection: records come and go without the GC's
+ * knowledge. */
 const rb_data_type_t hd_scheduler_type = {
     .wrap_struct_name = "Heddle::Scheduler",
     .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_memsize},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* In the child no fiber of the parent is to be found any more. */
+/* Forgets the fibers of the parent, because the child must not find them. */
 static void forget_parent(hd_scheduler *scheduler)
 {
     hd_reactor_forget(&scheduler->reactor, hd_fork_generation);
@@ -90,7 +90,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     scheduler->hand_over = NULL;
-    VALUE scopes = rb_attr_get(scheduler->self, rb_intern("@scopes")); /* what has failed in them is the parent's */
+    VALUE scopes = rb_attr_get(scheduler->self, rb_intern("@scopes")); /* the failures in them are the parent's */
     if (!NIL_P(scopes)) rb_hash_clear(scopes);
 }
 
@@ -122,7 +122,7 @@ static VALUE scheduler_pinned_p(VALUE self)
     return HD_BOOL(hd_threads_are_pinned());
 }
 
-/* The event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
+/* Returns the event backends, best first: +name+, +available+ and, when this machine does not offer it, the +reason+.
  *
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
@@ -163,7 +163,7 @@ static const hd_backend_ops *forced_backend(const char *name)
     return ops;
 }
 
-/* @private The Ruby half of initialize calls it with the wanted name or nil. */
+/* @private Chooses the backend. The Ruby half of initialize calls it with the wanted name or nil. */
 static VALUE scheduler_choose_backend(VALUE self, VALUE name)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
@@ -180,7 +180,7 @@ static VALUE scheduler_backend(VALUE self)
     return scheduler->ops ? rb_usascii_str_new_cstr(scheduler->ops->name) : Qnil;
 }
 
-/* @return [Thread, nil] the thread that runs it; nil before its first use */
+/* @return [Thread, nil] the thread that runs this scheduler; nil before its first use */
 static VALUE scheduler_thread(VALUE self)
 {
     return hd_scheduler_get(self)->thread;
@@ -192,7 +192,7 @@ static void check_thread(const hd_scheduler *scheduler)
         rb_raise(hd_eError, "the scheduler belongs to another thread");
 }
 
-/* Runs the fibers of this scheduler until none is parked or ready. Called on the thread that has set it.
+/* Runs the fibers of this scheduler until no fiber is parked or ready. Called on the thread that has set it.
  *
  * @return [self]
  * @raise [Heddle::Error] if it is running already, or on another thread */
@@ -206,7 +206,7 @@ static VALUE scheduler_run(VALUE self)
     return self;
 }
 
-/* Is this call made from within, by one of its own fibers or while its loop runs? */
+/* Is this call made by a fiber of this scheduler, or while its loop runs? */
 static VALUE scheduler_inside_p(VALUE self)
 {
     return HD_BOOL(hd_scheduler_inside(hd_scheduler_get(self)));
@@ -217,23 +217,23 @@ static VALUE own_or_nil(VALUE scheduler)
     return hd_data_type(scheduler) == &hd_scheduler_type ? scheduler : Qnil;
 }
 
-/* @return [Heddle::Scheduler, nil] the one with which the fiber that runs may wait; nil in a blocking fiber, and where
- *   there is no scheduler or one of another kind */
+/* @return [Heddle::Scheduler, nil] the scheduler with which the current fiber may wait; nil in a blocking fiber, and if
+ *   the thread has no scheduler or one of another kind */
 static VALUE scheduler_s_current(VALUE class)
 {
     (void)class;
     return own_or_nil(rb_fiber_scheduler_current());
 }
 
-/* @return [Heddle::Scheduler, nil] the one of this thread, whatever kind of fiber runs */
+/* @return [Heddle::Scheduler, nil] the scheduler of this thread, whatever kind of fiber runs */
 static VALUE scheduler_s_of_thread(VALUE class)
 {
     (void)class;
     return own_or_nil(rb_fiber_scheduler_get());
 }
 
-/* @return [Heddle::Scheduler, nil] the one of this thread, if one of its fibers runs or one that such a fiber has
- *   resumed: what .current does not say of a blocking fiber */
+/* @return [Heddle::Scheduler, nil] the scheduler of this thread, if one of its fibers runs, or a fiber that such a
+ *   fiber has resumed. Unlike .current, it also answers in a blocking fiber. */
 static VALUE scheduler_s_of_blocking_fiber(VALUE class)
 {
     (void)class;
@@ -241,13 +241,13 @@ static VALUE scheduler_s_of_blocking_fiber(VALUE class)
     return scheduler && scheduler->running.scheduled ? scheduler->self : Qnil;
 }
 
-/* The fiber that runs is this task's from now on. */
+/* Notes that the current fiber runs this task from now on. */
 static VALUE scheduler_set_task(VALUE self, VALUE task)
 {
     return hd_scheduler_get(self)->running.task = task;
 }
 
-/* Runs the block as the main block: in the fiber that calls, which may wait as a task does.
+/* Runs the block as the main block: in the calling fiber, which may wait as a task does.
  *
  * @param task [Heddle::Task] stands for the block */
 static VALUE scheduler_run_at_home(VALUE self, VALUE task)
@@ -255,15 +255,15 @@ static VALUE scheduler_run_at_home(VALUE self, VALUE task)
     return hd_run_at_home(hd_scheduler_ready(self), task, rb_yield, Qnil);
 }
 
-/* Does the handler of a signal, or a finalizer, call this? There nobody may lock a Mutex, nor so wait for another
- * thread. */
+/* Is this called in the handler of a signal, or in a finalizer? Nobody may lock a Mutex there, and so nobody may wait
+ * for another thread. */
 static VALUE scheduler_in_handler_p(VALUE self)
 {
     (void)self;
     return HD_BOOL(hd_in_handler());
 }
 
-/* Runs the block in the fiber that calls, which is not blocking meanwhile: its waits park it. */
+/* Runs the block in the calling fiber, which is not blocking meanwhile: its waits park it. */
 static VALUE scheduler_unblocked(VALUE self)
 {
     (void)self;
@@ -291,21 +291,21 @@ static VALUE scheduler_last_homes(VALUE self)
     return rb_assoc_new(now ? now->home.last : Qnil, hd_scheduler_get(self)->home.last);
 }
 
-/* @private Its thread is to keep the backend: another scheduler is likely to follow. */
+/* @private Notes that its thread should keep the backend: another scheduler is likely to follow. */
 static VALUE scheduler_keep_backend(VALUE self)
 {
     hd_scheduler_get(self)->keeps_backend = true;
     return Qnil;
 }
 
-/* Ends `run` though fibers are left. Called in one of the fibers. */
+/* Ends `run` although fibers are left. Called in one of the fibers. */
 static VALUE scheduler_stop(VALUE self)
 {
     hd_scheduler_get(self)->home.stopped = true;
     return Qnil;
 }
 
-/* Opens the backend on this thread, the one that runs the scheduler. */
+/* Opens the backend on this thread, which runs the scheduler. */
 static VALUE scheduler_open(VALUE self)
 {
     hd_scheduler_ready(self);
@@ -333,7 +333,8 @@ static void disarm_interests(hd_map_node *node, void *scheduler)
     }
 }
 
-/* The fibers that nothing could end stay in memory for good: others refer to their stacks, Ruby's queues for one. */
+/* Abandons the fibers that nothing could end. They stay in memory for good, because others refer to their stacks, for
+ * example Ruby's queues. */
 static void abandon_fibers(hd_scheduler *scheduler)
 {
     rb_gc_register_mark_object(scheduler->self);
@@ -363,7 +364,8 @@ static VALUE close_reactor(VALUE self)
     return Qnil;
 }
 
-/* When the thread is ending with an exception or a kill, now or while the rest runs, the fibers are cancelled. */
+/* Runs the remaining fibers. When the thread is ending with an exception or a kill, now or while they run, they are
+ * cancelled. */
 static VALUE run_or_cancel(VALUE self)
 {
     int state = 0, ignored = 0;
@@ -375,13 +377,13 @@ static VALUE run_or_cancel(VALUE self)
     }
     rb_set_errinfo(Qnil);
     rb_protect(cancel_fibers, self, &ignored);
-    /* A kill is no exception: its number in errinfo can only be left as it is. */
+    /* A kill is not an exception: its number in errinfo can only be left as it is. */
     if (NIL_P(error) || hd_is_exception(error)) rb_set_errinfo(error);
     if (state) rb_jump_tag(state);
     return Qnil;
 }
 
-/* Runs what is left, then closes the backend. When the thread is ending with an exception, or is killed or
+/* Runs the remaining fibers, then closes the backend. When the thread is ending with an exception, or is killed or
  * interrupted meanwhile, the fibers are cancelled: their ensure blocks run. Ruby calls it when the thread ends or
  * another scheduler is set.
  *
@@ -417,7 +419,7 @@ static VALUE scheduler_fibers(VALUE self)
     return fibers;
 }
 
-/* @return [Integer] how many fibers are parked or ready */
+/* @return [Integer] the number of fibers that are parked or ready */
 static VALUE scheduler_size(VALUE self)
 {
     return SIZET2NUM(hd_scheduler_get(self)->reactor.waits.count);
@@ -438,14 +440,16 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     return Qtrue;
 }
 
-/* The same, and nothing holds it back: no mask, and no exception that is on its way there. */
+/* Raises an exception in a fiber as interrupt does, but nothing holds it back: no mask, and no exception that is on its
+ * way there. */
 static VALUE scheduler_force(VALUE self, VALUE fiber, VALUE exception)
 {
     hd_strike_fiber(hd_scheduler_get(self), fiber, (hd_strike){.exception = exception, .forced = true});
     return Qtrue;
 }
 
-/* An exception that was raised here is not done with: it is raised again at the next wait, in its old place. */
+/* Puts back an exception that was raised here but has not served its purpose: it is raised again at the next wait, in
+ * its old place. */
 static VALUE scheduler_put_back(VALUE self, VALUE exception)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -453,8 +457,8 @@ static VALUE scheduler_put_back(VALUE self, VALUE exception)
     return Qnil;
 }
 
-/* The same for a scope, whose block has this number, and for a fiber that another one, the root, had resumed: it may
- * have resumed a third one, which waits. */
+/* Raises an exception in a fiber for a scope, whose block has this number, as interrupt does. The fiber may be one that
+ * another fiber, the root, had resumed, and it may itself have resumed a third one, which waits. */
 static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALUE exception, VALUE began)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -464,14 +468,14 @@ static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALU
     return Qtrue;
 }
 
-/* The number of a block that begins now: see strike.h. */
+/* Returns the number of a block that begins now: see strike.h. */
 static VALUE scheduler_block_begins(VALUE self)
 {
     return ULL2NUM(hd_block_begins(hd_scheduler_get(self)));
 }
 
-/* Does the fiber wait, run, or stand behind one that it has resumed? If not, it goes on only when somebody resumes it:
- * maybe nobody asks this Enumerator any more. */
+/* Does the fiber wait, run, or stand behind one that it has resumed? If not, it goes on only when somebody resumes it,
+ * and maybe nobody asks this Enumerator any longer. */
 static VALUE scheduler_busy_p(VALUE self, VALUE fiber)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -479,7 +483,7 @@ static VALUE scheduler_busy_p(VALUE self, VALUE fiber)
     return HD_BOOL(home || fiber == rb_fiber_current() || hd_wait_of(scheduler, fiber) || hd_resumes_another(fiber));
 }
 
-/* @return [Fiber] the one of which the chain of fibers began that runs now, each resumed by the one before */
+/* @return [Fiber] the first fiber of the current chain, in which each fiber was resumed by the one before */
 static VALUE scheduler_root(VALUE self)
 {
     return hd_root(hd_scheduler_get(self));
@@ -496,14 +500,14 @@ static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
     return Qnil;
 }
 
-/* The fiber that runs has made it the thread's scheduler. */
+/* Notes that the current fiber has made it the thread's scheduler. */
 static VALUE scheduler_was_set(VALUE self)
 {
     hd_scheduler_get(self)->home.outside = rb_fiber_current();
     return Qnil;
 }
 
-/* See strike.h. */
+/* Notes that an exception has ended its task: see strike.h. */
 static VALUE scheduler_left_task(VALUE self, VALUE exception)
 {
     (void)self;
@@ -517,13 +521,14 @@ static VALUE masks_hold_again(VALUE scheduler)
     return Qnil;
 }
 
-/* Is a fiber in a block of Thread.handle_interrupt? (One that is abandoned in it counts, too.) */
+/* Is a fiber in a block of Thread.handle_interrupt? A fiber that was abandoned in such a block counts, too. */
 static VALUE scheduler_masked_p(VALUE self)
 {
     return hd_scheduler_get(self)->masks.blocks > 0 ? Qtrue : Qfalse;
 }
 
-/* Runs the block, in which the masks hold back nothing, nor what they have held back so far: the scheduler ends. */
+/* Runs the block, in which the masks hold nothing back, also nothing that they have held back before: the scheduler
+ * ends. */
 static VALUE scheduler_without_masks(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

@@ -1,4 +1,22 @@
-/* See closing.h. */
+/* The close of an IO that fibers wait on. See closing.h for the interface.
+ *
+ * The problem: when Ruby closes a descriptor, a fiber that is parked for it never hears of the close. A poll request of
+ * io_uring also holds the file open, so that the peer would see no FIN. And the number of the descriptor may soon
+ * belong to another file.
+ *
+ * The way: waiters are kept for each IO object. A close wakes the waiters of its object with IOError and writes the
+ * buffer. Then it lets the waiters leave while the IO already looks closed to them, and makes the kernel let go of the
+ * file. Only then does Ruby close the IO. Afterwards the close wakes the fibers that have begun to wait meanwhile, and
+ * the waiters of twins. A twin is another IO object with the same descriptor, made with IO.for_fd. If an exception was
+ * raised in the closer meanwhile, it is raised again at the end. hd_close_for takes these steps in their order.
+ *
+ * Rejected: waiters by the number of the descriptor. A close must wake the waiters of its own object only, and the
+ * number may be another file's by the time they run.
+ *
+ * The price: a close of an IO with waiters lets other fibers run. The number of turns that it waits for them is
+ * bounded, because the ensure block of a waiter may wait for the closer.
+ *
+ * Sources: guides/design.md (Close); fptr_finalize_flush in Ruby's io.c. */
 #include "closing.h"
 
 #include <errno.h>
@@ -34,20 +52,21 @@ static hd_interest *first_interest(int fd)
     return node ? HD_CONTAINER_OF(node, hd_interest, io_node) : NULL;
 }
 
-/* What is about to be closed: one object, or two (popen "r+" has a second IO for writing). */
+/* An IO that a close is about to close: one object, or one of two (popen "r+" has a second IO for writing). */
 typedef struct {
     VALUE io;
     int fd;
-    bool keeps_open; /* it does not own the descriptor, which stays open: twins go on waiting */
+    bool keeps_open; /* the object does not own the descriptor, which stays open: twins go on waiting */
     hd_hidden_io hidden;
 } closing_io;
 
 typedef struct {
-    hd_scheduler *scheduler; /* of the closer's thread, or NULL */
+    hd_scheduler *scheduler; /* the scheduler of the closer's thread, or NULL */
     closing_io parts[2];
     int count;
     bool waiters, twins;
-    VALUE struck; /* raised in the closer meanwhile, and to be raised again when the IO is closed; or nil */
+    /* An exception raised in the closer meanwhile, which is raised again when the IO is closed; or nil. */
+    VALUE struck;
 } close_call;
 
 static void add_part(close_call *closing, VALUE io)
@@ -58,19 +77,20 @@ static void add_part(close_call *closing, VALUE io)
     closing->parts[closing->count++] = (closing_io){.io = io, .fd = fd, .keeps_open = keeps_open};
 }
 
-/* A wait whose IO is ready, but whose fiber has not run yet: it would find the descriptor gone. The same when a strike
- * has ended it that may be gone by then. */
+/* Ends a wait with IOError if its IO is ready but its fiber has not run yet: the fiber would find the descriptor gone.
+ * A wait that an exception has ended is treated alike, because that exception may have been withdrawn before the fiber
+ * runs. */
 static void close_before_it_runs(hd_wait *wait)
 {
     bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
     if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
-    if (hd_wait_brings(wait)) return; /* it needs the descriptor no more */
+    if (hd_wait_brings(wait)) return; /* the bytes have been received, the descriptor is not needed */
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = (hd_word)closed_error();
 }
 
-/* Wakes the waiters of this object. Those of a twin (made with IO.for_fd) are marked: they are woken when the
- * descriptor is gone. */
+/* Wakes the waiters of this object. The waiters of a twin (made with IO.for_fd) are only marked: they are woken when
+ * the descriptor is gone. */
 static void interrupt_waiters(close_call *closing, const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
@@ -93,9 +113,9 @@ static hd_interest *waiter_of(const closing_io *part)
     return interest;
 }
 
-/* Lets the woken waiters run until none holds the IO. Those of this thread run while the closer stands at the end
- * of the ready queue; for those of other threads the closer yields the GVL. The bound is for a waiter whose ensure
- * block waits for the closer: the close then goes on without it. */
+/* Lets the woken waiters run until none holds the IO. The waiters of this thread run while the closer stands at the end
+ * of the ready queue; for the waiters of other threads the closer yields the GVL. The number of turns is bounded,
+ * because the ensure block of a waiter may wait for the closer: the close then goes on without that waiter. */
 static VALUE let_unwind(VALUE pointer)
 {
     close_call *closing = (void *)pointer;
@@ -119,8 +139,9 @@ static void withdraw(hd_interest *interest)
     reactor->ops->withdraw(reactor->backend, interest, reactor->rests);
 }
 
-/* Who waits still: the twins, which are woken when the descriptor is gone; or a waiter of another thread, which may not
- * have left because that thread is busy with something else. */
+/* Makes the kernel let go of the requests of the fibers that still wait. These are the waiters of twins, which are
+ * woken when the descriptor is gone, or a waiter of another thread, which may not have left because that thread is busy
+ * with something else. */
 static void withdraw_those(const closing_io *part, bool twins)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
@@ -158,7 +179,7 @@ static void show(close_call *closing)
     for (int i = 0; i < closing->count; i++) hd_io_show(&closing->parts[i].hidden);
 }
 
-/* The exception that comes out of the function, or nil. What ends the fiber goes on. */
+/* Returns the exception that comes out of the function, or nil. A jump that ends the fiber goes on. */
 static VALUE exception_of(VALUE (*function)(VALUE), close_call *closing)
 {
     hd_caught caught;
@@ -168,7 +189,8 @@ static VALUE exception_of(VALUE (*function)(VALUE), close_call *closing)
     rb_jump_tag(caught.state);
 }
 
-/* What is in the buffer is written while others may wait for the IO still. False: it could not be; Ruby will say so. */
+/* Writes the buffer while other fibers may still wait for the IO. Returns false if it could not be written; Ruby will
+ * raise the error. */
 static bool write_buffer(close_call *closing)
 {
     if (!has_to_flush(closing)) return true;
@@ -178,8 +200,8 @@ static bool write_buffer(close_call *closing)
     return !has_to_flush(closing);
 }
 
-/* Lets the waiters run, with an IO that is closed already (hide), as with threads: one that tries again shall find it
- * so, and not wait on it once more. */
+/* Lets the waiters run. With hide, the IO already looks closed to them, as with threads: a waiter that tries again must
+ * find it closed, and not wait on it once more. */
 static void let_waiters_leave(close_call *closing, bool hide)
 {
     for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
@@ -188,7 +210,7 @@ static void let_waiters_leave(close_call *closing, bool hide)
     if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
 }
 
-/* The steps before the descriptor is closed. */
+/* Takes the steps before the descriptor is closed. */
 static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
@@ -197,7 +219,7 @@ static void clear_the_way(close_call *closing, bool hide)
     release_file(closing->scheduler);
 }
 
-/* For the directions POLLIN, POLLOUT or both. */
+/* Collects the IOs to be closed for the directions POLLIN, POLLOUT or both. */
 static close_call closing_of(VALUE io, short directions)
 {
     close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
@@ -216,8 +238,8 @@ static void wake_to_look_again(hd_interest *interest, short events)
     hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
 }
 
-/* The descriptor is gone, but a twin's waiter would never hear of it: it gets EBADF. (It must not look again: the
- * number may be another file's by then.) */
+/* Wakes a twin's waiter with EBADF when the descriptor is gone, because it would never hear of that. It must not look
+ * again: the number may be another file's by then. */
 static void wake_twin(hd_interest *interest)
 {
     if (NIL_P((VALUE)interest->io))
@@ -226,7 +248,8 @@ static void wake_twin(hd_interest *interest)
         hd_end_operation(interest->wait, rb_syserr_new(EBADF, NULL));
 }
 
-/* Those that were marked before: the descriptor is gone, or not, when the close has failed. */
+/* Ends the marks that interrupt_waiters has made. The descriptor is gone, or it is still there because the close has
+ * failed. */
 static void end_marks(int fd, bool gone)
 {
     for (hd_interest *interest = first_interest(fd); interest; interest = next_interest(interest)) {
@@ -238,7 +261,7 @@ static void end_marks(int fd, bool gone)
     }
 }
 
-/* Those that have begun to wait for the object while it was still open. */
+/* Wakes the fibers that have begun to wait for the object while it was still open. */
 static void wake_latecomers(const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest))
@@ -271,7 +294,7 @@ static VALUE ruby_will_say_so(VALUE io, VALUE error)
     return Qnil;
 }
 
-/* One of Ruby's own methods: close, close_read or close_write. */
+/* A call of one of Ruby's own methods: close, close_read or close_write. */
 typedef struct {
     VALUE io;
     ID kept;
@@ -292,8 +315,9 @@ static bool is_open_file(VALUE io)
     return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* A cancel may strike while the buffer is written, and Ruby leaves the IO open then. A file can take it all: it is
- * written and closed before the exception goes on. (A peer that reads nothing must not keep the fiber from ending.) */
+/* Closes an IO even if an exception is raised in its fiber while the buffer is written, where Ruby would leave the IO
+ * open. A file takes all bytes, so it is written and closed before the exception goes on. Other IOs are left as Ruby
+ * leaves them: a peer that reads nothing must not keep the fiber from ending. */
 static VALUE close_even_if_struck(VALUE pointer)
 {
     hd_caught struck, failed;
@@ -305,11 +329,11 @@ static VALUE close_even_if_struck(VALUE pointer)
     if (!killed) rb_exc_raise(struck.exception);
     hd_go_on(&failed);
     rb_set_errinfo(Qnil);
-    return result; /* Ruby strikes again at the end of the next switch to the fiber */
+    return result; /* Ruby kills the fiber again at the end of the next switch to it */
 }
 
-/* Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done. As on the other Rubies, it is
- * done inline. (And closer.c knows by this who closes.) */
+/* Closes an IO inline. Ruby 3.4 offers every close to a worker, where a cancel could keep it from being done; it is
+ * done inline as on the other Rubies. closer.c also learns from this record which fiber closes. */
 static VALUE close_io(VALUE pointer)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
@@ -317,7 +341,8 @@ static VALUE close_io(VALUE pointer)
                      : close_by_ruby(pointer);
 }
 
-/* What is told of this IO does not hold for the next one with that number, or for another file of this one. */
+/* Forgets what was learned about this IO. It does not hold for the next IO with that number, or for another file of
+ * this IO. */
 static void forget_guesses(const close_call *closing)
 {
     for (int i = 0; closing->scheduler && i < closing->count; i++)
@@ -327,18 +352,18 @@ static void forget_guesses(const close_call *closing)
 VALUE hd_close_for(VALUE io, ID kept, short directions)
 {
     ruby_close call = {io, kept};
-    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* nobody waits */
+    if (hd_io_table()->count == 0 && !hd_scheduler_of_thread()) return close_by_ruby((VALUE)&call); /* no fiber waits */
     close_call closing = closing_of(io, directions);
     if (closing.scheduler) closing.scheduler->counted.closes++;
-    /* 1. The waiters are woken, 2. the buffer is written, 3. the waiters leave, 4. the kernel lets go of the file. */
+    /* 1. Wake the waiters. 2. Write the buffer. 3. Let the waiters leave. 4. Make the kernel let go of the file. */
     clear_the_way(&closing, true);
     for (int i = 0; i < closing.count && closing.twins; i++) withdraw_those(&closing.parts[i], true);
-    /* 5. Ruby closes it, 6. who has come meanwhile is woken, and the twins are. */
-    bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* nobody can have begun to wait since */
+    /* 5. Ruby closes the IO. 6. Wake the fibers that have begun to wait meanwhile, and the waiters of twins. */
+    bool hidden = closing.count > 0 && closing.parts[0].hidden.insides; /* no fiber can have begun to wait since */
     bool others = (closing.waiters && !hidden) || closing.twins || has_to_flush(&closing);
     VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
     forget_guesses(&closing);
-    /* 7. What has struck the closer meanwhile goes on. */
+    /* 7. Raise the exception that was raised in the closer meanwhile. */
     if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
     if (closing.scheduler) hd_turn_spend(closing.scheduler, Qnil, HD_TURN_ENDS_AMID);
     return result;
@@ -401,7 +426,7 @@ static bool is_of_operation(const hd_wait *wait)
     return kind && wait->state == HD_WAIT_PARKED;
 }
 
-/* The wait of the fiber for an operation on an IO, or NULL. (A signal's handler may wait on top of it.) */
+/* Returns the wait of the fiber for an operation on an IO, or NULL. A signal handler may wait on top of it. */
 static hd_wait *operation_of(const hd_scheduler *scheduler, VALUE fiber)
 {
     const hd_map *waits = &scheduler->reactor.waits;

@@ -1,6 +1,9 @@
-/* IO#flush. Ruby up to 3.4 makes the system call without asking the scheduler: a full pipe in blocking mode, such as
- * the standard output of a program whose reader is slow, holds up the thread with all its fibers. There Heddle's method
- * does it, and close and reopen flush before Ruby does. */
+/* IO#flush in a fiber of a scheduler.
+ *
+ * The problem: Ruby up to 3.4 makes the system call of a flush without asking the scheduler. A full pipe in blocking
+ * mode, such as the standard output of a program whose reader is slow, holds up the thread with all its fibers.
+ *
+ * The way: on these Rubies Heddle's method flushes, and close and reopen flush by it before Ruby does. */
 #include "flush.h"
 
 #include <sys/stat.h>
@@ -23,7 +26,7 @@ static VALUE flush_locked(VALUE pointer)
     return Qnil;
 }
 
-/* The page cache takes what is written to a file. */
+/* Is it a regular file? The page cache takes all bytes that are written to a file. */
 static bool is_file(VALUE io)
 {
     struct stat status;
@@ -36,7 +39,7 @@ void hd_flush_before_ruby_does(VALUE io)
     if (!HD_FLUSH_PASSES_BY_IO_WRITE || NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return;
     flush_call flushing = {hd_scheduler_of_thread(), rb_io_get_write_io(io)};
     if (!flushing.scheduler || !hd_io_has_to_flush(flushing.io)) return;
-    /* (What a close could not write stays in the buffer of the closed IO.) */
+    /* Bytes that a close could not write stay in the buffer of the closed IO. */
     if (hd_io_descriptor(flushing.io) < 0 || is_file(flushing.io)) return;
     rb_mutex_synchronize(hd_io_write_lock(flushing.io), flush_locked, (VALUE)&flushing);
 }
@@ -47,7 +50,7 @@ void hd_flush(VALUE io)
     rb_io_flush(io);
 }
 
-/* In place of IO#flush where HD_FLUSH_PASSES_BY_IO_WRITE. */
+/* Replaces IO#flush where HD_FLUSH_PASSES_BY_IO_WRITE. */
 static VALUE io_flush(VALUE io)
 {
     hd_flush_before_ruby_does(io);

@@ -1,4 +1,17 @@
-/* See lookup_call.h. */
+/* Lookups of host names by the system's resolver. See lookup_call.h for the interface.
+ *
+ * The problem: getaddrinfo blocks, and may do so for many seconds if a name server does not answer. The other fibers of
+ * the thread would wait with it.
+ *
+ * The way: getaddrinfo runs on a worker thread, so the hosts file, nsswitch and mDNS work as elsewhere. Nothing is
+ * cached. A worker costs two thread switches, which take longer than the lookup of a name in the hosts file. So
+ * getaddrinfo is called inline if only the hosts file will be read. A fiber that waits for a name alone parks for the
+ * job. One that waits for several things (two families, sockets that connect) holds a Heddle::Lookup.
+ *
+ * The price: a name that does not answer occupies a worker. os/ limits the number of these workers, and a lookup may
+ * follow another one for the same name.
+ *
+ * Source: guides/design.md (Names). */
 #include "lookup_call.h"
 
 #include <arpa/inet.h>
@@ -14,14 +27,14 @@
 #include "ruby/deadline.h"
 #include "ruby/init.h"
 
-/* -- what a lookup has found --------------------------------------------------------------------------------- */
+/* -- the results of a lookup --------------------------------------------------------------------------------- */
 
 VALUE hd_resolution_error(int code, int error_number, const char *reason)
 {
     if (code == EAI_SYSTEM && error_number != 0) return rb_syserr_new(error_number, reason);
     VALUE message = rb_sprintf("%s: %s", reason, gai_strerror(code));
     VALUE error = rb_class_new_instance(1, &message, rb_path2class("Socket::ResolutionError"));
-    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* (not an instance variable of Ruby's) */
+    rb_ivar_set(error, rb_intern("error_code"), INT2NUM(code)); /* the name has no @, so Ruby code cannot see it */
     return error;
 }
 
@@ -34,7 +47,8 @@ VALUE hd_numeric_host(const hd_address *address)
 {
     const struct sockaddr *any = &address->address.any;
     char text[NI_MAXHOST];
-    if (any->sa_family == AF_INET && address->length == sizeof(struct sockaddr_in)) { /* (at a tenth of the price) */
+    /* a tenth of the cost of getnameinfo */
+    if (any->sa_family == AF_INET && address->length == sizeof(struct sockaddr_in)) {
         inet_ntop(AF_INET, &address->address.ipv4.sin_addr, text, sizeof(text));
         return rb_str_new_cstr(text);
     }
@@ -52,7 +66,7 @@ static VALUE numeric_addresses(const hd_address_lookup *job)
     return list;
 }
 
-/* Does the hosts file know it? Then it is resolved now. */
+/* Does the hosts file know the name? Then it is resolved inline. */
 static bool resolved_here(hd_address_lookup *job)
 {
     if (!hd_hosts_file_answers(job->host, job->family)) return false;
@@ -146,7 +160,7 @@ static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, cons
     return job;
 }
 
-/* Owns the job. */
+/* Makes a Heddle::Lookup, which owns the job. */
 static VALUE lookup_new(VALUE scheduler, hd_address_lookup *job)
 {
     lookup_data *created;
@@ -174,7 +188,7 @@ typedef struct {
     bool waited;
 } find_call;
 
-/* Is there one address, and can Ruby take it for a host? */
+/* Is there exactly one address, and can Ruby take it for a host? */
 static bool only_address_p(hd_address_lookup *job)
 {
     if (!hd_job_finished(&job->job) || job->error || job->count != 1) return false;
@@ -187,7 +201,7 @@ static VALUE host_and_port(const hd_address *address)
 {
     VALUE host = hd_numeric_host(address);
     if (NIL_P(host)) return Qnil;
-    int port = ntohs(address->address.ipv4.sin_port); /* (in both families at the same place) */
+    int port = ntohs(address->address.ipv4.sin_port); /* both families have it at this place */
     return rb_assoc_new(host, INT2FIX(port));
 }
 
@@ -210,7 +224,7 @@ static VALUE end_await(VALUE pointer)
     return Qnil;
 }
 
-/* (Nothing is made that is not needed: most names are in the hosts file, or in a cache next to this machine.) */
+/* Makes no object that is not needed, because most names are in the hosts file, or in a cache next to this machine. */
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
     find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
@@ -232,8 +246,8 @@ VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadl
 }
 
 /* @private Resolves a name, and waits for it for no longer than the timeout.
- * @return [Array(String, Integer), Lookup] the numeric host and the port, if that is known then and there is but the
- *   one; else what is to be done with the rest */
+ * @return [Array(String, Integer), Lookup] the numeric host and the port, if the name is resolved by then and has
+ *   exactly one address; else the Lookup, from which the caller gets the addresses */
 static VALUE scheduler_find_address(VALUE self, VALUE host, VALUE service, VALUE timeout)
 {
     return hd_find_address(self, host, text_or_null(&service), hd_deadline_from(timeout));
@@ -266,15 +280,15 @@ static VALUE lookup_error(VALUE self, VALUE reason)
     return error_of(job, StringValueCStr(reason));
 }
 
-/* @private The answer is not wanted any more. */
+/* @private Gives the lookup up, because the answer is not wanted any longer. */
 static VALUE lookup_release(VALUE self)
 {
     drop(rb_check_typeddata(self, &LOOKUP_TYPE));
     return Qnil;
 }
 
-/* @private (Ruby 3.3 starts a thread to do this.)
- * @return [Array(String, Integer)] the numeric host and the port of a packed sockaddr */
+/* @private Converts a packed sockaddr without a thread, which Ruby 3.3 would start for this.
+ * @return [Array(String, Integer)] the numeric host and the port */
 static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
 {
     (void)self;
@@ -288,7 +302,7 @@ static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
     return found;
 }
 
-/* @private Waits until one of the lookups has ended or one of the sockets is connected (or failed to).
+/* @private Waits until one of the lookups has ended, or one of the sockets is connected or has failed to connect.
  * @return [Array<Socket>] those sockets; empty also when the timeout has passed */
 static VALUE scheduler_wait_for_connection(VALUE self, VALUE host, VALUE lookups, VALUE sockets, VALUE timeout)
 {
@@ -327,7 +341,7 @@ void hd_init_lookup_call(void)
     rb_define_method(hd_cScheduler, "wait_for_connection", scheduler_wait_for_connection, 4);
     /* Document-class: Heddle::Lookup
      *
-     * A question to the resolver that is under way.
+     * A question to the resolver that is not answered yet.
      *
      * @private */
     cLookup = rb_define_class_under(hd_mHeddle, "Lookup", rb_cObject);

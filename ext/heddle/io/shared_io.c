@@ -1,4 +1,13 @@
-/* See shared_io.h. Here is what is looked at: a mode, an IO, and who waits for it. */
+/* A report when two tasks read from one stream. See shared_io.h for the interface.
+ *
+ * The problem: two tasks that read from one connection may get each other's answers. The cause is nearly always a
+ * library that keys connections by thread (Excon, Sequel and ActiveRecord by default). Nobody else can notice it.
+ *
+ * The way: the table of the IO's waiters knows who waits. When a fiber is about to read, and another task waits to read
+ * from the same IO, Heddle warns, raises or ignores it. This file has the checks: the mode, the kind of the IO, and the
+ * waiters. lib/heddle/internal/shared_io.rb makes the report.
+ *
+ * The price: a look at that table before each read. Two readers are noticed only while one of them waits. */
 #include <sys/socket.h>
 
 #include "shared_io.h"
@@ -9,11 +18,12 @@
 #include "fibers/read_ahead.h"
 #include "ruby/init.h"
 
-/* What is done about it: :warn, :raise or :ignore. It holds for the process. */
+/* What Heddle does when two tasks read from one stream: :warn, :raise or :ignore. It holds for the process. */
 static VALUE mode, sym_ignore;
-static ID id_shared; /* of IOs: tasks may share it */
+static ID id_shared; /* marks the IOs that tasks may share */
 
-/* Who waits in a fiber that the same task has resumed is no other one. */
+/* Returns the wait of another task that waits to read, or NULL. A fiber that the same task has resumed is not another
+ * task. */
 static const hd_wait *other_reader(const hd_map *ios, VALUE io, int fd, VALUE root)
 {
     hd_map_node *node = hd_map_find(ios, (hd_word)fd);
@@ -24,8 +34,8 @@ static const hd_wait *other_reader(const hd_map *ios, VALUE io, int fd, VALUE ro
     return NULL;
 }
 
-/* Is it one on which a question goes out and its answer comes in? A connection, or the two pipes of an IO.popen("r+").
- * Not what is made to be shared: a socket that listens, one of datagrams, a pipe. */
+/* Does a question go out on this IO, and its answer come in? True for a connection, and for the two pipes of an
+ * IO.popen("r+"). False for IOs that are made to be shared: a listening socket, a socket of datagrams, a pipe. */
 static bool has_answers(VALUE io, int fd)
 {
     int type = 0, listens = 0;

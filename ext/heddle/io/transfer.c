@@ -1,4 +1,21 @@
-/* See transfer.h. */
+/* Reads and writes of an IO. See transfer.h for the interface.
+ *
+ * The problem: a read or write that would block holds up the thread with all its fibers. A wait before each one would
+ * be a needless look at the kernel where the data is there already.
+ *
+ * The way: make the system call first, and park only after EAGAIN. A read that is expected to wait
+ * (hd_transfer_expects_to_wait) parks first, and io_uring may deliver the bytes with the end of that wait. A small
+ * write to a socket may go out with those of other fibers. A file operation that could block runs on a worker, with a
+ * copy of the bytes. On another thread than the scheduler's, the wait is a poll(2) without the GVL. An operation that
+ * never waits counts against the turn of its task (fibers/turn.h).
+ *
+ * Rejected: a persistent registration for each descriptor. If a C library closes such a descriptor without Heddle's
+ * knowledge, a fiber would wait for ever, or, on io_uring, the connection would stay open.
+ *
+ * The price: a wrong guess costs a look at the kernel. The buffer must be asked for anew after every wait, because it
+ * may have changed.
+ *
+ * Sources: guides/design.md (A read, step by step; Files; Reads in the ring; Writes in the ring). */
 #include <errno.h>
 #include <poll.h>
 
@@ -15,16 +32,18 @@
 #include "ruby/ruby_internals.h"
 #include "shared_io.h"
 
-/* Bytes of one call: what one system call moves at most. (Ruby makes an int of what a hook returns.) */
+/* The largest number of bytes that one call moves, which is the most that one system call moves. Ruby makes an int of
+ * the value that a hook returns. */
 enum { MOVED_MAX = 0x7ffff000 };
 
-/* The longest read that may come with the wait: Ruby's read buffer has room for as much, see hd_io_put_back. */
+/* The longest read whose bytes may be received with the end of a wait: Ruby's read buffer has room for as much, see
+ * hd_io_put_back. */
 enum { BROUGHT_MAX = 8192 };
 
-/* The longest part that is copied for a worker; then the caller comes again. */
+/* The longest part that is copied for a worker. The caller then asks for the remaining bytes. */
 enum { COPY_MAX = 1 << 20 };
 
-/* With fewer fibers that are ready, a write that waits costs more than its system call. */
+/* If fewer fibers are ready, a write that waits costs more than its system call. */
 enum { MANY_READY = 8 };
 
 static VALUE eTimeoutError, cBasicSocket;
@@ -58,8 +77,8 @@ static void *poll_without_gvl(void *pointer)
     return NULL;
 }
 
-/* On another thread than the scheduler's (a blocking operation of Ruby's on a worker): wait here, the reactor is not
- * ours. A Stop, which is otherwise put off there, ends it: nothing is being made that could be lost. */
+/* Waits on another thread than the scheduler's (a blocking operation of Ruby's on a worker), which must not touch the
+ * reactor. A Stop, which is otherwise put off there, ends the wait, because nothing can be lost here. */
 static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
 {
     for (;;) {
@@ -76,7 +95,8 @@ static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
     }
 }
 
-/* A file is always ready to be read and written, and has no urgent data: who waits only for that waits for a close. */
+/* Waits for events of a file, which is always ready to be read and written, and has no urgent data. A fiber that waits
+ * only for urgent data waits for a close. */
 static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
 {
     if (events & ~POLLPRI) return events & ~POLLPRI;
@@ -87,7 +107,8 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
     return result > 0 ? interest.revents : result;
 }
 
-/* The events that are ready; 0: timed out; -EPERM: it cannot be polled; other -errno. */
+/* Parks for events. Returns the events that are ready, 0 after a timeout, -EPERM if the IO cannot be polled, or another
+ * -errno. */
 static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
 {
     VALUE io = (VALUE)interest->io;
@@ -97,7 +118,7 @@ static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadl
     if (request.brings && !interest->bytes_to_send) request.landing = hd_landing(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
-    if (result > 0 && interest->unpollable) return -EPERM; /* as epoll says it */
+    if (result > 0 && interest->unpollable) return -EPERM; /* epoll returns this error */
     return result > 0 ? interest->revents : result;
 }
 
@@ -139,7 +160,7 @@ static VALUE read_result(VALUE pointer)
     hd_transfer *call = ((worker_call *)pointer)->call;
     hd_rw_job *job = ((worker_call *)pointer)->job;
     hd_run_on_worker(call->scheduler, &job->job, call->io);
-    call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile, which frees Ruby's read buffer */
+    call->fd = rb_io_descriptor(call->io); /* raises if the IO was closed meanwhile, which frees Ruby's read buffer */
     if (job->result > 0) {
         void *base;
         size_t size;
@@ -160,9 +181,10 @@ static VALUE await_job(VALUE pointer)
     return Qnil;
 }
 
-/* A write is over when its caller goes on, as with write(2), also when the fiber is struck meanwhile: what comes later
- * in the file, or in the program, must not overtake it. And what is written of Ruby's write buffer is taken off it: or
- * the close in an ensure block would write it once more. */
+/* Finishes a write for its caller. As with write(2), a write has ended when its caller goes on, also when an exception
+ * is raised in the fiber meanwhile: later writes to the file, and later steps of the program, must not overtake it. The
+ * bytes written from Ruby's write buffer are taken off it, because the close in an ensure block would otherwise write
+ * them once more. */
 static VALUE write_result(VALUE pointer)
 {
     hd_transfer *call = ((worker_call *)pointer)->call;
@@ -170,23 +192,24 @@ static VALUE write_result(VALUE pointer)
     hd_caught first = {.exception = Qnil}, caught;
     for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
-        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* (a kill takes precedence) */
+        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* a kill takes precedence */
     }
     if (first.state && call->flushes && job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
     hd_go_on(&first);
-    if (!call->flushes) call->fd = rb_io_descriptor(call->io); /* raises if it was closed meanwhile */
+    if (!call->flushes) call->fd = rb_io_descriptor(call->io); /* raises if the IO was closed meanwhile */
     return LONG2NUM(job->result);
 }
 
-/* What is appended goes to the file in one piece, so that nothing that others append comes in between. */
+/* Does the write append to a file? Appended bytes go to the file in one piece, so that nothing that others append comes
+ * in between. */
 static bool appends(const hd_transfer *call)
 {
     return call->direction == HD_WRITE && rb_io_mode(call->io) & FMODE_APPEND;
 }
 
-/* A file operation that could block: on a worker, with a copy of the bytes. When there is no memory or no descriptor
- * for that, or the process may have record locks on the file, it is done here, with the GVL: nobody is to close the
- * descriptor meanwhile, or move the bytes. */
+/* Makes a file operation that could block on a worker, with a copy of the bytes. It is made here, with the GVL, if no
+ * memory or no descriptor is left for that, or if the process may have record locks on the file. The GVL keeps others
+ * from closing the descriptor meanwhile, and from moving the bytes. */
 static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t from)
 {
     if (size > COPY_MAX && !appends(call)) size = COPY_MAX;
@@ -199,10 +222,11 @@ static ssize_t move_on_worker(hd_transfer *call, void *bytes, size_t size, off_t
 
 void hd_raise_out_of_bounds(void)
 {
-    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own words */
+    rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own message */
 }
 
-/* The bytes of the buffer from the offset on. Asked for anew after every wait: the buffer may have changed. */
+/* Returns the bytes of the buffer from the offset on. Callers ask anew after every wait, because the buffer may have
+ * changed. */
 void *hd_transfer_bytes(hd_transfer *call, size_t *size)
 {
     void *base;
@@ -223,14 +247,14 @@ static bool must_not_wait(const hd_transfer *call)
 
 enum { GUESS_OF_READS = 1, GUESS_OF_ACCEPTS = 2, ALL_GUESSES = 3 };
 
-/* A guess that saves the system call that would find nothing. The peer of a request and response protocol waits at
- * every read: once a read had to wait, the next one asks the kernel to wait at once, with all the other requests of
- * this turn. When such a wait is answered immediately, reads are tried first again.
+/* Guesses whether a read will have to wait, which saves the system call that would find nothing. The peer of a request
+ * and response protocol waits at every read. So once a read had to wait, the next one asks the kernel to wait at once,
+ * with all the other requests of this turn. When such a wait ends immediately, reads are tried first again.
  *
- * A wrong guess costs a look at the kernel, never more, because the kernel tells of everything that a read would find
- * at once. That holds for one IO, and for one kind of call: a listening socket refuses a read at once, and is not
- * readable. For another IO with that number the kernel may have nothing to tell where a read finds the end of the file.
- * And there is no guess for writes: a socket or a pipe that has room for a small one need not be writable. */
+ * A wrong guess costs a look at the kernel, never more, because the kernel reports everything that a read would find at
+ * once. That holds for one IO, and for one kind of call. A listening socket refuses a read at once, but is not
+ * readable. For another IO with that number the kernel may report nothing although a read finds the end of the file. No
+ * guess exists for writes: a socket or a pipe that has room for a small one need not be writable. */
 bool hd_transfer_expects_to_wait(const hd_transfer *call)
 {
     const hd_scheduler *scheduler = call->scheduler;
@@ -285,7 +309,7 @@ void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadlin
         return;
     }
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    /* An IO that was reopened while we slept is another file: its waiters begin anew on it. */
+    /* An IO that was reopened during the wait is another file, and its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
     if (interest.at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
     if (hd_scheduler_foreign(call->scheduler)) return;
@@ -293,7 +317,7 @@ void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadlin
     if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
 }
 
-/* Is there a ring, and is it this thread's? */
+/* Does a ring exist, and does it belong to this thread? */
 static bool ring_sends(const hd_transfer *call)
 {
     const hd_reactor *reactor = &call->scheduler->reactor;
@@ -301,7 +325,7 @@ static bool ring_sends(const hd_transfer *call)
            !hd_scheduler_foreign(call->scheduler);
 }
 
-/* Does it pay? The build whose assertions are on does not ask, so that its tests meet such writes often. */
+/* Do writes that wait pay? The build with assertions does not ask, so that its tests meet such writes often. */
 static bool waiting_writes_pay(const hd_scheduler *scheduler)
 {
 #ifdef HEDDLE_ASSERT_BUILD
@@ -343,7 +367,8 @@ ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
     int ready = wait_for(call->scheduler, &interest, hd_deadline_from(hd_io_timeout(call->io)));
     if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
     if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    call->fd = rb_io_descriptor(call->io); /* there is more to do with it: raises if it was closed meanwhile */
+    /* more will be done with the descriptor: raises if it was closed meanwhile */
+    call->fd = rb_io_descriptor(call->io);
     return interest.brought ? interest.result : -EAGAIN;
 }
 
@@ -352,8 +377,8 @@ void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
     hd_transfer_wait_for_bytes(call, 0, deadline_ns);
 }
 
-/* As above, but for a terminal that waits for so long only; false when it has (but IO#timeout has a say first, as in
- * plain Ruby). */
+/* Waits until the terminal is ready, for no longer than the terminal's own timeout. Returns false when that has passed.
+ * IO#timeout takes precedence, as in plain Ruby. */
 static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
 {
     if (!NIL_P(hd_io_timeout(call->io))) {
@@ -374,17 +399,17 @@ static size_t piece_of(const hd_transfer *call, size_t size)
     return whole || must_not_wait(call) ? size : HD_PIECE_SIZE;
 }
 
-/* Lets the others run, also those whose time has come since the last look at the kernel. (The IO is named, for its
- * lock may be held meanwhile: see fork_child.c.) */
+/* Lets the other fibers run, also those whose time has come since the last look at the kernel. The request names the
+ * IO, because its lock may be held meanwhile: see fork_child.c. */
 static void let_others_run(hd_transfer *call)
 {
     call->others_ran = true;
-    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* (a switch looks only now and then) */
+    call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* a switch looks at the kernel only now and then */
     hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io, .place = HD_BEHIND});
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 
-/* (IO#read_nonblock, which calls the same hook, lets nobody run.) */
+/* Keeps the turn from lasting too long. IO#read_nonblock, which calls the same hook, lets no other fiber run. */
 bool hd_transfer_spend_turn(hd_transfer *call)
 {
     hd_turn_end end = call->amid ? HD_TURN_ENDS_AMID : call->direction == HD_WRITE ? HD_TURN_ENDS_LATER : HD_TURN_ENDS;
@@ -405,7 +430,8 @@ bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *dea
     return true;
 }
 
-/* One transfer of whatever size is possible, up to the most, but of a piece of a file; waits when none is. */
+/* Makes one transfer of the possible size, up to the most, and at most of one piece of a file. Waits if no byte can be
+ * moved. */
 static ssize_t move_some(hd_transfer *call, size_t most)
 {
     int64_t deadline_ns = 0;
@@ -416,8 +442,8 @@ static ssize_t move_some(hd_transfer *call, size_t most)
         size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
         if (there > 0) return (ssize_t)there;
         if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
-            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* (the kernel refuses it) */
-        /* Else the kernel may have an error to tell, or an empty datagram to send. */
+            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* the kernel refuses it */
+        /* Otherwise the call is made: the kernel may have an error to report, or an empty datagram to send. */
         if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
         if (wait_first && size > 0) {
             wait_first = false;
@@ -439,18 +465,19 @@ static ssize_t move_some(hd_transfer *call, size_t most)
     }
 }
 
-/* IO#write has written a part. It would come again with the rest, but first with what other fibers have put into its
- * write buffer meanwhile, in the midst of this string. So the rest is written now. IO#syswrite and IO::Buffer#write
- * return the part, but not of a descriptor in blocking mode: there write(2) waits until all is written, and hardly a
- * program looks at how much that was. (It is rare enough that the caller's name may be looked at.) */
+/* Must the remaining bytes of this string be written now? IO#write would come again with them after it has written a
+ * part, but first with the bytes that other fibers have put into its write buffer meanwhile, in the midst of this
+ * string. IO#syswrite and IO::Buffer#write return after a part, except for a descriptor in blocking mode: there
+ * write(2) waits until all is written, and hardly a program checks how many bytes that was. This case is rare enough
+ * that the caller's name may be looked at. */
 static bool writes_whole_strings(const hd_transfer *call)
 {
     return call->direction == HD_WRITE && call->from == HD_NO_OFFSET && call->length == 0 &&
            !HD_OFFSET_BEFORE_LENGTH && (hd_called_by_io_write() || hd_in_blocking_mode(call->fd));
 }
 
-/* What is told of a transfer that has failed after a part. IO#write would come again for the error; it must not wait
- * for that, which may never be ready. */
+/* Returns the result of a transfer that has failed after a part. IO#write would come again to get the error. It must
+ * not wait for that, because the IO may never be ready. */
 static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least, ssize_t error)
 {
     bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
@@ -458,7 +485,7 @@ static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least
     return told_later ? (ssize_t)total : error;
 }
 
-/* How many bytes are wanted at least, once a part of them has been moved. */
+/* Returns the least number of bytes to move, once a part of them has been moved. */
 static size_t least_after(const hd_transfer *call, size_t moved)
 {
     size_t size;
@@ -466,9 +493,9 @@ static size_t least_after(const hd_transfer *call, size_t moved)
     return size > 0 && writes_whole_strings(call) ? moved + size : call->length;
 }
 
-/* Is there more to move of a regular file? Of what it is asked without waiting, the kernel does only what it has in
- * memory, or has room for; where it may wait it does all of it, and hardly a program looks at how much that was. (Who
- * reads ahead takes less, and comes again.) */
+/* Are there more bytes of a regular file to move? Without waiting, the kernel transfers only the bytes that it has in
+ * memory, or has room for. A call that may wait transfers all of them, and hardly a program checks how many that was. A
+ * read that reads ahead takes fewer, and comes again. */
 static bool is_part_of_file(hd_transfer *call)
 {
     size_t left;
@@ -477,8 +504,9 @@ static bool is_part_of_file(hd_transfer *call)
     return left > 0 && hd_is_regular_file(call->fd) && !must_not_wait(call);
 }
 
-/* Up to 4.0: length 0 asks for one transfer (IO#write: for all), a positive one for at least so many bytes (less at the
- * end of the file). From 4.1 on: one transfer of at most length bytes. */
+/* Moves the bytes of one call. Up to Ruby 4.0, length 0 asks for one transfer (IO#write: for all bytes), and a positive
+ * length for at least that number of bytes (fewer at the end of the file). From 4.1 on, it is one transfer of at most
+ * length bytes. */
 VALUE hd_move_all(hd_transfer *call)
 {
     size_t total = 0, least = call->length;
@@ -503,7 +531,8 @@ VALUE hd_move_all(hd_transfer *call)
     return SIZET2NUM(total);
 }
 
-/* By class, which costs no system call. An IO made of a file's descriptor shows what it is in hd_transfer_wait. */
+/* Returns the kind by the class of the IO, which costs no system call. An IO made from a file's descriptor is
+ * recognised in hd_transfer_wait. */
 hd_file_kind hd_kind_of(VALUE io)
 {
     if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
@@ -511,8 +540,8 @@ hd_file_kind hd_kind_of(VALUE io)
     return RTEST(rb_obj_is_kind_of(io, rb_cFile)) ? HD_MAYBE_FILE : HD_STREAM;
 }
 
-/* Writes the whole buffer of the IO, also what others append to it meanwhile. What each transfer but the last has
- * written is taken off here: an exception in the midst of it must not make those bytes go out again. */
+/* Writes the whole buffer of the IO, also the bytes that others append to it meanwhile. The bytes of each transfer but
+ * the last are taken off the buffer here: an exception in the midst of it must not make them go out again. */
 VALUE hd_flush_all(hd_transfer *call)
 {
     call->flushes = true;
@@ -540,7 +569,7 @@ int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
     return moved < 0 ? (int)moved : 0;
 }
 
-/* Is it Ruby's write buffer that is to be written? */
+/* Does the call write Ruby's write buffer? */
 bool hd_is_flush(hd_transfer *call)
 {
     size_t size;
@@ -548,7 +577,7 @@ bool hd_is_flush(hd_transfer *call)
            hd_io_flushes(call->io, hd_transfer_bytes(call, &size));
 }
 
-/* Others may have run when another one was found. */
+/* Looks for another reader. Others may have run when one was found. */
 void hd_transfer_meets_reader(hd_transfer *call)
 {
     unsigned parks = call->scheduler->running.parks;
