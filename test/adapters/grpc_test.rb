@@ -65,7 +65,8 @@ class GrpcAdapterTest < HeddleTest
   def each_backend(code, without: nil)
     BACKENDS.each do |name|
       env = { "HEDDLE_BACKEND" => name, "WITHOUT" => without }.compact
-      outcome = run_ruby("#{PRELUDE}\n#{code}", @server.port.to_s, @server.pid.to_s, env: env, gems: true, options: ["-W0"])
+      arguments = [@server.port, @server.pid].map(&:to_s)
+      outcome = run_ruby("#{PRELUDE}\n#{code}", *arguments, env: env, gems: true, options: ["-W0"])
 
       assert_predicate(outcome, :success?, outcome.err)
       yield eval(outcome.out) # rubocop:disable Security/Eval

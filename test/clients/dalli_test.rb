@@ -124,6 +124,7 @@ contract "DalliClient" do
   def test_cancel
     client = dalli
     reactor { client.set("key", "value") }
+
     server.paused { assert_cancels { client.get("key") } }
     reactor { assert_equal("value", client.get("key")) }
   end

@@ -55,7 +55,7 @@ http_contracts "Httpx", "httpx" do
     heddle_only("it is about tasks")
     shared = Heddle.run { persistent }
     assert_warns("httpx: a session with the plugin :persistent must not be shared") do |number|
-      ask(shared, number, 0.01)
+      ask(shared, number, 0.3)
     end
   ensure
     shared&.close

@@ -78,7 +78,9 @@ contract "RailsApplication" do
       one.exec("SELECT pg_advisory_lock(7)")
       page = @nginx.paused do
         Thread.new { page(puma, 0, rollback: true) }.tap do
-          wait_until("13 questions at once", timeout: 25) { @nginx.unread == 10 && one.exec(waiting).getvalue(0, 0) == "3" }
+          wait_until("10 calls and 3 queries at once", timeout: 25) do
+            @nginx.unread == 10 && one.exec(waiting).getvalue(0, 0) == "3"
+          end
         end
       end
       one.exec("SELECT pg_advisory_unlock(7)")

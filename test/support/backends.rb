@@ -158,9 +158,9 @@ module TestSupport
       reference? ? sleep(0.05) : 5.times { sleep(0) }
     end
 
-    # Runs the block and returns its value; fails if another fiber has not run between its begin and its end. It is ready
-    # to run from the first time on that the block waits, so that it does not matter how slow the machine is. If the
-    # block waits until #others_have_run, they run whenever it waits.
+    # Runs the block and returns its value; fails if another fiber has not run between its begin and its end. That fiber
+    # is ready to run from the first time on that the block waits: the speed of the machine does not matter. A block that
+    # waits until #others_have_run lets them run whenever it waits.
     def assert_others_run(at_least: 1)
       @turns = 0
       running = true

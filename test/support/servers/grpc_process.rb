@@ -3,7 +3,8 @@
 require "grpc"
 
 # A service whose messages are text: "number seconds". It answers with the number, after so many seconds; a stream
-# answers three times. "number fifty" is answered when fifty of these wait, or with "late" after 25 seconds. Its stub is for the tests. (A program when it is started with a port.)
+# answers three times. "number fifty" is answered when fifty of these wait, or with "late" after 25 seconds. Its stub is
+# for the tests. (A program when it is started with a port.)
 class LateService
   # A message.
   Text = Struct.new(:text) do
