@@ -77,7 +77,7 @@ contract "DalliClient" do
   # memcached has no slow command. It stands still for a while, with an operation of each task.
   def test_a_slow_server_holds_up_nobody_else
     reactor do
-      clients = Array.new(20) { dalli.tap { |client| client.set("slow", 1) } }
+      clients = Array.new(20) { dalli(socket_timeout: 60).tap { |client| client.set("slow", 1) } }
       assert_overlaps(20) do
         values, = all_at_once(20) { |number| clients[number].get("slow") }
 

@@ -35,7 +35,8 @@ http_contracts "Httpx", "httpx" do
     skip("HTTP/1.1: one after the other") unless tls?
     reactor do
       answered = []
-      one = session(from: HTTPX.plugin(:callbacks)).on_response_completed { |request, _| answered << request.uri.to_s }
+      one = session(timeout: 60, from: HTTPX.plugin(:callbacks))
+            .on_response_completed { |request, _| answered << request.uri.to_s }
       urls = Array.new(10) { |number| url(number, number.zero? ? 2 : 0) }
       answers = assert_overlaps(1) { one.get(*urls) }
 

@@ -45,7 +45,7 @@ contract "NetSmtp" do
     reactor do
       assert_overlaps(20) do
         values, = all_at_once(20) do |number|
-          client = open_client(timeout: 10, starttls: true)
+          client = open_client(timeout: 60, starttls: true)
           ask(client, number, 0.2)
         ensure
           client&.finish
