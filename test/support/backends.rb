@@ -159,8 +159,8 @@ module TestSupport
     end
 
     # Runs the block and returns its value; fails if another fiber has not run between its begin and its end. That fiber
-    # is ready to run from the first time on that the block waits: the speed of the machine does not matter. A block that
-    # waits until #others_have_run lets them run whenever it waits.
+    # is ready to run as soon as the block waits, so that the speed of the machine does not matter. Where a block waits
+    # until #others_have_run, they run whenever it waits.
     def assert_others_run(at_least: 1)
       @turns = 0
       running = true
