@@ -36,7 +36,7 @@ http_contracts "Httpx", "httpx" do
     reactor do
       answered = []
       one = session(timeout: 60, from: HTTPX.plugin(:callbacks))
-            .on_response_completed { |request, _| answered << request.uri.to_s }
+        .on_response_completed { |request, _| answered << request.uri.to_s }
       urls = Array.new(10) { |number| url(number, number.zero? ? 2 : 0) }
       answers = assert_overlaps(1) { one.get(*urls) }
 
