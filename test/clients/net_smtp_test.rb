@@ -43,9 +43,9 @@ contract "NetSmtp" do
 
   def test_starttls
     reactor do
-      assert_overlaps(0.2, 20 * 0.2) do
+      assert_overlaps(20) do
         values, = all_at_once(20) do |number|
-          client = open_client(timeout: 10, starttls: true)
+          client = open_client(timeout: 60, starttls: true)
           ask(client, number, 0.2)
         ensure
           client&.finish
@@ -61,7 +61,7 @@ contract "NetSmtp" do
     reactor do
       client = open_client(timeout: 10)
       answer = nil
-      assert_others_run(at_least: 1) do
+      assert_others_run do
         answer = client.send_message("Subject: 5\r\n\r\n#{"x" * 70}\r\n" * 50_000, "me@localhost", "0.1@localhost")
       end
 

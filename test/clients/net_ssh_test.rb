@@ -21,9 +21,6 @@ contract "NetSsh" do
   # It has no limit of its own for an answer.
   def timeout_errors = []
 
-  # Each handshake computes.
-  def longest_hold = 0.5
-
   def ask(client, number, seconds) = Integer(client.exec!("sleep #{seconds}; echo #{number}"))
 
   def connect(port = server.port, **)

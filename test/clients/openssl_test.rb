@@ -33,7 +33,7 @@ contract "OpenSslByName" do
     reactor do
       one = server
       values = nil
-      assert_overlaps(0.3, 50 * 0.3) { values, = all_at_once(50) { get(open_ssl(one.port), "/sleep/0.3") } }
+      assert_overlaps(50, one) { values, = all_at_once(50) { get(open_ssl(one.port), "/sleep/0.3") } }
 
       assert_equal(["GET 1 0"], values.uniq)
     end

@@ -15,6 +15,7 @@ contract "Popen" do
   client "open3"
 
   def title = "IO.popen"
+  def asked = TestSupport::Servers::Pause::Children.new(@children.map(&:pid))
   def timeout_errors = [IO::TimeoutError]
 
   # What was asked is answered, so all of it has to be read.
@@ -23,7 +24,8 @@ contract "Popen" do
   # "NUMBER SECONDS", and the number comes back after so many seconds.
   def open_client(timeout:)
     answers = 'while read -r number seconds; do sleep "$seconds"; echo "$number"; done'
-    keep(IO.popen(["sh", "-c", answers], "r+")).tap { |child| child.timeout = timeout }
+    (@children ||= []) << keep(IO.popen(["sh", "-c", answers], "r+")).tap { |child| child.timeout = timeout }
+    @children.last
   end
 
   def ask(child, number, seconds)
@@ -43,14 +45,19 @@ contract "Open3" do
 
   client "open3"
 
+  # No child goes on before all have begun.
   def test_fifty_tasks_at_the_same_time
+    here, begun = pipe
+    wait, go_on = pipe
     reactor do
-      assert_overlaps(0.2, 50 * 0.2) do
-        values, = all_at_once(50) { |number| Open3.capture2e("sh", "-c", "sleep 0.2; echo #{number}; exit #{number}") }
-
-        assert_equal([*0...50], values.map { |text, _| Integer(text) })
-        assert_equal([*0...50], values.map { |_, status| status.exitstatus })
+      go { here.read(50) && assert_others_run { others_have_run } && go_on.close }
+      values, = all_at_once(50) do |number|
+        Open3.capture2e("sh", "-c", "printf x >&3; read -r line <&4; echo #{number}; exit #{number}",
+                        3 => begun, 4 => wait)
       end
+
+      assert_equal([*0...50], values.map { |text, _| Integer(text) })
+      assert_equal([*0...50], values.map { |_, status| status.exitstatus })
     end
   end
 

@@ -53,7 +53,7 @@ require "support/servers/tinyproxy"
           store = TestSupport::Certificate.client_context.cert_store
           answer = ->(number) { get.call(URI("#{url}#{number}"), @proxy.port, server.certificate_file, store) }
           answer.call(0) # what is made once does not count
-          assert_overlaps(0.3, 20 * 0.3) do
+          assert_overlaps(20) do
             values, = all_at_once(20, &answer)
 
             assert_equal(Array.new(20, &:to_s), values)

@@ -31,7 +31,7 @@ class DemoTest < HeddleTest
     result[:rows].each { |row| row.values_at(*RATES).each { |rate| assert_operator(rate, :>, 0) } }
 
     assert_operator(result[:rows].last[:blocking], :<, 100)
-    assert_includes(1.0..5.0, result[:slow][:heddle_seconds])
+    assert_includes(1.0..20.0, result[:slow][:heddle_seconds])
   end
 
   def test_text
@@ -43,7 +43,7 @@ class DemoTest < HeddleTest
     assert_match(/^Heddle, a fiber each( +\d[\d,]*){3}$/, outcome.out)
     assert_match(/^NeverBlock over threads, 2008 +\+149\.6 % +\+148\.4 %$/, outcome.out)
     assert_match(/^500 ms  blocking  #+ [12]$/, outcome.out)
-    assert_match(/^20 requests .* Heddle \d+\.\d+ s, blocking 2\d\.\d s/, outcome.out)
+    assert_match(/^20 requests .* Heddle \d+\.\d+ s, blocking \d{2,}\.\d s/, outcome.out)
     assert_match(/^Errors: none/, outcome.out)
   end
 

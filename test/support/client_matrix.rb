@@ -13,14 +13,14 @@ module TestSupport
   #   def close_client(client)
   #   def timeout_errors = [Faraday::TimeoutError]   # what the client's own limit raises; empty if it has none
   #
-  # and, where it differs: #longest_hold, #after_a_cancel, #shortest_timeout,
+  # and, where it differs: #asked, #after_a_cancel, #shortest_timeout,
   # #timeout_of_one_that_is_closed.
   module ClientMatrix
     COUNT = 50
     SECONDS = 0.2
 
-    # For how many seconds the client may block: the other tasks do not run, and nobody computes.
-    def longest_hold = 0.15
+    # What the clients ask: it has #paused and #unread.
+    def asked = @late_server || server
 
     # In seconds: pg, for one, knows whole ones.
     def shortest_timeout = 0.2
@@ -31,13 +31,12 @@ module TestSupport
     # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
     def after_a_cancel = :either
 
-    # 50 answers that take 0.2 s each, once all are connected, and at the same time a ticker.
+    # 50 questions are at the server before one is answered, and others run whenever it does nothing.
     def test_matrix_fifty_answers_at_once
       heddle_only("it is about tasks")
-      in_time(1, 2, 3, 4, 5) do # (a busy machine may spoil a try)
-        took, hold, blocked = fifty_answers
-        note(took: took, hold: hold, blocked: blocked)
-        took < SECONDS * COUNT / 4 && blocked < longest_hold
+      with_fifty_clients do |clients|
+        assert_overlaps(COUNT, asked) { fifty_answers(clients) }
+        measure(clients) if ClientFigures.wanted?
       end
     end
 
@@ -92,20 +91,28 @@ module TestSupport
 
     def note(**figures) = ClientFigures.note(title: title, version: client_version, **figures)
 
-    # @return [Array(Float, Float, Float)] how long they took, and what #longest_gaps says
-    def fifty_answers
-      took = values = gaps = nil
+    # All are connected, and have time enough on a slow machine.
+    def with_fifty_clients
       Heddle.run(backend: backend) do
-        clients = Heddle.map(1..COUNT) { open_client(timeout: 10) }
-        gaps = longest_gaps do
-          took = elapsed { values = Heddle.map(clients.each_with_index) { |client, i| ask(client, i, SECONDS) } }
-        end
+        clients = Heddle.map(1..COUNT) { open_client(timeout: 60) }
+        yield(clients)
       ensure
         clients&.each { |client| close_quietly(client) }
       end
+    end
+
+    # Each takes 0.2 s.
+    def fifty_answers(clients)
+      values = Heddle.map(clients.each_with_index) { |client, i| ask(client, i, SECONDS) }
 
       assert_equal([*0...COUNT], values)
-      [took, *gaps]
+    end
+
+    # For the table of guides/clients.md. No test decides by it.
+    def measure(clients)
+      took = nil
+      hold, blocked = longest_gaps { took = elapsed { fifty_answers(clients) } }
+      note(took: took, hold: hold, blocked: blocked)
     end
 
     # @return [Array(Float, Float)] the longest time between two ticks of another task, in seconds; and the longest time

@@ -59,7 +59,7 @@ module TestSupport
         define_method(:before_setup) do
           # Before the look at what is there, so that the server is not taken for a leak.
           @server = server.start unless missing || server.nil? || backend_missing
-          @late_port = Servers::LateProxy.before(@server).port if @server && late
+          @late_server = Servers::LateProxy.before(@server) if @server && late
           super()
         end
 
@@ -72,7 +72,10 @@ module TestSupport
 
     # For the tests themselves.
     module Assertions
-      attr_reader :server, :late_port
+      attr_reader :server
+
+      # That of the LateProxy.
+      def late_port = @late_server.port
 
       # By name. Plain Ruby 3.4 and 4.0 then lose a descriptor now and again, which the reference run must not show.
       def host = reference? ? "127.0.0.1" : "localhost"
@@ -92,13 +95,22 @@ module TestSupport
         [jobs.map(&:value), most]
       end
 
-      # The block takes about so long, though what it does would take +sum+ seconds one after the other; and others
-      # run meanwhile. (A busy machine may spoil a try.)
-      def assert_overlaps(seconds, sum)
-        took = nil
-        in_time(1, 2, 3, 4, 5) { (took = elapsed { assert_others_run { yield } }) < sum / 2.0 }
+      # The block asks so many questions at the same time: all of them are there before one is answered. Others run
+      # while the server does nothing; it stands still again some times while it answers.
+      # @return what the block returns
+      def assert_overlaps(count, server = @server, pauses: 3)
+        assert_others_run do
+          asking = server.paused do
+            go { yield }.tap do |job|
+              wait_until("#{count} questions at once", timeout: 25) { job.finished? || server.unread >= count }
+              job.value if job.finished? # it has failed
 
-        assert_operator(took, :>=, seconds * 0.9)
+              others_have_run
+            end
+          end
+          pauses.times { sleep(0.05) && server.paused { others_have_run } }
+          asking.value
+        end
       end
 
       # The block raises such an exception about so many seconds after its start. Returns it.

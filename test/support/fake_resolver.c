@@ -3,6 +3,9 @@
  *   NAME FAMILY MILLISECONDS ADDRESS       slow 4 500 127.0.0.1
  *   NAME FAMILY MILLISECONDS !ERROR        dead 6 2000 !-3
  *
+ * If MILLISECONDS are negative, the answer comes once there is a file with the name of that one and ".open", or after
+ * 25 seconds.
+ *
  * A NAME that ends in * stands for all that begin so; FAMILY is 4 or 6. Who asks for both families waits for the
  * slower one, unless there is a line with FAMILY 0 for that, before the others: as for a name in the hosts file. Other
  * names go to the system. Each call adds a line to the file that FAKE_LOG names.
@@ -50,6 +53,13 @@ static void pass(long milliseconds)
     nanosleep(&time, NULL);
 }
 
+static void pass_gate(const char *hosts)
+{
+    char gate[300];
+    snprintf(gate, sizeof(gate), "%s.open", hosts);
+    for (int i = 0; i < 2500 && access(gate, F_OK) != 0; i++) pass(10);
+}
+
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **result)
 {
     resolver *system_resolver = (resolver *)dlsym(RTLD_NEXT, "getaddrinfo");
@@ -57,7 +67,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     FILE *file = host && path && !(hints->ai_flags & AI_NUMERICHOST) ? fopen(path, "re") : NULL;
     if (!file) return system_resolver(host, service, hints, result);
     char pattern[100], answer[100];
-    int family, known = 0, both = 0, error = EAI_NONAME;
+    int family, known = 0, both = 0, closed = 0, error = EAI_NONAME;
     long milliseconds, longest = 0;
     struct addrinfo *list = NULL;
     while (fscanf(file, "%99s %d %ld %99s", pattern, &family, &milliseconds, answer) == 4) {
@@ -68,6 +78,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
         family = family == 6 ? AF_INET6 : AF_INET;
         if (hints->ai_family != AF_UNSPEC && hints->ai_family != family) continue;
         if (milliseconds > longest) longest = milliseconds;
+        if (milliseconds < 0) closed = 1;
         if (answer[0] == '!') {
             error = atoi(answer + 1);
             continue;
@@ -83,6 +94,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     if (!known) return system_resolver(host, service, hints, result);
     note(host, hints->ai_family);
     pass(longest);
+    if (closed) pass_gate(path);
     *result = list;
     return list ? 0 : error;
 }

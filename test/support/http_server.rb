@@ -7,6 +7,9 @@ module TestSupport
   # A small HTTP or HTTPS server on 127.0.0.1, of plain threads. /sleep/0.3 answers after so many seconds, / with the
   # request's method, number on its connection, and size.
   class HttpServer
+    # In seconds: a client that keeps a block of #paused from going on would wait for ever.
+    LIMIT = 30
+
     attr_reader :port
 
     def initialize(tls: false)
@@ -29,7 +32,30 @@ module TestSupport
       [@server, *@sockets].each(&:close)
     end
 
+    # While the block runs, nothing is answered.
+    # @raise [RuntimeError] the block has not ended within 30 s
+    def paused
+      pause = @pause = Thread::Queue.new
+      value = yield
+      raise "the others have not run for #{LIMIT} s" if @late
+
+      value
+    ensure
+      @pause = nil
+      pause.close
+    end
+
+    # @return [Integer] the connections whose question waits for the end of the pause
+    def unread = @pause&.num_waiting.to_i
+
     private
+
+    # Called before a question is answered, by each thread.
+    def wait_for_the_end_of_a_pause
+      pause = @pause or return
+      pause.pop(timeout: LIMIT)
+      @late = true unless pause.closed?
+    end
 
     def accept
       loop do
@@ -56,6 +82,7 @@ module TestSupport
         length = line[/\d+/].to_i if line.match?(/\Acontent-length:/i)
       end
       body = socket.read(length)
+      wait_for_the_end_of_a_pause
       sleep(request[%r{/sleep/([\d.]+)}, 1].to_f)
       text = "#{request[/\w+/]} #{number} #{body.bytesize}"
       socket.write("HTTP/1.1 200 OK\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}")

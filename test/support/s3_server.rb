@@ -25,6 +25,7 @@ module TestSupport
 
     def respond(socket, _)
       request = read(socket) or return
+      wait_for_the_end_of_a_pause
       status, headers, body = answer(request)
       lines = { "Content-Length" => body.bytesize, **headers }.map { |name, value| "#{name}: #{value}\r\n" }
       body = "" if request.verb == "HEAD"

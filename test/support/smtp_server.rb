@@ -16,6 +16,7 @@ module TestSupport
     # @return [Boolean, nil] whether it goes on
     def respond(socket, _)
       line = socket.gets or return
+      wait_for_the_end_of_a_pause
       case line
       when /\AEHLO/i then socket.write("250-localhost\r\n250-STARTTLS\r\n250 AUTH PLAIN\r\n")
       when /\ASTARTTLS/i then return start_tls(socket)

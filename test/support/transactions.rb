@@ -47,7 +47,7 @@ module TestSupport
       reactor do
         insert(connect, 1)
         clients = Array.new(20) { connect }
-        assert_others_run(at_least: 1) do
+        assert_others_run do
           all_at_once(20) { |number| transaction(clients[number]) { |client| add_one_slowly(client) } }
         end
 

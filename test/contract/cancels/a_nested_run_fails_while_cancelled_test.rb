@@ -119,19 +119,17 @@ contract "NestedCancel" do
   def test_a_scope_in_the_middle_of_a_chain_of_fibers
     heddle_only("a task")
     ended = []
-    took = elapsed do
-      reactor do
-        outer = Enumerator.new do |yielder|
-          assert_raises(ZeroDivisionError) { Heddle.run { fail_soon && wait_in_an_enumerator { ended << :inner } } }
-          yielder << sleep(0.001)
-        end
-        outer.next
-        sleep(0.001)
-        ended << :outer
+    reactor do
+      outer = Enumerator.new do |yielder|
+        assert_raises(ZeroDivisionError) { Heddle.run { fail_soon && wait_in_an_enumerator { ended << :inner } } }
+        yielder << sleep(0.001)
       end
+      outer.next
+      sleep(0.001)
+      ended << :outer
     end
 
-    assert_equal([%i[inner outer], true], [ended, took < 5])
+    assert_equal(%i[inner outer], ended)
   end
 
   private
@@ -142,7 +140,7 @@ contract "NestedCancel" do
 
   def wait_in_an_enumerator
     waiting = Enumerator.new do |yielder|
-      yielder << sleep(10)
+      yielder << sleep(10_000)
     ensure
       yield
     end

@@ -70,7 +70,7 @@ contract "Queue" do
         assert_operator(taken, :>=, timeout)
       end
       # Two hundred at once: a wait that doubled now and then would come after a sleep that is nearly twice as long.
-      in_time(0.2, 1, 5) do |timeout|
+      in_time(0.2, 1, 5, 25) do |timeout|
         waiting = 200.times.map { go { queue.pop(timeout: timeout) } }
         sleep(1.9 * timeout)
         waiting.all?(&:finished?).tap { waiting.each(&:value) }

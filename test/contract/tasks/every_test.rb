@@ -37,7 +37,7 @@ contract "Every" do
   # With a sleep of the whole interval after each call, every other one would be half of an interval off. (Some are
   # late on a busy machine.)
   def test_it_does_not_drift
-    in_time(0.1, 0.5, 2.0) do |interval|
+    in_time(0.1, 0.5, 2.0, 10.0) do |interval|
       times = []
       run do
         Heddle.every(interval) { (times << now) && sleep(interval / 2) }
@@ -50,7 +50,7 @@ contract "Every" do
 
   def test_it_does_not_overlap_and_leaves_out_what_it_missed
     running = most = 0
-    in_time(0.02, 0.2, 1.0) do |interval|
+    in_time(0.02, 0.2, 1.0, 10.0) do |interval|
       times = []
       run do
         Heddle.every(interval) do

@@ -73,7 +73,9 @@ contract "Readiness" do
     end
   end
 
+  # (IO.select of a thread is not woken when another thread closes the IO: it waits for ever.)
   def test_the_descriptor_is_used_again_after_a_select_at_a_hang_up
+    heddle_only("IO.select does not end when its IO is closed")
     reactor do
       20.times do
         reader, writer = IO.pipe
@@ -95,21 +97,23 @@ contract "Readiness" do
     end
   end
 
-  def test_a_file_is_waited_for_until_it_is_closed
-    reactor do
-      [->(file) { file.wait_priority }, ->(file) { IO.select(nil, nil, [file]) }].each do |wait|
-        file = keep(File.open(__FILE__))
-        job = go { wait.call(file) }
-        settle
-        sleep(0.01)
+  { "a_wait" => ->(file) { file.wait_priority }, "a_select" => ->(file) { IO.select(nil, nil, [file]) } }
+    .each do |name, wait|
+      define_method("test_#{name}_for_a_file_lasts_until_it_is_closed") do
+        heddle_only("IO.select does not end when its IO is closed") if name == "a_select"
+        reactor do
+          file = keep(File.open(__FILE__))
+          job = go { wait.call(file) }
+          settle
+          sleep(0.01)
 
-        refute_predicate(job, :finished?)
-        file.close
+          refute_predicate(job, :finished?)
+          file.close
 
-        assert_instance_of(IOError, job.failure)
+          assert_instance_of(IOError, job.failure)
+        end
       end
     end
-  end
 
   # (It looks again, for the descriptor is another file's then.)
   def test_a_file_whose_twin_is_reopened_has_no_events_but_those_that_were_asked_for

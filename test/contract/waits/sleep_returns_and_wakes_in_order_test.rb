@@ -87,7 +87,7 @@ contract "Sleep" do
   end
 
   def test_wakes_in_order_of_time
-    in_time(0.05, 0.5, 2.0) do |seconds|
+    in_time(0.05, 0.5, 2.0, 10.0) do |seconds|
       order = []
       reactor { [4, 1, 7, 10].each { |number| go { sleep(number * seconds) && (order << number) } } }
       order == [1, 4, 7, 10]
@@ -97,7 +97,7 @@ contract "Sleep" do
   def test_sleepers_sleep_at_the_same_time
     taken = elapsed { reactor { 50.times { go { sleep(0.5) } } } }
 
-    assert_operator(taken, :<, 20)
+    assert_operator(taken, :<, 24)
   end
 
   def test_a_very_long_sleep_can_be_ended

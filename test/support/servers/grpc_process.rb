@@ -3,7 +3,8 @@
 require "grpc"
 
 # A service whose messages are text: "number seconds". It answers with the number, after so many seconds; a stream
-# answers three times. Its stub is for the tests. (A program when it is started with a port.)
+# answers three times. "number fifty" is answered when fifty of these wait, or with "late" after 25 seconds. Its stub is
+# for the tests. (A program when it is started with a port.)
 class LateService
   # A message.
   Text = Struct.new(:text) do
@@ -23,6 +24,8 @@ class LateService
   rpc :Chat, stream(Text), stream(Text)
 
   Stub = rpc_stub_class
+  LOCK = Thread::Mutex.new
+  CAME = Thread::ConditionVariable.new
 
   def ask(message, _call) = answer(message.text)
   def watch(message, _call) = Array.new(3).lazy.map { answer(message.text) }
@@ -33,9 +36,24 @@ class LateService
 
   def answer(text)
     number, seconds = text.split
+    return Text.new(fifty_wait? ? number : "late") if seconds == "fifty"
+
     sleep(Float(seconds))
     Text.new(number)
   end
+
+  # (Each fifty of them.)
+  def fifty_wait?
+    LOCK.synchronize do
+      all = ((@asked = @asked.to_i + 1) / 50.0).ceil * 50
+      CAME.broadcast
+      ends = now + 25
+      CAME.wait(LOCK, 1) while @asked < all && now < ends
+      @asked >= all
+    end
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end
 
 if $PROGRAM_NAME == __FILE__

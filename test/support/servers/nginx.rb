@@ -22,6 +22,8 @@ module TestSupport
 
       attr_reader :tls_port
 
+      def unread = Pause.unread(port, tls_port)
+
       # @return [String]
       def certificate_file = File.join(folder, "server.crt")
 

@@ -4,6 +4,7 @@ require "English"
 require "fileutils"
 require "tmpdir"
 require_relative "../free_port"
+require_relative "pause"
 
 module TestSupport
   # Real servers, from Debian's packages, for the tests of clients and for bench/. Each is started at its
@@ -68,23 +69,15 @@ module TestSupport
       end
 
       # While the block runs, the server does nothing: connections are accepted by the kernel, and nothing is answered.
-      def paused
-        Process.kill(:STOP, @pid)
-        sleep(0.001) until stopped?
-        yield
-      ensure
-        Process.kill(:CONT, @pid)
-      end
+      def paused(&) = Pause.during(@pid, &)
+
+      # @return [Integer] the connections whose question waits for the server
+      def unread = Pause.unread(port)
 
       # @return [String] what the server said last
       def log = File.exist?(log_file) ? File.readlines(log_file).last(10).join : ""
 
       private
-
-      # Every thread of it: one that had begun with something finishes that first.
-      def stopped?
-        Dir.glob("/proc/#{@pid}/task/*/stat").all? { |file| File.read(file)[/.*\) (\S)/m, 1] == "T" }
-      end
 
       # Whatever has to be there before the first start.
       def prepare = nil
