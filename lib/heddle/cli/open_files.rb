@@ -2,11 +2,11 @@
 
 module Heddle
   module CLI
-    # The limit of open files. Shells often give 1,024 where the system allows far more.
+    # Handles the limit of open files. Shells often give 1,024 where the system allows far more.
     module OpenFiles
       module_function
 
-      # Raises the soft limit to the hard one, for this process and those it starts.
+      # Raises the soft limit to the hard one, for this process and the processes that it starts.
       # @return [void]
       def raise_limit
         _, hard = Process.getrlimit(:NOFILE)

@@ -2,8 +2,8 @@
 
 module Heddle
   module CoreExt
-    # Ruby 3.3 asks the scheduler about another IO object while it connects, made for the descriptor alone: neither the
-    # socket's timeout nor its close would reach the fiber. So it waits for the socket itself, as Ruby 3.4+ does.
+    # Waits for the socket itself while it connects, as Ruby 3.4+ does. Ruby 3.3 asks the scheduler about another IO
+    # object that is made for the descriptor alone: neither the socket's timeout nor its close would reach the fiber.
     module SocketConnect
       # @raise [IO::TimeoutError] after IO#timeout
       # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-i-connect
