@@ -4,7 +4,7 @@ require_relative "demo/runner"
 require_relative "demo/report"
 
 module Heddle
-  # What Heddle is for, measured on this machine: many unchanged Net::HTTP requests to a slow server, made one after
+  # Measures on this machine what Heddle is for: many unchanged Net::HTTP requests to a slow server, made one after
   # another, with a thread each, and with a fiber each. `heddle demo` runs it. Start reading at demo/runner.rb, then
   # demo/client.rb.
   #
