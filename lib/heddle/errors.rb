@@ -38,7 +38,7 @@ module Heddle
     # @private Does only the end of the fiber follow it?
     def last? = @last ? true : false
 
-    # @private Marks this task by its number as the one task that it cancels. An object instead of the number would be
+    # @private Marks the cancel as meant for this task, by the number of the task. A reference to the task would be
     #   dumped with the exception. Another caller that receives it from Task#value is not cancelled.
     def meant_for(task)
       @meant_for ||= task.__id__ unless frozen?

@@ -302,8 +302,8 @@ module Heddle
     end
 
     # Ends the fibers when the thread was interrupted once more while they were ending: now exceptions are raised in
-    # them wherever they wait, until none is left. The memory of a fiber that Ruby and the workers use lies on its
-    # stack.
+    # them wherever they wait, until none is left. They cannot be abandoned: the data of a fiber that Ruby and the
+    # workers use lies on its stack.
     def end_fibers
       Thread.handle_interrupt(Object => :never) do
         without_masks do

@@ -3,7 +3,7 @@
 module Heddle
   using Internal
 
-  # How much the schedulers of a process have to do, and have done so far: see Heddle.stats.
+  # The amount of work that the schedulers of a process have to do, and have done so far: see Heddle.stats.
   #
   # @!attribute [r] tasks
   #   @return [Hash{Symbol => Integer}] how many tasks, and fibers of Fiber.schedule, are in each state now: :running,

@@ -121,8 +121,8 @@ module Heddle
         error.set_backtrace(frames)
       end
 
-      # Shortens the backtrace: when Ruby prints an error, it leaves out most of thousands of lines, but not for an
-      # object that was extended.
+      # Adds the lines by set_backtrace. When Ruby prints such an error, it leaves out most of the thousands of lines,
+      # but not for an object that was extended.
       def lengthen(error, lines)
         frames = clean(error.backtrace)
         error.set_backtrace(frames + (lines - frames))

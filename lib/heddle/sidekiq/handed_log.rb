@@ -4,7 +4,7 @@ require "logger"
 
 module Heddle
   module Sidekiq
-    # Hands its lines to another thread, which writes them: who calls it waits for no lock of the log.
+    # Hands its lines to another thread, which writes them: the caller waits for no lock of the log.
     #
     # @private
     class HandedLog < ::Logger
@@ -32,7 +32,7 @@ module Heddle
         true
       end
 
-      # Waits until all is written. What the log does not take is written to stderr.
+      # Waits until all lines are written. Lines that the log does not accept are written to stderr.
       #
       # @param seconds [Numeric]
       # @return [void]

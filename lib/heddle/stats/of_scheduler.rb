@@ -6,7 +6,7 @@ module Heddle
   using Internal
 
   class Stats
-    # What one scheduler has to do, and has done so far.
+    # The amount of work that one scheduler has to do, and has done so far.
     #
     # @!attribute [r] thread
     #   @return [Thread] that it runs on
@@ -37,7 +37,7 @@ module Heddle
         end
 
         # @private
-        # @return [OfScheduler] of all those that have ended
+        # @return [OfScheduler] the figures of all schedulers that have ended
         def ended
           with_counted(Scheduler.ended_counted, thread: nil, backend: nil, tasks: self::NO_TASKS, timers: 0)
         end
