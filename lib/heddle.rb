@@ -79,7 +79,7 @@ module Heddle
     end
 
     # Runs the block in a scope, and waits for the tasks that are spawned in it. The first task that fails cancels the
-    # other tasks and the block, and its error is raised here. Starts a run if there is none.
+    # other tasks and the block, and its error is raised here. Starts a run if none exists.
     #
     # @example
     #   Heddle.scope(deadline: 2) do |scope|

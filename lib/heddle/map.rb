@@ -7,7 +7,7 @@ module Heddle
   class << self
     # Calls the block for each item, in a task each, and returns its values in the order of the items. If the block
     # raises an error for one item, the other tasks are cancelled. When they have ended, the error is raised here. Also
-    # waits for the tasks that the block spawns. Starts a run if there is none.
+    # waits for the tasks that the block spawns. Starts a run if none exists.
     #
     # An item is taken only when a task for it can start, and there are never more than +limit+ items that are not done.
     # So the items may be lazy, endless, or wait for the next item.
@@ -52,7 +52,7 @@ module Heddle
 
     # Calls the block for each item, in a task each, and returns the tasks when all have ended: each has a value or an
     # error. An error cancels no other task. But SystemExit, signals and NoMemoryError are meant for the program: they
-    # cancel the others, and are raised here. Starts a run if there is none.
+    # cancel the others, and are raised here. Starts a run if none exists.
     #
     # @example
     #   failed = Heddle.settle(hosts, limit: 50) { |host| ping(host) }.select(&:error)

@@ -75,9 +75,9 @@ module Heddle
     end
 
     # Calls the block with a connection that nobody else uses meanwhile. Inside of the block, in the same task, #with
-    # calls its own block with the same connection at once: so methods that share a transaction may each call it. The
-    # same task means the same fiber. Tasks that the block spawns, and Enumerators on which it calls +next+, get
-    # connections of their own.
+    # calls its own block with the same connection at once: so methods that share a transaction may each call it. A task
+    # means a fiber here. Tasks that the block spawns, and Enumerators on which it calls +next+, get connections of
+    # their own.
     #
     # @param timeout [Numeric, nil] seconds to wait for a connection; nil: without a limit
     # @yieldparam connection [Object]

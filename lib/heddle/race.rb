@@ -21,7 +21,7 @@ module Heddle
     # Calls all callables at the same time, in a task each. Returns the value of the first callable that ends, or raises
     # its error. The others are cancelled. When race returns, they have ended and their ensure blocks have run; errors
     # that they raise meanwhile are dropped. If one ends before it waits for anything, the next ones are not called at
-    # all. Starts a run if there is none.
+    # all. Starts a run if none exists.
     #
     # @example
     #   Heddle.race(-> { ask(:here) }, -> { ask(:there) })
@@ -37,7 +37,7 @@ module Heddle
     # Calls all callables at the same time, in a task each. Returns the value of the first callable that succeeds. The
     # others are cancelled. When any returns, they have ended and their ensure blocks have run; errors that they raise
     # are dropped. SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised. Starts
-    # a run if there is none.
+    # a run if none exists.
     #
     # @example
     #   Heddle.any(*mirrors.map { |mirror| -> { Net::HTTP.get(mirror) } })

@@ -127,8 +127,8 @@ module Heddle
       # An operation that its own +stop+ has ended may return anything.
       def without_result? = @error || @result.nil? || @result == -Errno::EINTR::Errno || @stop
 
-      # Chooses the exception to raise in the fiber: a kill, then an exception for the thread, then the one that arrived
-      # first.
+      # Chooses the exception to raise in the fiber: a kill, then an exception for the thread, then the earliest
+      # exception.
       def first_of(came)
         return KILL if came.include?(KILL)
 
