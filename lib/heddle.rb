@@ -117,7 +117,7 @@ module Heddle
     def spawn(*arguments, name: nil, background: false, isolated: false, &block)
       Check.refuse("Heddle.spawn needs a block") unless block
 
-      scope = Scope.current # (not its method spawn: each keyword and argument passed on costs an object)
+      scope = Scope.current # does not call its method spawn: each keyword and argument passed on costs an object
       scope.start(Task.new(scope, name, background, isolated), arguments, &block)
     end
 

@@ -38,7 +38,7 @@ module Heddle
       while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration of the block for its own
         number = [number + 1, ((Clock.now - started) / seconds).ceil].max
         due = started + (number * seconds)
-        sleep([due - Clock.now, 0].max) # also when its time has come: the others must run
+        sleep([due - Clock.now, 0].max) # also when the time is over: the others must run
         while (left = due - Clock.now) > 0
           sleep(left)
         end

@@ -28,7 +28,7 @@ module Heddle
       @size = size
       @scope = Scope.current
       @running = {}.compare_by_identity # the jobs that have a place
-      @line = {}.compare_by_identity # those that wait for one, the first one first
+      @line = {}.compare_by_identity # the jobs that wait for a place, the first one first
       @starting = false
     end
 

@@ -7,15 +7,15 @@ module Heddle
   # One change that Heddle makes to Ruby's own classes; see guides/patches.md, and CoreExt for how they are made.
   #
   # @!attribute [r] name
-  #   @return [Symbol] by which HEDDLE_WITHOUT switches it off
+  #   @return [Symbol] the name by which HEDDLE_WITHOUT switches it off
   # @!attribute [r] rubies
-  #   @return [String] those that it is for: "all", or their versions
+  #   @return [String] the Rubies that it is for: "all", or their versions
   # @!attribute [r] reason
-  #   @return [String] what Ruby does without it
+  #   @return [String] the behaviour of Ruby without it
   # @!attribute [r] bug
-  #   @return [Integer, nil] the number under which Ruby knows of it
+  #   @return [Integer, nil] the number of the report in Ruby's bug tracker
   # @!attribute [r] files
-  #   @return [Array<String>] where it is written, below the root of the repository or gem
+  #   @return [Array<String>] its source files, below the root of the repository or gem
   # @!attribute [r] test
   #   @return [String] the file with its tests
   # @!attribute [r] state

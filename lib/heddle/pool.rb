@@ -187,11 +187,11 @@ module Heddle
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       before = holding.broken
-      holding.broken = true # also when another strike comes here
+      holding.broken = true # also when another exception is raised here
       holding.broken = before unless breaks?(e)
       raise
     ensure
-      holding.broken = true if !completed && Thread.current.status == "aborting" # it is being killed
+      holding.broken = true if !completed && Thread.current.status == "aborting" # the fiber is being killed
     end
 
     # Does the error break the connection? An error that another pool had no connection says nothing about this one.

@@ -84,7 +84,7 @@ module Heddle
       def inside_braces(labels)
         return "" if labels.empty?
 
-        "{#{labels.map { |name, value| "#{name}=\"#{value}\"" }.join(",")}}" # (no value has anything to escape)
+        "{#{labels.map { |name, value| "#{name}=\"#{value}\"" }.join(",")}}" # no value has anything to escape
       end
 
       def number(value)

@@ -27,8 +27,8 @@ module Heddle
 
       @limit = limit
       @per = per
-      @line = Limiter.new(1) # who is in waits for the time, the others for their turn
-      @entries = [] # when the last ones were let in, at most @limit of them
+      @line = Limiter.new(1) # the entry with the place waits for the time, the others for their turn
+      @entries = [] # when the last entries were let in, at most @limit times
     end
 
     # @return [Integer] how many tasks and threads wait

@@ -106,7 +106,7 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      if inline? # Ruby does it in this fiber, by itself or here; a signal's handler that comes in then may wait
+      if inline? # Ruby does it in this fiber, by itself or here; a signal handler that runs then may wait
         return RubyFeatures::UNCALLED_OPERATIONS_ARE_DONE ? nil : Fiber.blocking { work.call }
       end
 
@@ -318,7 +318,7 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_handler? # (it may wait for no thread; plain Ruby does so, too)
+      return Fiber.blocking { work.call } if in_handler? # a handler may wait for no thread; plain Ruby does so, too
 
       open
       BlockingPool.current.run(work, **)
@@ -341,7 +341,7 @@ module Heddle
       work = Fiber.new(blocking: true, storage:) do
         [block.call, nil]
       rescue BlockingJob::Stop
-        raise # it is no longer wanted
+        raise # the operation is no longer wanted
       rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the task
         [nil, e]
       end

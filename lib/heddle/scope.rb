@@ -37,9 +37,9 @@ module Heddle
       def innermost(scheduler)
         scope = Fiber[:heddle_scope]
         task = Task.here
-        scope = task.scope if task && !scope&.task.equal?(task) # the one that the task belongs to is its outermost
+        scope = task.scope if task && !scope&.task.equal?(task) # the task belongs to its outermost scope
         scope = scope.outer until scope.nil? || scope.open?
-        scope if scope&.scheduler.equal?(scheduler) # (a thread inherits the storage of the fiber that starts it)
+        scope if scope&.scheduler.equal?(scheduler) # a thread inherits the storage of the fiber that starts it
       end
 
       # @private Runs the block in a new scope and waits for the tasks spawned in it.
@@ -66,11 +66,11 @@ module Heddle
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks whose failure has not left the scope, the first one first
-      @unheard = @reporter = nil # isolated tasks that have failed, and who tells of them
-      @strike = @last_strike = nil # what is raised in the owner for a task that has failed, and when its time is over
-      @cancelled = nil # what somebody else has cancelled the owner with
-      @grace_ends = nil # when; nil: not yet known
-      @grace_over = false # has it ended before?
+      @unheard = @reporter = nil # isolated tasks that have failed, and the fiber that reports them
+      @strike = @last_strike = nil # the errors raised in the owner: for a failed task, and at the end of the grace
+      @cancelled = nil # a cancel of the owner from outside
+      @grace_ends = nil # the end of the grace; nil: not yet known
+      @grace_over = false # has the grace ended before?
       @all_ended = @watch = nil
     end
 

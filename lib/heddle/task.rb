@@ -14,7 +14,7 @@ module Heddle
     # @return [Heddle::Task, nil] the task that runs here, also in fibers that it has resumed (an Enumerator)
     def self.current
       task = here
-      task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
+      task if task && Scheduler.current&.root.equal?(task.fiber) # this may be the task that has started a plain fiber
     end
 
     # @return [String, Symbol, nil] the name that was given to Heddle.spawn; for a Proc, the value that it returns now
@@ -190,7 +190,7 @@ module Heddle
     # @yieldparam fiber [Fiber] the block raises it in this fiber; without a block it is raised like any cancel
     def strike(error)
       error.meant_for(self)
-      fiber = @fiber # of another thread it may end meanwhile
+      fiber = @fiber # a task of another thread may end meanwhile
       return self if @finished
       return tap { @early ||= error } unless fiber
 
@@ -240,7 +240,7 @@ module Heddle
       begin
         finish
       ensure
-        finish # (an interrupt may come in between)
+        finish # an interrupt may come in between
       end
     end
 

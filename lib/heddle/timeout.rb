@@ -26,7 +26,7 @@ module Heddle
       return yield if seconds.nil?
 
       Check.time("seconds", seconds)
-      return yield if seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)
+      return yield if seconds > Check::SECONDS.end # Ruby's own Timeout cannot wait for that time
 
       raise TimeoutError, timeout_message(seconds) unless seconds.positive?
 

@@ -43,7 +43,7 @@ module Heddle
         #
         # @param rows [Thread::SizedQueue, nil] a queue on which the block may also wait
         def offload(rows = nil, &)
-          socket # of now
+          socket # the current one
           stop = lambda do
             rows&.close
             shutdown
@@ -76,7 +76,7 @@ module Heddle
       class Kept
         def initialize
           @all = ObjectSpace::WeakMap.new
-          @count = 0 # those that lived when it was last looked at, and the new ones
+          @count = 0 # the objects that were alive at the last check, and the new ones
           @held = nil
         end
 

@@ -35,7 +35,7 @@ module Heddle
         def trigger(*) = Adapters.task? ? Heddle.blocking { super } : super
 
         def heddle_wait(milliseconds)
-          return 0 unless ongoing? # (Ethon waits once more when all has ended.)
+          return 0 unless ongoing? # Ethon waits once more when all requests have ended
 
           seconds = heddle_time(milliseconds) / 1000.0
           reading, writing = heddle_descriptors

@@ -12,7 +12,7 @@ module Heddle
         _, hard = Process.getrlimit(:NOFILE)
         Process.setrlimit(:NOFILE, hard, hard)
       rescue Errno::EPERM, Errno::EINVAL
-        nil # some systems have a lower ceiling of their own: the limit stays as it is
+        nil # some systems have a lower limit of their own: the old limit stays
       end
 
       # @return [Integer] how many files a process may have open

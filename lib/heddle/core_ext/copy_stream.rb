@@ -11,7 +11,7 @@ module Heddle
       PART = RubyFeatures::OPEN_IS_OFFLOADED ? 64 << 20 : 1 << 20
       private_constant :PART
 
-      ARGF_CLASS = ARGF.class # (the object itself is out of reach for Ractors)
+      ARGF_CLASS = ARGF.class # Ractors cannot reach the object itself
       private_constant :ARGF_CLASS
 
       # Stands for a source that is not a file: Ruby reads from it as from any object that is not an IO.

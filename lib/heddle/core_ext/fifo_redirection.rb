@@ -29,7 +29,7 @@ module Heddle
           return io unless block
 
           begin
-            yield(io) # (the FIFO is no longer open in this process: its reader may wait for the end)
+            yield(io) # the FIFO is no longer open in this process: its reader may wait for the end
           ensure
             io.close
           end

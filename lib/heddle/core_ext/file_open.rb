@@ -37,7 +37,7 @@ module Heddle
       def self.owns?(file, descriptor)
         file.fileno == descriptor
       rescue IOError
-        false # it is nobody's yet
+        false # the descriptor has no owner yet
       end
       private_class_method :owns?
     end

@@ -11,12 +11,12 @@ module Heddle
         return __heddle_connect(remote_address) unless Scheduler.current
 
         begin
-          return connect_nonblock(remote_address) # (without exceptions it is 0, too, if the socket has been connected)
+          return connect_nonblock(remote_address) # without exceptions it is 0, too, if the socket has been connected
         rescue IO::EINPROGRESSWaitWritable
           nil # it is under way
         end
         wait_writable(timeout) || raise(IO::TimeoutError, "Connect timed out!")
-        connect_nonblock(remote_address, exception: false) # 0, or the error that it ended with
+        connect_nonblock(remote_address, exception: false) # 0, or the error of the connect
       end
     end
   end

@@ -69,7 +69,7 @@ module Heddle
 
         def by_hand?(path)
           return false unless Scheduler.current
-          return !path.to_s.start_with?("|") if RubyFeatures::OPEN_IS_OFFLOADED # (IO.write: a command)
+          return !path.to_s.start_with?("|") if RubyFeatures::OPEN_IS_OFFLOADED # IO.write: a command
 
           %i[fifo large_file].include?(Opening.kind_of(path))
         end

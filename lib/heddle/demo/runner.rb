@@ -86,7 +86,7 @@ module Heddle
       def work(child, style, delay_ms, share)
         require "heddle" if style == :heddle
         WARM_UP.times { |number| @target.get(0, number) } unless @settings.url
-        Process.warmup # as a program does when it has loaded what it needs
+        Process.warmup # like a program that has loaded its files
         child.tell(ready: true)
         child.hear
         child.tell(**Client.new(@target, limit: @limits[style]).measure(style, delay_ms, share))

@@ -53,7 +53,7 @@ module Heddle
         rescue Errno::ECONNABORTED
           nil
         rescue FiberError
-          socket.close # the system gives no more: the client will count it
+          socket.close # the system refuses more: the client will count it
         end
         sleep(0)
       end

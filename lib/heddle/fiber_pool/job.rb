@@ -9,7 +9,7 @@ module Heddle
       def initialize(scope, name, pool)
         super(scope, name, false, false)
         @pool = pool
-        @in_line = false # stays so when it ends there
+        @in_line = false # stays true if the job ends there
         @arguments = @block = @storage = nil
       end
 

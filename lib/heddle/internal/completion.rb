@@ -34,7 +34,7 @@ module Heddle
     # @param timeout [Numeric, nil] seconds
     # @return [void]
     def wait(scheduler, timeout = nil)
-      sleep(0) if timeout&.zero? # (pop does not let the others run: who asks over and over would never hear of it)
+      sleep(0) if timeout&.zero? # pop lets no other fiber run: a caller that polls would wait for ever
       return pop(timeout:) unless Fiber.current.blocking? && Fiber.scheduler.equal?(scheduler)
 
       begin

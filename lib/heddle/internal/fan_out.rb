@@ -17,10 +17,10 @@ module Heddle
       @items = items
       @limit = limit || Float::INFINITY
       @progress = progress
-      @ended = nil # something for each task that has ended
-      @running = 0 # tasks less what was taken from @ended
+      @ended = nil # an entry for each task that has ended
+      @running = 0 # the number of tasks without the entries taken from @ended
       @count = @done = 0
-      @error = nil # what the first task failed with
+      @error = nil # the error of the first task that failed
     end
 
     # Waits for all tasks. When one ends with an error, the others are cancelled, and its error is raised.

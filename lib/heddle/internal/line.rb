@@ -66,7 +66,7 @@ module Heddle
           @waiting[entry] = true
         end
       end
-      entry.wait&.pop(timeout:) # is closed by who leaves
+      entry.wait&.pop(timeout:) # Line#leave closes it
       entry.granted ? true : false
     end
 
@@ -103,7 +103,7 @@ module Heddle
 
     def hand_on
       entry, = @waiting.shift
-      return @count = [@count - 1, 0].max unless entry # (it may have been released already)
+      return @count = [@count - 1, 0].max unless entry # it may have been released already
 
       entry.granted = true
       entry.wait.close

@@ -61,7 +61,7 @@ module Heddle
           start(scope, *order)
         end
       ensure
-        refuse_orders # (not later: a task that ends with the thread may wait for another one)
+        refuse_orders # not later: a task that ends with the thread may wait for another one
       end
     ensure
       refuse_orders

@@ -7,12 +7,12 @@ module Heddle
 
   # @!attribute [rw] shared_io
   #   @!scope class
-  #   What is to be done when a task reads from a connection on which another task waits for data already. Then one of
-  #   them may get the answer that is meant for the other, and nothing else tells: a library that keeps a connection for
-  #   each thread gives it to all tasks of that thread. A connection is a stream socket that does not listen, or an
-  #   IO.popen with the mode "r+". It holds for the whole process.
-  #   @return [Symbol] :warn, as it is at first: a warning tells where both tasks are and what to do, once for each line
-  #     of the program; :raise: a {SharedIOError} in the second task; or :ignore
+  #   Sets what Heddle does when a task reads from a connection on which another task already waits for data. Then one
+  #   task may get the answer that is meant for the other, and nothing else shows this mistake: a library that keeps a
+  #   connection for each thread gives it to all tasks of that thread. A connection is a stream socket that does not
+  #   listen, or an IO.popen with the mode "r+". The setting holds for the whole process.
+  #   @return [Symbol] :warn, the default: a warning names the places of both tasks and a remedy, once for each line of
+  #     the program; :raise: a {SharedIOError} in the second task; or :ignore
 
   # Reports two tasks that read from one stream. The extension finds them (ext/heddle/io/shared_io.c).
   #

@@ -24,7 +24,7 @@ module Heddle
       # @return [void]
       def watch(scheduler)
         scheduler.watch(LIMIT)
-        return if here&.alive? # (the child of a fork has none)
+        return if here&.alive? # the child of a fork has no such thread
 
         Ractor.current[:heddle_stalls] = new
       end
@@ -41,7 +41,7 @@ module Heddle
     LIMIT = limit(ENV.fetch("HEDDLE_STALLS", ""))
 
     def initialize
-      @told = ObjectSpace::WeakMap.new # scheduler => the stall that was told last
+      @told = ObjectSpace::WeakMap.new # scheduler => the stall that was reported last
       @thread = Thread.new { look_out }
       @thread.name = THREAD_NAME
     end

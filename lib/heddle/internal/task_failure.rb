@@ -96,7 +96,7 @@ module Heddle
         caught = true
         throw(error.tag, error.value)
       rescue UncaughtThrowError
-        caught = false # nor here
+        caught = false # not caught here either
       ensure
         first, *others = error.suppressed if caught && error.is_a?(self)
         ErrorReport.print_all(attach(first, others)) if first

@@ -12,7 +12,7 @@ require_relative "../patches"
 module Heddle
   # @!attribute [rw] would_block_backtraces
   #   @!scope class
-  #   Whether these exceptions have the backtrace that Ruby gives them, at Ruby's price: false at first. They always
+  #   Do these exceptions have the backtrace that Ruby gives them, at Ruby's price? It is false at first. They always
   #   have it under `ruby --debug` ($DEBUG).
   #   @return [Boolean]
 

@@ -62,8 +62,8 @@ module Heddle
         @check = check
         @close = close
         @before = before
-        @slots = {}.compare_by_identity # of the connections that are not closed
-        @idle = [] # those that nobody holds, the one that was used last at the end
+        @slots = {}.compare_by_identity # the number of connections that are not closed
+        @idle = [] # the free connections, the last used one at the end
         @drained = Completion.new("those who hold a connection of", owner)
         @line.close if before&.closed?
       end
@@ -195,8 +195,8 @@ module Heddle
           end
         end
       ensure
-        drain unless @idle.empty? # one could not be closed for a strike
-        @drained.close if in_use.zero? && @slots.empty? # in this order: who has a place may still make one
+        drain unless @idle.empty? # an exception has interrupted the close of one
+        @drained.close if in_use.zero? && @slots.empty? # in this order: the owner of a place may still make one
       end
     end
     private_constant :Stock

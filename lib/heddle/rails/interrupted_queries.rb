@@ -23,7 +23,7 @@ module Heddle
       def with_raw_connection(...)
         interrupted = true
         super.tap { interrupted = false }
-      rescue ::ActiveRecord::ActiveRecordError # the database has said no, and ActiveRecord knows what to do
+      rescue ::ActiveRecord::ActiveRecordError # the database has refused, and ActiveRecord handles that
         interrupted = false
         raise
       ensure

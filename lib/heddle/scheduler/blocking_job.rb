@@ -94,7 +94,7 @@ module Heddle
 
       # It does not hold the lock, which the operation takes at its end: the stop may wait although it must not.
       def call_stop
-        @stopped = @stop_failed = true # unless it comes to its end: another strike may end it, too
+        @stopped = @stop_failed = true # unless the stop ends: another exception may end it, too
         @stop.call
         @stop_failed = false
       rescue StandardError => e
@@ -152,7 +152,7 @@ module Heddle
       def strike(struck)
         raise struck unless KILL.equal?(struck)
 
-        Fiber.new { nil }.resume # Ruby looks at the end of every switch whether the fiber was killed
+        Fiber.new { nil }.resume # at the end of every switch Ruby checks whether the fiber was killed
       end
     end
     private_constant :BlockingJob

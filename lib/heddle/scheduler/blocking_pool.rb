@@ -133,7 +133,7 @@ module Heddle
         thread.name = THREAD_NAME
         @threads += 1
       rescue ThreadError
-        nil # the last one was taken meanwhile
+        nil # another thread has taken the last job
       end
 
       def run_here(work, attempt)

@@ -152,7 +152,7 @@ module Heddle
         end
         errors
       ensure
-        close_each(resources, errors) unless resources.empty? # one has raised more than a StandardError
+        close_each(resources, errors) unless resources.empty? # an error of another kind than StandardError
       end
     end
     private_constant :Ending

@@ -82,7 +82,7 @@ module Heddle
       # Starts to report failed isolated tasks, when the first of these tasks is started.
       def report_failures
         @unheard = []
-        @unheard_came = Thread::Queue.new # something for each of them
+        @unheard_came = Thread::Queue.new # an entry for each of them
         @reporter = Task.new(self, "reports of isolated tasks", true, false)
         start_as_it_is(@reporter, []) do
           while @unheard_came.pop

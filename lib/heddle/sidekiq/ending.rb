@@ -84,7 +84,7 @@ module Heddle
       module Poller
         def terminate
           Ending.patiently { super }
-        rescue StandardError # it has ended with an error before, of which Sidekiq has told
+        rescue StandardError # it has ended with an error before, which Sidekiq has reported
           nil
         end
       end

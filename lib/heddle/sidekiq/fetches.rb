@@ -62,7 +62,7 @@ module Heddle
         post do
           Thread.current[:sidekiq_redis_pool] = SparePool.new(@capsule)
           unit.requeue
-        rescue StandardError # Redis is away, or does not write: it must not be lost for that
+        rescue StandardError # Redis is away, or does not write: the job must not be lost for that
           sleep(PAUSE)
           retry
         end

@@ -28,7 +28,7 @@ module Heddle
         message ||= block_given? ? yield : progname
         @lines << [severity, message]
         true
-      rescue ClosedQueueError # the process has ended but for this thread
+      rescue ClosedQueueError # only this thread of the process is left
         true
       end
 
@@ -40,7 +40,7 @@ module Heddle
         @lines.close
         return if @writer.join(seconds)
 
-        stderr = IO.for_fd(2, "w", autoclose: false) # (not $stderr, which a task may hold)
+        stderr = IO.for_fd(2, "w", autoclose: false) # not $stderr, which a task may hold
         stderr.syswrite("#{@line.last}\n")
         stderr.syswrite("#{@lines.pop.last}\n") until @lines.empty?
       rescue SystemCallError

@@ -55,7 +55,7 @@ module Heddle
           @task = Heddle.current_task
           Context.name_task
           @processor.watchdog("processor", &@work)
-        rescue ::Sidekiq::Shutdown # it has struck when the processor was about to end; it must not end the others
+        rescue ::Sidekiq::Shutdown # it was raised when the processor was about to end; it must not end the others
           nil
         ensure
           JOBS.leave

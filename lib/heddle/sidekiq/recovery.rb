@@ -50,7 +50,7 @@ module Heddle
         @config = config
         @process = process
         @left = Thread::Queue.new
-        @landed = {} # by queue: what had landed there at the last look
+        @landed = {} # by queue: the job that had landed there at the last check
       end
 
       # Checks the other processes every 10 seconds. Sidekiq's heartbeat could not do this while Redis is full.

@@ -108,7 +108,7 @@ module Heddle
 
       def retrieve_work
         queues = queues_cmd
-        return if queues.empty? && sleep(TIMEOUT) # (Sidekiq::BasicFetch does the same)
+        return if queues.empty? && sleep(TIMEOUT) # as Sidekiq::BasicFetch does
 
         take(queues) || wait(queues)
       end

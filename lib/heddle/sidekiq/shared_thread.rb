@@ -56,7 +56,7 @@ module Heddle
       rescue Error
         raise unless loop&.closed?
 
-        retry # (an exception has ended this one)
+        retry # an exception has ended this one
       end
 
       # @param seconds [Numeric]

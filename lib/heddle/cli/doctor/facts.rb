@@ -48,7 +48,7 @@ module Heddle
       def load_failure
         require "heddle"
         nil
-      rescue LoadError, SyntaxError, ArgumentError => e # (the last one: HEDDLE_WITHOUT)
+      rescue LoadError, SyntaxError, ArgumentError => e # the last one: HEDDLE_WITHOUT
         e.message.lines.first.chomp
       end
 
@@ -106,7 +106,7 @@ module Heddle
         version = release[/\A\d+(\.\d+)*/] || "0"
         linux = name == "Linux"
         features = KERNEL_FEATURES.transform_values { |since,| linux && RubyFeatures.at_least?(since, version) }
-        { name:, release:, cores: Etc.nprocessors, features:, # (0: allowed, 1: for a group only, 2: for nobody)
+        { name:, release:, cores: Etc.nprocessors, features:, # 0: allowed, 1: for a group only, 2: for nobody
           io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
       end
 

@@ -26,13 +26,13 @@ module Heddle
       def self.make_room(args)
         return if ENV.keys.intersect?(SIZES.keys) && !ENV.key?(MARK)
         return @made = [MARK, *SIZES.keys].each { |name| ENV.delete(name) } if ENV.key?(MARK)
-        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # (a task takes 4.5 MB of address space)
+        return unless Process.getrlimit(:AS).first == Process::RLIM_INFINITY # a task takes 4.5 MB of address space
 
         command = own_command(args) or return
         @made = true
         exec(environment, *command, close_others: false)
       rescue SystemCallError
-        @made = nil # this Ruby goes on, with what it has
+        @made = nil # this Ruby goes on with its own stacks
       end
 
       # Returns the command that has started this process, or nil if another program than `heddle` calls the class.
@@ -41,7 +41,7 @@ module Heddle
         own = args.map { |arg| arg.dup.force_encoding("UTF-8") }
         return [[File.readlink("/proc/self/exe"), words.first], *words.drop(1)] if words.last(own.size) == own
 
-        [RbConfig.ruby, $PROGRAM_NAME, *args] if File.basename($PROGRAM_NAME) == "heddle" # (Bundler sets the title)
+        [RbConfig.ruby, $PROGRAM_NAME, *args] if File.basename($PROGRAM_NAME) == "heddle" # Bundler sets the title
       end
       private_class_method :own_command
     end

@@ -28,7 +28,7 @@ module Heddle
 
       # @raise [Exception] Ruby's error for a failure at the only address
       def raise_failure(error)
-        raise final?(error) ? error : failure(error), cause: error.cause # (what is being rescued there)
+        raise final?(error) ? error : failure(error), cause: error.cause # the error that is being rescued there
       end
 
       # Ruby's two ways to connect use different names for the resolver.

@@ -18,7 +18,7 @@ module Heddle
         "httpx" => "a session with the plugin :persistent must not be shared. One without it may be; or #{POOL}".strip,
         "http" => "a persistent client of HTTP.rb must not be shared: #{POOL}".strip,
         "net-http" => "a Net::HTTP that was started must not be shared: #{POOL}".strip
-      }.each_value(&:freeze).freeze # (for Ractors)
+      }.each_value(&:freeze).freeze # for Ractors
       # The folder of the libraries that are part of Ruby.
       OWN = "#{RbConfig::CONFIG["rubylibdir"]}/".freeze
       private_constant :POOL, :ANY, :LIBRARIES, :OWN
