@@ -14,12 +14,12 @@ module Heddle
   #
   # A connection that may be broken is closed and replaced, not used again:
   #
-  # The block of #with ends by a cancel, a timeout around it, or any other exception that is not a StandardError: an
+  # - The block of #with ends by a cancel, a timeout around it, or any other exception that is not a StandardError: an
   #   answer may still be on its way, and the next user would take it for its own. The pool cannot notice that a fiber
   #   is killed, because that looks like a +return+.
-  # The block raises an IOError, a SystemCallError, a Timeout::Error, or an error that +broken:+ names.
+  # - The block raises an IOError, a SystemCallError, a Timeout::Error, or an error that +broken:+ names.
   # - The block calls #discard.
-  # +check:+ refuses it when it is about to be used again.
+  # - +check:+ refuses it when it is about to be used again.
   #
   # In the child of a fork the pool is empty. Connections that the parent has made stay with the parent.
   #

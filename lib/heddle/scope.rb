@@ -62,7 +62,7 @@ module Heddle
       @owner = owner ? Fiber.current : nil
       @root = owner ? @scheduler.root : nil
       @in_block = false # is the owner in its block, or waiting for the tasks that have not been cancelled?
-      @amid = owner ? $! : nil # what its owner is rescuing: a task that is started amid that cleans up nothing of its
+      @amid = owner ? $! : nil # its owner rescues this error: a task started now does not clean up after it
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks whose failure has not left the scope, the first one first
