@@ -55,13 +55,14 @@ module Heddle
     #
     # The block runs in the fiber of its caller, and belongs to it as any block does: it owns the locks of its caller,
     # shares its fiber-locals and its Fiber storage, and break, return and throw may leave it (then the tasks are
-    # cancelled). What is sent to the thread, by Ctrl-C or Thread#raise, is raised where the block waits.
+    # cancelled). An exception that is sent to the thread, by Ctrl-C or Thread#raise, is raised where the block waits.
     #
-    # Inside of another Heddle.run it only opens a scope of its own.
+    # Inside of another Heddle.run it only opens a new scope.
     #
-    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best backend that this
+    #   machine offers
     # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
-    #   cancelled, before they are cancelled once more; nil: as the run around it has, else 5
+    #   cancelled, before they are cancelled once more; nil: the grace of the run around it, else 5
     # @return [Object] the value of the block
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
     # @raise [ArgumentError] without a block, if the backend is unknown, or if the grace is no number or negative
@@ -78,7 +79,7 @@ module Heddle
     end
 
     # Runs the block in a scope, and waits for the tasks that are spawned in it. The first task that fails cancels the
-    # other tasks and the block, and its error is raised here. Starts a run if there is none.
+    # other tasks and the block, and its error is raised here. Starts a run if none exists.
     #
     # @example
     #   Heddle.scope(deadline: 2) do |scope|
@@ -93,7 +94,7 @@ module Heddle
     # @yieldparam scope [Heddle::Scope]
     # @return [Object] the value of the block
     # @raise [Heddle::TimeoutError] when the time is over
-    # @raise [Exception] what the first task that failed has raised
+    # @raise [Exception] the error of the first task that failed
     # @raise [ArgumentError] without a block, if the deadline or the grace is no number, or if the grace is negative
     def scope(deadline: nil, grace: nil)
       Check.refuse("Heddle.scope needs a block") unless block_given?
@@ -104,11 +105,11 @@ module Heddle
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.
     #
-    # @param arguments [Array<Object>] what the block gets
+    # @param arguments [Array<Object>] the arguments of the block
     # @param name [String, Symbol, #call, nil] for reports; a Proc is called when a report is made
     # @param background [Boolean] the scope does not wait for it, but cancels it when all its other tasks have ended
-    # @param isolated [Boolean] its failure does not end the scope: Task#value raises it, and if nobody asks for that
-    #   within a second, or until the scope ends, it is reported (Heddle.on_error)
+    # @param isolated [Boolean] its failure does not end the scope: Task#value raises it. If nobody asks for the value
+    #   within a second, or until the scope ends, the error is reported (Heddle.on_error)
     # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task]
     # @raise [Heddle::Error] outside of Heddle.run
@@ -116,7 +117,7 @@ module Heddle
     def spawn(*arguments, name: nil, background: false, isolated: false, &block)
       Check.refuse("Heddle.spawn needs a block") unless block
 
-      scope = Scope.current # (not its method spawn: each keyword and argument passed on costs an object)
+      scope = Scope.current # does not call its method spawn: each keyword and argument passed on costs an object
       scope.start(Task.new(scope, name, background, isolated), arguments, &block)
     end
 
@@ -133,9 +134,9 @@ module Heddle
       nil
     end
 
-    # How much the schedulers of this process (of this Ractor) have to do, and have done so far. What has been counted
-    # by schedulers that have ended stays in the sums; in the child of a fork everything begins at 0. Works from any
-    # thread. Nothing is allocated, and no clock is read, unless this is called.
+    # Returns how much the schedulers of this process (of this Ractor) have to do, and have done so far. The counts of
+    # schedulers that have ended stay in the sums; in the child of a fork everything begins at 0. Works from any thread.
+    # Nothing is allocated, and no clock is read, unless this is called.
     #
     # @example
     #   Heddle.stats.tasks[:io]        # => how many tasks wait for a socket, a pipe or a file
@@ -156,7 +157,7 @@ module Heddle
       return scheduler.run_main(grace:, &) if scheduler.outside?
       return scheduler.unblocked { Scope.open(grace:, &) } if FiberInsides.can_unblock?
 
-      # A task may wait where a blocking fiber would stop the thread.
+      # A task may wait, but a wait in a blocking fiber would stop the thread.
       Scope.open(grace:) { spawn(&).value }
     end
   end

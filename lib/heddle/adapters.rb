@@ -3,19 +3,19 @@
 require_relative "../heddle"
 
 module Heddle
-  # What the adapters (lib/heddle/adapters/) have in common. An adapter changes one library: it hands the calls that
-  # would hold up the thread to another thread, or lets them wait on the loop. It does nothing outside of tasks.
+  # The methods that the adapters (lib/heddle/adapters/) have in common. An adapter changes one library: it hands the
+  # calls that would stop the thread to another thread, or lets them wait on the loop. It does nothing outside of tasks.
   #
   # @private
   module Adapters
     class << self
-      # Loads a library, and checks that it is one that the adapter was written for.
+      # Loads a library, and checks that the adapter was written for this version.
       #
       # @param gem [String]
-      # @param file [String] to be required
+      # @param file [String] the file to require
       # @param versions [Array<String>] of the gem
-      # @param feature [String] what the program has required
-      # @raise [LoadError] if it is not there, or is of another version
+      # @param feature [String] the name that the program has required
+      # @raise [LoadError] if the library is missing, or has another version
       def load_library(gem, *versions, file: gem, feature: "heddle/adapters/#{gem}")
         require file
         version = Gem.loaded_specs[gem]&.version unless versions.empty?
@@ -33,7 +33,7 @@ module Heddle
       # @param gem [String]
       # @param owner [Module]
       # @param methods [Module]
-      # @param feature [String] what the program has required
+      # @param feature [String] the name that the program has required
       # @raise [LoadError] if the library has no such methods
       def prepend_to(gem, owner, methods, feature: "heddle/adapters/#{gem}")
         names = methods.instance_methods(false) + methods.private_instance_methods(false)
@@ -46,7 +46,7 @@ module Heddle
                          "#{Gem.loaded_specs[gem]&.version}"
       end
 
-      # @return [Boolean] whether the caller may wait on the loop
+      # @return [Boolean] may the caller wait on the loop?
       def task? = !Scheduler.current.nil? && !Fiber.current.blocking?
     end
   end

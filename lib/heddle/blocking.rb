@@ -5,8 +5,8 @@ module Heddle
   using Internal
 
   class << self
-    # Runs the block as without a scheduler: if the block waits, the whole thread waits, with all tasks. Use it for code
-    # during which no other task may run, or that does not work with a scheduler. It may be nested. Outside of
+    # Runs the block as without a scheduler: if the block waits, the whole thread waits, with all its tasks. Use it for
+    # code during which no other task may run, or that does not work with a scheduler. It may be nested. Outside of
     # Heddle.run it only calls the block.
     #
     # @yield
@@ -25,14 +25,15 @@ module Heddle
     #
     # A cancel or a timeout of the task interrupts the block as Thread#raise does: it ends a system call of Ruby, but
     # not a computation in C. The task always goes on only when the block has ended, because the block may use objects
-    # of the task. The block sees the Fiber storage of the task. It is not a task itself, and may call Heddle.run.
+    # of the task. The block sees the Fiber storage of the task. It does not run as a task itself, and may call
+    # Heddle.run.
     #
     # @example A C library that waits for a socket, and ignores interrupts
     #   Heddle.offload(stop: -> { socket.shutdown }) { library.receive }
     #
-    # At most 64 blocks run at the same time; the others wait in line, which a cancel or a timeout makes them leave at
-    # once. What is offloaded inside of a block (by its Heddle.run) has 64 threads of its own, so that it never waits
-    # for a thread that waits for it.
+    # At most 64 blocks run at the same time. The others wait in line, and a cancel or a timeout makes them leave the
+    # line at once. Blocks that are offloaded inside of a block (by its Heddle.run) have 64 threads of their own, so
+    # that no block waits for a thread that waits for it.
     #
     # @param stop [#call, nil] makes the block end, in place of an interrupt: it is called once, in the thread of the
     #   task, if a cancel or a timeout comes while the block runs. It must not wait. The value of the block is lost
@@ -41,7 +42,7 @@ module Heddle
     #   its own, beside the 64 threads that other blocks share
     # @yield on another thread
     # @return [Object] the value of the block
-    # @raise [Exception] what the block has raised
+    # @raise [Exception] the error of the block
     # @raise [ArgumentError] without a block, or if stop has no method call
     def offload(stop: nil, lasting: false, &block)
       Check.refuse("Heddle.offload needs a block") unless block

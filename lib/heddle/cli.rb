@@ -3,11 +3,11 @@
 require_relative "version"
 
 module Heddle
-  # The command `heddle`. Each of its commands is a class in cli/, loaded when it is called for.
+  # The command `heddle`. Each of its commands is a class in cli/, which is loaded when it is called.
   #
   # @private
   module CLI
-    # The command line cannot be followed: said in one line, exit status 2.
+    # A mistake in the command line. It is reported in one line, with exit status 2.
     class UsageError < StandardError; end
 
     COMMANDS = {

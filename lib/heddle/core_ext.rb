@@ -4,7 +4,7 @@ require "timeout"
 require_relative "internal/replace"
 
 module Heddle
-  # Here all patches are loaded; see replace.rb.
+  # Loads all patches; see replace.rb.
   #
   # @private
   module CoreExt

@@ -4,15 +4,15 @@ require_relative "demo/runner"
 require_relative "demo/report"
 
 module Heddle
-  # What Heddle is for, measured on this machine: many unchanged Net::HTTP requests to a slow server, made one after
+  # Measures on this machine what Heddle is for: many unchanged Net::HTTP requests to a slow server, made one after
   # another, with a thread each, and with a fiber each. `heddle demo` runs it. Start reading at demo/runner.rb, then
   # demo/client.rb.
   #
   # @private
   module Demo
-    # What the demo is to do.
-    # requests:: how many to make in each measurement
-    # delays:: after how many milliseconds the server answers, a list
+    # The settings of the demo.
+    # requests:: the number of requests in each measurement
+    # delays:: a list of the server's delays in milliseconds
     # processes:: how many client processes share the requests in one more measurement, 1 for none
     # url:: a server of the user's in place of the demo's own, or nil; the delays do not apply then
     Settings = Data.define(:requests, :delays, :processes, :url) do

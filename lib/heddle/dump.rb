@@ -5,9 +5,9 @@ require_relative "dump/description"
 module Heddle
   using Internal
 
-  # What every fiber of every scheduler in this process is doing, as text: see Heddle.dump.
+  # Shows as text what every fiber of every scheduler in this process is doing: see Heddle.dump.
   class Dump
-    # @return [String] the text for all schedulers of this process that run (of this Ractor)
+    # @return [String] the text for all running schedulers of this process (of this Ractor)
     def self.text
       schedulers = running
       return "Heddle #{VERSION}: no scheduler runs in this process (pid #{Process.pid})\n" if schedulers.empty?
@@ -15,19 +15,19 @@ module Heddle
       schedulers.map { |scheduler| new(scheduler).text }.join("\n")
     end
 
-    # The schedulers of this Ractor. (ObjectSpace.each_object shows none of them any more once the process has had a
-    # second one.)
+    # Keeps the schedulers of this Ractor. ObjectSpace.each_object finds none of them once the process has had a second
+    # Ractor.
     # @return [ObjectSpace::WeakMap]
     def self.schedulers
       Ractor.current[:heddle_schedulers] ||= ObjectSpace::WeakMap.new
     end
 
-    # (In the child of a fork the other threads have gone, without having closed theirs.)
-    # @return [Array<Scheduler>] those of them that run
+    # In the child of a fork the other threads have ended without closing their schedulers.
+    # @return [Array<Scheduler>] the schedulers that run
     def self.running = schedulers.keys.reject(&:closed?).select { |scheduler| scheduler.thread&.alive? }
 
-    # Makes a signal print the text on stderr; a handler that was there before is called, too. A name that is no signal,
-    # or of one that cannot be handled, is only warned of: the program is not to suffer from it.
+    # Makes a signal print the text on stderr; a handler that was there before is called, too. A name that is not a
+    # signal, or is a signal that cannot be handled, only causes a warning, so that the program itself goes on.
     # @param name [String]
     def self.on_signal(name)
       before = nil
@@ -57,7 +57,7 @@ module Heddle
       @holders = @waits.flat_map { |wait| wait[:as_holders].map { |holder| [holder, wait[:root]] } }.to_h
     end
 
-    # @param fibers [Array<Fiber>, nil] nil: of all
+    # @param fibers [Array<Fiber>, nil] nil: all fibers
     # @return [String]
     def text(fibers = nil)
       fibers ||= @tasks.keys | @waits.map { |wait| wait[:root] }
@@ -80,7 +80,7 @@ module Heddle
         "#{@counts[:workers]} workers with #{@counts[:queued]} jobs waiting"
     end
 
-    # A task may stand in a fiber that it has resumed: both backtraces tell where.
+    # A task may wait in a fiber that it has resumed: both backtraces are shown.
     def entry(fiber)
       waits = @by_root.fetch(fiber, [])
       states = waits.map { |wait| Wording.in_line(Description.new(wait, holder_of(wait)), :text) }
@@ -88,7 +88,8 @@ module Heddle
       "\n#{Wording.in_line(title(fiber))}: #{[*states, *limit(fiber)].join("; ")}\n#{backtraces(fiber, waits)}"
     end
 
-    # Who holds the lock that it waits for, and where that one stands; nil: nobody of the fibers that wait.
+    # Names the holder of the lock for which a fiber waits, and the place where the holder is; nil: none of the fibers
+    # that wait holds it.
     def holder_of(wait)
       fiber = @holders[wait[:holder]] or return
       place = TaskFailure.clean(backtrace(fiber)).first&.[](/\A.*?:\d+/)

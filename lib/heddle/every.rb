@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# What is to be done again and again.
+# Work that is repeated.
 module Heddle
   class << self
     # Starts a background task that calls the block at an interval: at each multiple of the seconds, counted from the
     # call of Heddle.every. So the times do not drift, however long the block takes. Calls do not overlap: if the block
-    # takes longer than the interval, the times that are over are skipped.
+    # takes longer than the interval, the missed times are skipped.
     #
     # The task ends with its scope, which does not wait for it, or with a cancel. If the block raises an error, the task
     # fails, and so does the scope.
@@ -38,7 +38,7 @@ module Heddle
       while true # rubocop:disable Style/InfiniteLoop -- loop takes a StopIteration of the block for its own
         number = [number + 1, ((Clock.now - started) / seconds).ceil].max
         due = started + (number * seconds)
-        sleep([due - Clock.now, 0].max) # also when its time has come: the others must run
+        sleep([due - Clock.now, 0].max) # also when the time is over: the others must run
         while (left = due - Clock.now) > 0
           sleep(left)
         end

@@ -3,11 +3,12 @@
 require_relative "fiber_pool/job"
 
 module Heddle
-  # Starts jobs as tasks, at most so many at the same time. Further jobs wait in line, without fiber and stack, until
-  # another job has ended. The caller of +spawn+ does not wait.
+  # Starts jobs as tasks, and limits how many run at the same time. Further jobs wait in line, without a fiber and its
+  # stack, until another job has ended. The caller of +spawn+ does not wait.
   #
-  # All jobs, also those in line, are tasks of the scope in which the pool was made. So you need not close a pool: the
-  # end of this scope waits for all jobs. The first job that fails cancels the others, and the scope raises its error.
+  # All jobs, also the jobs in line, are tasks of the scope in which the pool was made. So you need not close a pool:
+  # the end of this scope waits for all jobs. The first job that fails cancels the others, and the scope raises its
+  # error.
   #
   # @example A thousand requests, twenty at a time
   #   Heddle.run do
@@ -19,7 +20,7 @@ module Heddle
     attr_reader :size
 
     # @param size [Integer] how many jobs may run at the same time
-    # @raise [ArgumentError] if it is not positive
+    # @raise [ArgumentError] if the size is not positive
     # @raise [Heddle::Error] outside of Heddle.run
     def initialize(size)
       Check.positive_integer("size", size)
@@ -27,22 +28,22 @@ module Heddle
       @size = size
       @scope = Scope.current
       @running = {}.compare_by_identity # the jobs that have a place
-      @line = {}.compare_by_identity # those that wait for one, the first one first
+      @line = {}.compare_by_identity # the jobs that wait for a place, the first one first
       @starting = false
     end
 
     # @return [Integer] how many jobs run now
     def running = @running.size
 
-    # @return [Integer] how many wait in line
+    # @return [Integer] how many jobs wait in line
     def waiting = @line.size
 
     # Starts a job, or puts it in line. Even if it starts later, it gets the arguments and the Fiber storage of this
-    # moment. A job may spawn further jobs. But while it waits for a job that is in line, it counts as one that runs.
+    # moment. A job may spawn further jobs. But while it waits for a job that is in line, it counts as a running job.
     #
     # If a job is cancelled while it is in line, its block is not called.
     #
-    # @param arguments [Array<Object>] what the block gets
+    # @param arguments [Array<Object>] the arguments of the block
     # @param name [String, Symbol, nil] for reports
     # @yieldparam arguments [Array<Object>]
     # @return [Heddle::Task] its status is :waiting while it is in line
@@ -74,12 +75,12 @@ module Heddle
     def put_in_line(job) = @line[job] = true
 
     # @private
-    # @return [Boolean, nil] was it in line?
+    # @return [Boolean, nil] was the job in line?
     def take_out_of_line(job) = @line.delete(job)
 
-    # @private One that had a place has ended; it may tell so twice. (One that ends before it waits for anything does so
-    # inside of start_next, and leaves the others to that: there must not be more and more fibers that wait for one
-    # another.)
+    # @private Starts the next jobs when a job that had a place has ended. A job may call this twice. A job that ends
+    #   before it waits for anything calls it inside of start_next, and leaves the other jobs to that call: otherwise
+    #   ever more fibers would wait for one another.
     def job_ended(job)
       @running.delete(job)
       return if @starting

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What the parts of Heddle call of each other, and nobody else: the methods are private, but not in the files that say
+  # Methods that the parts of Heddle call of each other, and nobody else: they are private, except in files that say
   # <tt>using Internal</tt>.
   #
   # @private
@@ -12,17 +12,17 @@ module Heddle
     end
 
     refine Scheduler do
-      # of tasks and scopes
+      # methods of tasks and scopes
       public :block_begins, :busy?, :end_task, :for_the_thread?, :force, :interrupt_chain, :kill_fiber, :late_scope,
              :left_task, :main_fiber, :outside?, :put_back, :root, :scopes, :spawn_hooks, :task=, :unblocked,
              :wait_until_closed, :waiters_of
-      # of a dump
+      # methods of a dump
       public :counts, :running, :timeouts, :waits, :watch
-      # of Heddle.stats
+      # methods of Heddle.stats
       public :counted, :states
-      # of Heddle.offload and Heddle.shield
+      # methods of Heddle.offload and Heddle.shield
       public :offload_block, :shield
-      # of what takes the place of Ruby's own methods
+      # methods of the code that replaces Ruby's own methods
       public :busy_writers, :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast,
              :send_file, :was_set
     end

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Lets at most so many tasks and threads in at the same time; the others wait in line. Tasks of several schedulers and
+  # Lets at most +limit+ tasks and threads in at the same time; the others wait in line. Tasks of several schedulers and
   # threads without Heddle can share it.
   #
-  # The one that has waited longest is always next. A task or thread that is cancelled, timed out or killed while it
-  # waits leaves the line. If it was just about to be let in, the next one is let in instead.
+  # The task or thread that has waited longest is always next. A task or thread that is cancelled, timed out or killed
+  # while it waits leaves the line. If it was just about to be let in, the next in line is let in instead.
   #
-  # In the child of a fork nobody is in: who was in is in the parent.
+  # In the child of a fork nobody is in, because tasks that were in exist in the parent only.
   #
   # @example At most four requests at the same time
   #   limiter = Heddle::Limiter.new(4)
   #   urls.each { |url| Heddle.spawn { limiter.acquire { Net::HTTP.get(url) } } }
   class Limiter
     # @param limit [Integer]
-    # @raise [ArgumentError] if it is not positive
+    # @raise [ArgumentError] if the limit is not positive
     def initialize(limit)
       Check.positive_integer("limit", limit)
 
@@ -26,14 +26,14 @@ module Heddle
     # @return [Integer] how many are let in at the same time
     attr_reader :limit
 
-    # @return [Integer] how many are in
+    # @return [Integer] how many tasks and threads are in
     def count = line.count
 
-    # @return [Integer] how many wait
+    # @return [Integer] how many tasks and threads wait
     def waiting = line.waiting
 
-    # Waits until the caller is let in. With a block: calls it, and leaves when it ends, in whatever way. Without a
-    # block: call Limiter#release afterwards, once, from any task or thread.
+    # Waits until the caller is let in. With a block: calls it, and leaves when the block ends, in whatever way. Without
+    # a block: call Limiter#release afterwards, once, from any task or thread.
     #
     # @yield
     # @return [Object] the value of the block; without one, the limiter

@@ -7,10 +7,10 @@ module Heddle
   class << self
     # Calls the block for each item, in a task each, and returns its values in the order of the items. If the block
     # raises an error for one item, the other tasks are cancelled. When they have ended, the error is raised here. Also
-    # waits for the tasks that the block spawns. Starts a run if there is none.
+    # waits for the tasks that the block spawns. Starts a run if none exists.
     #
     # An item is taken only when a task for it can start, and there are never more than +limit+ items that are not done.
-    # So the items may be lazy, or endless, or wait for the next one.
+    # So the items may be lazy, endless, or wait for the next item.
     #
     # @example
     #   bodies = Heddle.map(urls, limit: 20) { |url| Net::HTTP.get(URI(url)) }
@@ -21,7 +21,7 @@ module Heddle
     # @yieldparam item [Object]
     # @return [Array<Object>]
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
-    # @raise [Exception] what the block, the items or the progress raised first
+    # @raise [Exception] the first error of the block, the items or the progress
     def map(items, limit: nil, progress: nil, &block)
       Check.refuse("Heddle.map needs a block") unless block
 
@@ -30,8 +30,8 @@ module Heddle
       values
     end
 
-    # The same as Heddle.map, but it does not keep the values of the block. So a hundred thousand items need no more
-    # memory than the items that run at the same time.
+    # Calls the block for each item like Heddle.map, but does not keep the values of the block. So a hundred thousand
+    # items need only the memory of the items that run at the same time.
     #
     # @example
     #   Heddle.each(1..100_000, limit: 200) { |id| refresh(id) }
@@ -42,7 +42,7 @@ module Heddle
     # @yieldparam item [Object]
     # @return [#each] the items, as Array#each does
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
-    # @raise [Exception] what the block, the items or the progress raised first
+    # @raise [Exception] the first error of the block, the items or the progress
     def each(items, limit: nil, progress: nil, &block)
       Check.refuse("Heddle.each needs a block") unless block
 
@@ -51,8 +51,8 @@ module Heddle
     end
 
     # Calls the block for each item, in a task each, and returns the tasks when all have ended: each has a value or an
-    # error. An error cancels no other task. (But SystemExit, signals and NoMemoryError are meant for the program: they
-    # cancel the others, and are raised here.) Starts a run if there is none.
+    # error. An error cancels no other task. But SystemExit, signals and NoMemoryError are meant for the program: they
+    # cancel the others, and are raised here. Starts a run if none exists.
     #
     # @example
     #   failed = Heddle.settle(hosts, limit: 50) { |host| ping(host) }.select(&:error)
@@ -60,11 +60,11 @@ module Heddle
     # @param items [#each]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is
-    #   done, also with an error (but not when it is cancelled). What it raises is the error of that task.
+    #   done, also with an error, but not when it is cancelled. An error of the progress becomes the error of that task.
     # @yieldparam item [Object]
     # @return [Array<Heddle::Task>] in the order of the items
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
-    # @raise [Exception] what the items raised
+    # @raise [Exception] the error of the items
     def settle(items, limit: nil, progress: nil, &block)
       Check.refuse("Heddle.settle needs a block") unless block
 

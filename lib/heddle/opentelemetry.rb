@@ -4,9 +4,9 @@ require_relative "../heddle"
 require "opentelemetry"
 
 module Heddle
-  # What `require "heddle/opentelemetry"` adds: a task has the OpenTelemetry context of where it was spawned. So a span
-  # that it begins is a child of the span that was current there, and requests that it makes carry that trace on.
-  # (OpenTelemetry keeps the context by fiber, and a task is a fiber of its own.) It needs the gem opentelemetry-api.
+  # Gives a task the OpenTelemetry context of the place where it was spawned; `require "heddle/opentelemetry"` loads it.
+  # So a span that the task begins is a child of the span that was current there, and its requests carry that trace on.
+  # OpenTelemetry keeps the context by fiber, and a task is a fiber of its own. It needs the gem opentelemetry-api.
   #
   # @private
   module OpenTelemetry

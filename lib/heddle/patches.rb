@@ -2,20 +2,20 @@
 
 require_relative "internal/ruby_features"
 
-# The register of what Heddle changes in Ruby's own classes.
+# The register of Heddle's changes to Ruby's own classes.
 module Heddle
   # One change that Heddle makes to Ruby's own classes; see guides/patches.md, and CoreExt for how they are made.
   #
   # @!attribute [r] name
-  #   @return [Symbol] by which HEDDLE_WITHOUT switches it off
+  #   @return [Symbol] the name by which HEDDLE_WITHOUT switches it off
   # @!attribute [r] rubies
-  #   @return [String] those that it is for: "all", or their versions
+  #   @return [String] the Rubies that it is for: "all", or their versions
   # @!attribute [r] reason
-  #   @return [String] what Ruby does without it
+  #   @return [String] the behaviour of Ruby without it
   # @!attribute [r] bug
-  #   @return [Integer, nil] the number under which Ruby knows of it
+  #   @return [Integer, nil] the number of the report in Ruby's bug tracker
   # @!attribute [r] files
-  #   @return [Array<String>] where it is written, below the root of the repository or gem
+  #   @return [Array<String>] its source files, below the root of the repository or gem
   # @!attribute [r] test
   #   @return [String] the file with its tests
   # @!attribute [r] state
@@ -28,7 +28,7 @@ module Heddle
   # @!attribute [r] kept_visibility
   #   @private
   Patch = Data.define(:name, :rubies, :reason, :bug, :files, :test, :state, :places, :kept, :kept_visibility) do
-    # @return [Boolean] whether it is in place, or will be with the first scheduler of the process
+    # @return [Boolean] is it in place, or will it be with the first scheduler of the process?
     def active? = state == :active
 
     # @private The file to load.
@@ -40,9 +40,10 @@ module Heddle
 
   # The register of the patches.
   module Patches
-    # Separated by commas: the patches that are not wanted.
+    # The environment variable that names unwanted patches, separated by commas.
     SWITCH = "HEDDLE_WITHOUT"
-    # Set to 1: the patches that write to places in Ruby's structs, found when Heddle is loaded, are not wanted.
+    # Set to 1, this environment variable switches off the patches that write to places in Ruby's structs, which are
+    # found when Heddle is loaded.
     SAFE_SWITCH = "HEDDLE_SAFE"
     @all = []
 
@@ -54,26 +55,26 @@ module Heddle
       # @return [Patch]
       def [](name) = all.find { |patch| patch.name == name }
 
-      # Loads what the active ones are written in.
+      # Loads the files of the active patches.
       def load(patches)
         patches.select(&:active?).filter_map(&:ruby_file).each { |file| require_relative "../../#{file}" }
       end
 
       private
 
-      # An entry of the register.
+      # Adds an entry to the register.
       #
       # @param name [Symbol]
-      # @param rubies [String] for which Rubies
+      # @param rubies [String] the Rubies that the patch is for
       # @param reason [String]
       # @param files [Array<String>] in lib/heddle/core_ext/ (Ruby) or in ext/heddle/ (C)
       # @param places [Hash] where its methods go ("IO#" into the class, "IO." into its singleton class) => the modules
-      #   in CoreExt that hold them; and the names of methods that stay, but get a second name, for what must not call
-      #   one that a program has overridden
-      # @param needed [Boolean] by this Ruby
+      #   in CoreExt that hold them; and the names of methods that stay, but get a second name, for code that must not
+      #   call a method that a program has overridden
+      # @param needed [Boolean] does this Ruby need it?
       # @param found [Boolean, nil] of a patch that writes to a place in Ruby's structs: is the place known?
-      # @param kept [String] how the second names of Ruby's own methods begin: another one for a method that is replaced
-      #   twice (the later patch calls the earlier one)
+      # @param kept [String] how the second names of Ruby's own methods begin. A method that is replaced twice needs
+      #   another beginning, because the later patch calls the earlier one
       def patch(name, rubies, reason, files, places = {}, needed: true, found: nil, bug: nil, kept: "__heddle_",
                 kept_visibility: :private)
         state = unwanted.include?(name.to_s) || (safe? && !found.nil?) ? :switched_off : :active
@@ -91,7 +92,7 @@ module Heddle
 
       def safe? = !["", "0"].include?(ENV.fetch(SAFE_SWITCH, ""))
 
-      # Ends the register, which all Ractors can read then.
+      # Ends the register. All Ractors can read it then.
       def complete
         unknown = unwanted - @all.map { |patch| patch.name.to_s }
         if unknown.any?
@@ -298,6 +299,6 @@ module Heddle
   end
   private_constant :Patches, :FiberInsides
 
-  # @return [Array<Heddle::Patch>] every change to Ruby's own classes, and whether it is made: guides/patches.md
+  # @return [Array<Heddle::Patch>] every change to Ruby's own classes, with its state: guides/patches.md
   def self.patches = Patches.all
 end

@@ -3,25 +3,25 @@
 require_relative "pool/stock"
 
 module Heddle
-  # A number of connections (or of anything else that only one at a time may use) that are made when they are needed,
-  # and used again. For tasks, for threads without Heddle, and for both at once.
+  # A number of connections that are made when they are needed, and used again. It works for other objects, too, that
+  # only one task may use at a time. It serves tasks, threads without Heddle, and both at once.
   #
-  # Who has waited longest for one is next. One that is cancelled, timed out or killed while it waits leaves the line,
-  # and nothing is lost that was on its way to it.
+  # The task or thread that has waited longest for a connection is next. If it is cancelled, timed out or killed while
+  # it waits, it leaves the line, and a connection that was on its way to it is not lost.
   #
-  # A pool needs no close. One that is made in Heddle.run, or in a scope, is closed when that ends; any other lasts
-  # until it is closed, or until nobody knows it any more.
+  # A pool needs no close. A pool that is made in Heddle.run, or in a scope, is closed when that ends; any other lasts
+  # until it is closed, or until no reference to it exists.
   #
   # A connection that may be broken is closed and replaced, not used again:
   #
-  # - The block of #with ends by a cancel, a timeout around it, or anything else that is no StandardError: an answer may
-  #   still be on its way, and the next one would take it for its own. (That a fiber is killed cannot be seen; it looks
-  #   like a +return+.)
-  # - The block raises an IOError, a SystemCallError, a Timeout::Error, or what +broken:+ names.
+  # - The block of #with ends by a cancel, a timeout around it, or any other exception that is not a StandardError: an
+  #   answer may still be on its way, and the next user would take it for its own. The pool cannot notice that a fiber
+  #   is killed, because that looks like a +return+.
+  # - The block raises an IOError, a SystemCallError, a Timeout::Error, or an error that +broken:+ names.
   # - The block calls #discard.
   # - +check:+ refuses it when it is about to be used again.
   #
-  # In the child of a fork the pool is empty. What the parent has made stays the parent's.
+  # In the child of a fork the pool is empty. Connections that the parent has made stay with the parent.
   #
   # @example Ten connections for any number of tasks
   #   pool = Heddle::Pool.new(size: 10, timeout: 5) { PG.connect(dbname: "shop") }
@@ -30,31 +30,32 @@ module Heddle
     # Raised by Pool#with when no connection has become free in time.
     class TimeoutError < Heddle::TimeoutError; end
 
-    # Raised by Pool#with when the pool is closed, also to those who were waiting.
+    # Raised by Pool#with when the pool is closed, also in tasks and threads that were waiting.
     class ClosedError < Error; end
 
     BROKEN = [IOError, SystemCallError, Timeout::Error].freeze
     private_constant :BROKEN
 
-    # Calls the connection's own method, if there is one.
+    # Calls the connection's own method close, if it has one.
     CLOSE = Ractor.make_shareable(->(connection) { connection.close if connection.respond_to?(:close) })
     private_constant :CLOSE
 
-    # @return [Integer] how many connections there may be
+    # @return [Integer] the largest number of connections
     attr_reader :size
 
-    # @return [Numeric, nil] seconds to wait for one
+    # @return [Numeric, nil] seconds to wait for a connection
     attr_reader :timeout
 
     # @param size [Integer] how many connections there may be at the same time
-    # @param timeout [Numeric, nil] how many seconds #with waits for one; nil: as long as it takes
+    # @param timeout [Numeric, nil] how many seconds #with waits for one; nil: without a limit
     # @param check [#call, nil] is called with a connection that was used before, when it is about to be used again. If
     #   it returns nil or false, or raises a StandardError, the connection is closed, and another one is taken or made.
-    # @param broken [#===, Array<#===>] errors of the block after which its connection is not used again, beside those
-    #   named above: classes, modules or Procs
-    # @param close [#call, nil] closes a connection; nil: its own method close does, if it has one
-    # @yield makes a connection; it may wait. What it raises is raised by #with, and the next in line may try.
-    # @yieldreturn [Object] also nil
+    # @param broken [#===, Array<#===>] errors of the block after which its connection is not used again, beside the
+    #   errors named above: classes, modules or Procs
+    # @param close [#call, nil] closes a connection; nil: the connection's own method close is called, if it has one
+    # @yield makes a connection; the block may wait. An error of the block is raised by #with, and the next in line may
+    #   try.
+    # @yieldreturn [Object] the connection, which may also be nil
     # @raise [ArgumentError]
     def initialize(size:, timeout: nil, check: nil, broken: [], close: nil, &make)
       Check.refuse("Heddle::Pool.new needs a block that makes a connection") unless make
@@ -74,17 +75,17 @@ module Heddle
     end
 
     # Calls the block with a connection that nobody else uses meanwhile. Inside of the block, in the same task, #with
-    # calls its own block with the same connection at once: so methods that share a transaction may each call it. (The
-    # same task means the same fiber. Tasks that the block spawns, and Enumerators that it calls +next+ of, get their
-    # own.)
+    # calls its own block with the same connection at once: so methods that share a transaction may each call it. A task
+    # means a fiber here. Tasks that the block spawns, and Enumerators on which it calls +next+, get connections of
+    # their own.
     #
-    # @param timeout [Numeric, nil] seconds to wait for a connection; nil: as long as it takes
+    # @param timeout [Numeric, nil] seconds to wait for a connection; nil: without a limit
     # @yieldparam connection [Object]
     # @return [Object] the value of the block
     # @raise [Heddle::Pool::TimeoutError] when no connection has become free in time
     # @raise [Heddle::Pool::ClosedError] when the pool is closed
     # @raise [ArgumentError] without a block, or if the timeout is no number
-    # @raise [Exception] what the block raises, or the one that makes connections
+    # @raise [Exception] an error of the block, or of the block that makes connections
     def with(timeout: @timeout, &)
       Check.refuse("Heddle::Pool#with needs a block") unless block_given?
 
@@ -101,8 +102,8 @@ module Heddle
       end
     end
 
-    # Says that the connection which the caller holds is broken. It is closed when its (outermost) #with ends, and
-    # another one is made when it is needed.
+    # Says that the connection which the caller holds is broken. The connection is closed when its (outermost) #with
+    # ends, and another one is made when it is needed.
     #
     # @return [void]
     # @raise [Heddle::Error] outside of a block of #with
@@ -113,12 +114,12 @@ module Heddle
       nil
     end
 
-    # Closes the pool: whoever waits for a connection, or asks for one later, gets a Heddle::Pool::ClosedError. Those
-    # who hold one finish. Each connection is closed when it is given back. Waits for that; only a caller who holds one
-    # is not held up. A second call waits, too.
+    # Closes the pool: tasks and threads that wait for a connection, or ask for one later, get a
+    # Heddle::Pool::ClosedError. Tasks that hold a connection finish. Each connection is closed when it is given back.
+    # Waits until all connections are closed, except when the caller itself holds one. A second call waits, too.
     #
     # @return [void]
-    # @raise [StandardError] the first error that came of closing a connection, when all are closed
+    # @raise [StandardError] the first error of a connection's close, when all are closed
     def close
       forget_scope&.disown(self)
       stock.shut
@@ -135,7 +136,7 @@ module Heddle
     # @return [Integer] how many connections are kept for their next use
     def idle = stock.idle
 
-    # @return [Integer] how many wait for a connection
+    # @return [Integer] how many tasks and threads wait for a connection
     def waiting = stock.waiting
 
     # @return [String]
@@ -147,7 +148,8 @@ module Heddle
       "#<#{self.class} #{facts.join(", ")}>"
     end
 
-    # @private Its tasks hold no connection any more. Who else holds one closes it.
+    # @private Closes the pool when its scope has ended; the scope's tasks hold no connection then. Another holder of a
+    #   connection closes it.
     def scope_ended
       forget_scope
       @ended = ": the Heddle.run or Heddle.scope in which it was made has ended (make it outside, if it is to last)"
@@ -157,10 +159,10 @@ module Heddle
 
     private
 
-    # It knows its owner's fiber.
+    # Forgets the scope, which would keep its owner's fiber alive.
     def forget_scope = @scope.tap { @scope = nil }
 
-    # What was made before a fork is the parent's.
+    # Returns the connections of this process. Connections that were made before a fork belong to the parent.
     def stock
       return @stock if @stock.here?
 
@@ -185,14 +187,14 @@ module Heddle
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       before = holding.broken
-      holding.broken = true # also when another strike comes here
+      holding.broken = true # also when another exception is raised here
       holding.broken = before unless breaks?(e)
       raise
     ensure
-      holding.broken = true if !completed && Thread.current.status == "aborting" # it is being killed
+      holding.broken = true if !completed && Thread.current.status == "aborting" # the fiber is being killed
     end
 
-    # That another pool had no connection says nothing about this one.
+    # Does the error break the connection? An error that another pool had no connection says nothing about this one.
     def breaks?(error)
       return false if error.is_a?(TimeoutError)
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The figures of Heddle.stats in the text format of Prometheus, version 0.0.4
+  # Writes the figures of Heddle.stats in the text format of Prometheus, version 0.0.4
   # (https://prometheus.io/docs/instrumenting/exposition_formats/).
   #
   # @private
@@ -52,9 +52,9 @@ module Heddle
         end.join
       end
 
-      # One family for those of the same name.
+      # Joins families of the same name into one.
       #
-      # @param sources [Hash{Hash => Array<Family>}] by the labels that tell one source from another
+      # @param sources [Hash{Hash => Array<Family>}] by the labels that distinguish the sources
       # @return [Array<Family>]
       def merge(sources)
         sources.flat_map { |labels, families| families.map { |one| labelled(one, labels) } }
@@ -84,7 +84,7 @@ module Heddle
       def inside_braces(labels)
         return "" if labels.empty?
 
-        "{#{labels.map { |name, value| "#{name}=\"#{value}\"" }.join(",")}}" # (no value has anything to escape)
+        "{#{labels.map { |name, value| "#{name}=\"#{value}\"" }.join(",")}}" # no value has anything to escape
       end
 
       def number(value)

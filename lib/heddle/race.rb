@@ -4,9 +4,9 @@ require_relative "internal/contest"
 
 # Several ways to the same end.
 module Heddle
-  # Raised by Heddle.any when none has succeeded. Its cause is the first of the errors.
+  # Raised by Heddle.any when no callable has succeeded. Its cause is the first of the errors.
   class NoneSucceeded < Error
-    # @return [Array<Exception>] one of each callable, in their order
+    # @return [Array<Exception>] the error of each callable, in their order
     attr_reader :errors
 
     # @param errors [Array<Exception>]
@@ -18,10 +18,10 @@ module Heddle
   end
 
   class << self
-    # Calls all callables at the same time, in a task each. Returns the value of the first one that ends, or raises its
-    # error. The others are cancelled. When race returns, they have ended and their ensure blocks have run; errors that
-    # they raise meanwhile are dropped. (If one ends before it waits for anything, the next ones are not called at all.)
-    # Starts a run if there is none.
+    # Calls all callables at the same time, in a task each. Returns the value of the first callable that ends, or raises
+    # its error. The others are cancelled. When race returns, they have ended and their ensure blocks have run; errors
+    # that they raise meanwhile are dropped. If one ends before it waits for anything, the next ones are not called at
+    # all. Starts a run if none exists.
     #
     # @example
     #   Heddle.race(-> { ask(:here) }, -> { ask(:there) })
@@ -29,15 +29,15 @@ module Heddle
     # @param callables [Array<#call>]
     # @return [Object]
     # @raise [ArgumentError] without a callable
-    # @raise [Exception] what the first one that ended has raised
+    # @raise [Exception] the error of the first callable that ended
     def race(*callables)
       Contest.new(callables).winner { true }.value
     end
 
-    # Calls all callables at the same time, in a task each. Returns the value of the first one that succeeds. The others
-    # are cancelled. When any returns, they have ended and their ensure blocks have run; errors that they raise are
-    # dropped. (SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised.) Starts a
-    # run if there is none.
+    # Calls all callables at the same time, in a task each. Returns the value of the first callable that succeeds. The
+    # others are cancelled. When any returns, they have ended and their ensure blocks have run; errors that they raise
+    # are dropped. SystemExit, signals and NoMemoryError are meant for the program: the first of them is raised. Starts
+    # a run if none exists.
     #
     # @example
     #   Heddle.any(*mirrors.map { |mirror| -> { Net::HTTP.get(mirror) } })

@@ -3,8 +3,8 @@
 require_relative "internal/ruby_features"
 require_relative "scheduler/no_stack"
 
-# Ruby warns at the first IO::Buffer of a process, also when it makes that itself to call io_read. It is made here, in
-# silence.
+# Ruby warns at the first IO::Buffer of a process, also when it makes the buffer itself to call io_read. So the first
+# one is made here, in silence.
 begin
   experimental = Warning[:experimental]
   Warning[:experimental] = false
@@ -14,7 +14,7 @@ ensure
 end
 
 module Heddle
-  # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/hooks); this is the part that needs no speed.
+  # A complete Fiber::Scheduler. The hooks are C methods (ext/heddle/hooks); the methods in this file need no speed.
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
   #   Fiber.schedule { ... }
@@ -23,7 +23,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block under it, and removes it again.
     #
-    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best backend that this
+    #   machine offers
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block, or if the backend is unknown
@@ -40,12 +41,12 @@ module Heddle
       end
     end
 
-    # The Ruby threads for calls that would block, and how many such calls wait for one.
+    # Counts the Ruby threads for calls that would block, and the calls that wait for a thread.
     def self.pool_counts = BlockingPool.counts
     private_class_method :pool_counts
 
-    # The last scheduler of a Ractor has closed, and the Ractor may be about to end. Ruby 3.3 and 3.4 may hang when one
-    # ends in which threads still wait: Heddle's end now. (Others start when they are needed.)
+    # Ends Heddle's threads when the last scheduler of a Ractor has closed, because the Ractor may be about to end. Ruby
+    # 3.3 and 3.4 may hang when a Ractor ends in which threads still wait. New threads start when they are needed.
     def self.end_threads
       return if Dump.schedulers.keys.any? { |one| !one.closed? }
 
@@ -54,9 +55,10 @@ module Heddle
     end
     private_class_method :end_threads
 
-    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best there is
+    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best backend that this
+    #   machine offers
     # @raise [ArgumentError] if the backend is unknown
-    # @raise [Heddle::Error] if this machine cannot offer it
+    # @raise [Heddle::Error] if this machine does not offer the backend
     def initialize(backend: nil)
       choose(backend)
       CoreExt.put_in_place
@@ -104,7 +106,7 @@ module Heddle
     # @param work [#call]
     # @return [Object] what the operation returns
     def blocking_operation_wait(work)
-      if inline? # Ruby does it in this fiber, by itself or here; a signal's handler that comes in then may wait
+      if inline? # Ruby does it in this fiber, by itself or here; a signal handler that runs then may wait
         return RubyFeatures::UNCALLED_OPERATIONS_ARE_DONE ? nil : Fiber.blocking { work.call }
       end
 
@@ -114,10 +116,10 @@ module Heddle
     end
 
     # Raises Heddle::Cancelled in every task and fiber, once, and runs them to their ends: their ensure blocks run, and
-    # may wait. (Fiber#kill would strike again at each of those waits.) Tasks are cancelled as such, for their scopes
-    # are about to do the same, and a second strike would hit an ensure block. No Thread.handle_interrupt holds it back:
-    # a fiber that waits there for ever would keep the thread from ending. For the same reason those that rescue even
-    # what strikes them when their grace period is over are killed.
+    # may wait. Fiber#kill would interrupt each of those waits again. Tasks are cancelled as tasks, because their scopes
+    # are about to cancel them, and a second exception would be raised in an ensure block. No Thread.handle_interrupt
+    # delays it: a fiber that waits there for ever would keep the thread from ending. For the same reason fibers that
+    # rescue even the exception at the end of their grace period are killed.
     #
     # @return [void]
     def cancel_all
@@ -135,15 +137,15 @@ module Heddle
       end
     end
 
-    # How often a fiber that waits in its ensure blocks is struck by #end_fibers.
+    # The number of times that #end_fibers raises an exception in a fiber that waits in its ensure blocks.
     STRIKES_MAX = 1000
     private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
 
-    # Seconds between two looks at whether the masks, or the fibers, have ended.
+    # Seconds between two checks whether the masks, or the fibers, have ended.
     LOOKED_AT = 0.005
     private_constant :LOOKED_AT
 
-    # What the gem async takes for one of its own schedulers' methods.
+    # Refuses a call that the gem async makes to its own schedulers.
     #
     # @private
     # @raise [Heddle::Error]
@@ -159,7 +161,7 @@ module Heddle
 
     private
 
-    # The error names what the user has written.
+    # Chooses the backend. The error quotes the name that the user has written.
     def choose(backend)
       wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
       choose_backend(wanted.empty? ? nil : wanted)
@@ -169,24 +171,24 @@ module Heddle
       raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
     end
 
-    # The open scopes, and that of the main block: the tasks that a signal's handler starts belong to it.
+    # The open scopes, and the scope of the main block: tasks that a signal handler starts belong to it.
     attr_reader :scopes, :main_scope
 
-    # What the tasks of plain fibers belong to whose scopes have ended; nil when no Heddle.run waits for them.
+    # The scope of tasks that plain fibers spawn after their scopes have ended; nil when no Heddle.run waits for them.
     def late_scope
       @late_scope ||= Scope.new(nil, false) if @runs_main
     end
 
-    # When it is closed.
+    # Called when the scheduler is closed.
     def report_abandoned = scopes.keys.each(&:report_abandoned)
 
-    # What Heddle.on_spawn has registered.
+    # The hooks that Heddle.on_spawn has registered.
     attr_reader :spawn_hooks
 
-    # What a Thread#wakeup is meant for.
+    # The fiber that a Thread#wakeup wakes.
     def main_fiber = @main&.fiber
 
-    # Is this the thread's own code, outside of the scheduler's loop and of its fibers?
+    # Does the thread's own code run, outside of the scheduler's loop and of its fibers?
     def outside?
       !inside? && (@main.nil? || @main.finished?)
     end
@@ -215,7 +217,7 @@ module Heddle
       main.value
     end
 
-    # What has failed while the tasks ended for this error, which has come from outside.
+    # Records errors that were raised while the tasks ended because of this exception, which came from outside.
     def keep_failure(raised)
       error = @main&.failure
       return if error.nil? || error.is_a?(Cancelled) || error.equal?(raised)
@@ -240,14 +242,15 @@ module Heddle
       go_on_in_child(home)
     end
 
-    # In the child the fiber that has forked is the root fiber, to which Ruby returns whenever another one ends.
+    # Makes the scheduler go on in the child of a fork, where the fiber that has forked is the root fiber, to which Ruby
+    # returns whenever another one ends.
     def go_on_in_child(home)
       loop do
         [*last_homes, home].find { |fiber| fiber&.alive? }.transfer
       end
     end
 
-    # Runs until all have ended or the grace period is over, if there is a mask.
+    # If a mask exists, runs until all masks have ended or the grace period is over.
     def outlast_masks
       return unless masked?
 
@@ -259,8 +262,8 @@ module Heddle
       run
     end
 
-    # Starts a fiber that waits until the others have ended, and kills those that have not when they have had the grace
-    # period twice: once for their ensure blocks, once more after the strike that came then.
+    # Starts a fiber that waits until the others have ended. It kills the remaining fibers after twice the grace period:
+    # one for their ensure blocks, and one after the exception that was raised at the end of the first.
     def kill_late
       began = Clock.now
       left = -> { began + (2 * [@grace, *scopes.keys.map(&:grace)].max) - Clock.now }
@@ -273,7 +276,7 @@ module Heddle
       end
     end
 
-    # Home ends by itself: it waits for the others.
+    # Kills the fibers except home, which waits for the others and ends by itself.
     def kill_fibers
       until ended_but_for_home?
         fibers_but_for_home.each { |fiber| kill_fiber(fiber) }
@@ -281,7 +284,8 @@ module Heddle
       end
     end
 
-    # A killed fiber ends when it is switched to. If it waits in an ensure clause before, the next call ends that wait.
+    # Kills a fiber, which ends when it is switched to. If it first waits in an ensure clause, the next call ends that
+    # wait.
     def kill_fiber(fiber)
       return unless fiber.alive?
 
@@ -292,13 +296,14 @@ module Heddle
 
     def ended_but_for_home? = waits.all? { |wait| home?(wait[:root]) }
 
-    # Is the exception meant for the thread? (Without one: is the thread being killed?) No task holds it back for ever.
+    # Is the exception meant for the thread? Without one: is the thread being killed? No task delays it for ever.
     def for_the_thread?(error)
       error ? error.is_a?(SignalException) || sent_to_thread?(error) : Thread.current.status == "aborting"
     end
 
-    # The thread was interrupted once more while its fibers were ending: now they are struck wherever they wait, until
-    # none is left. (What Ruby and the workers know of a fiber lies on its stack.)
+    # Ends the fibers when the thread was interrupted once more while they were ending: now exceptions are raised in
+    # them wherever they wait, until none is left. They cannot be abandoned: the data of a fiber that Ruby and the
+    # workers use lies on its stack.
     def end_fibers
       Thread.handle_interrupt(Object => :never) do
         without_masks do
@@ -313,7 +318,7 @@ module Heddle
     end
 
     def offload(work, **)
-      return Fiber.blocking { work.call } if in_handler? # (it may wait for no thread; plain Ruby does so, too)
+      return Fiber.blocking { work.call } if in_handler? # a handler may wait for no thread; plain Ruby does so, too
 
       open
       BlockingPool.current.run(work, **)
@@ -329,14 +334,14 @@ module Heddle
       TaskFailure.raise_again(error)
     end
 
-    # On a thread of the pool.
+    # Runs the block on a thread of the pool.
     #
     # @return [Array(Object, Exception)] the value of a block of the program, or nil and its error
     def outcome_of(block, storage)
       work = Fiber.new(blocking: true, storage:) do
         [block.call, nil]
       rescue BlockingJob::Stop
-        raise # it is no longer wanted
+        raise # the operation is no longer wanted
       rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the task
         [nil, e]
       end
@@ -345,8 +350,8 @@ module Heddle
       outcome
     end
 
-    # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. Never where Ruby's own check
-    # of threads would let them wait on.
+    # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. It is never raised where
+    # Ruby's own check of threads would let them wait on.
     def check_deadlock
       return if Thread.ignore_deadlock || woken_by_signal?
 
@@ -357,8 +362,8 @@ module Heddle
       raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"
     end
 
-    # One for each fiber of a circle: it waits for the lock that the next one holds. No thread and no signal can give it
-    # back.
+    # Makes an error for each fiber of a circle, in which each one waits for the lock that the next one holds. No thread
+    # and no signal can release it.
     #
     # @param members [Array<Array(Fiber, Fiber, Mutex)>] the fiber, its root, the lock
     # @return [Array<Deadlock>]
@@ -369,10 +374,10 @@ module Heddle
       members.map { Deadlock.new("#{members.size} tasks wait for each other's locks in a circle\n#{text}") }
     end
 
-    # Of tasks that want a lock whose holder waits for their end.
+    # Makes errors for tasks that want a lock whose holder waits for their end.
     #
-    # @param candidates [Array<Array(Fiber, Fiber, Mutex, Completion)>] the fiber, its root, the lock, what its holder
-    #   waits for
+    # @param candidates [Array<Array(Fiber, Fiber, Mutex, Completion)>] the fiber, its root, the lock, the completion
+    #   for which its holder waits
     # @return [Array<Deadlock, nil>] nil: the holder waits for something else
     def awaited_waiter_errors(candidates)
       return [] if Thread.ignore_deadlock
@@ -386,12 +391,12 @@ module Heddle
       end
     end
 
-    # May the handler of a signal wake a fiber? (Those of the main Ractor can reach no fiber of another one.)
+    # May the handler of a signal wake a fiber? The handlers of the main Ractor can reach no fiber of another one.
     def woken_by_signal?
       Ractor.count == 1 && handles_signals?(Dump.handler)
     end
 
-    # Can it not go on, and has nobody woken it?
+    # Is the thread unable to go on, and has nobody woken it?
     def stuck?(thread) = pinned? && !interrupted?(thread) && waits_for_ever?(thread)
   end
 end

@@ -12,9 +12,9 @@ module Heddle
     include Ending
     include Failing
 
-    # Seconds that what cleans up has when a scope ends, if nothing else is said.
+    # The default grace period, in seconds: the time that clean-up code has when a scope ends.
     GRACE = 5
-    # How Ruby calls the frame of an ensure clause that an exception has entered.
+    # Ruby's name for the frame of an ensure clause that an exception has entered.
     ENSURE = /\bensure in /
     private_constant :ENSURE
 
@@ -29,17 +29,17 @@ module Heddle
       end
 
       # @private
-      # @return [Heddle::Scope, nil] the open one in which this fiber is
+      # @return [Heddle::Scope, nil] the open scope in which this fiber is
       def here = innermost(Fiber.scheduler)
 
       # @private
-      # @return [Heddle::Scope, nil] the innermost open one of this scheduler in which this fiber is, or was made
+      # @return [Heddle::Scope, nil] the innermost open scope of this scheduler in which this fiber is, or was made
       def innermost(scheduler)
         scope = Fiber[:heddle_scope]
         task = Task.here
-        scope = task.scope if task && !scope&.task.equal?(task) # the one that the task belongs to is its outermost
+        scope = task.scope if task && !scope&.task.equal?(task) # the task belongs to its outermost scope
         scope = scope.outer until scope.nil? || scope.open?
-        scope if scope&.scheduler.equal?(scheduler) # (a thread inherits the storage of the fiber that starts it)
+        scope if scope&.scheduler.equal?(scheduler) # a thread inherits the storage of the fiber that starts it
       end
 
       # @private Runs the block in a new scope and waits for the tasks spawned in it.
@@ -48,8 +48,8 @@ module Heddle
     end
 
     # @private
-    # @param grace [Numeric, nil] seconds; nil: those of the scope around it
-    # @param owner [Boolean] is there a block that waits for its tasks?
+    # @param grace [Numeric, nil] seconds; nil: the grace of the scope around it
+    # @param owner [Boolean] does a block wait for its tasks?
     def initialize(grace = nil, owner = Check.no_new(Scope, "Heddle.scope"))
       @tasks = {}.compare_by_identity
       @background = 0 # how many of them are background tasks
@@ -62,30 +62,30 @@ module Heddle
       @owner = owner ? Fiber.current : nil
       @root = owner ? @scheduler.root : nil
       @in_block = false # is the owner in its block, or waiting for the tasks that have not been cancelled?
-      @amid = owner ? $! : nil # what its owner is rescuing: a task that is started amid that cleans up nothing of its
+      @amid = owner ? $! : nil # its owner rescues this error: a task started now does not clean up after it
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks whose failure has not left the scope, the first one first
-      @unheard = @reporter = nil # isolated tasks that have failed, and who tells of them
-      @strike = @last_strike = nil # what is raised in the owner for a task that has failed, and when its time is over
-      @cancelled = nil # what somebody else has cancelled the owner with
-      @grace_ends = nil # when; nil: not yet known
-      @grace_over = false # has it ended before?
+      @unheard = @reporter = nil # isolated tasks that have failed, and the fiber that reports them
+      @strike = @last_strike = nil # the errors raised in the owner: for a failed task, and at the end of the grace
+      @cancelled = nil # a cancel of the owner from outside
+      @grace_ends = nil # the end of the grace; nil: not yet known
+      @grace_over = false # has the grace ended before?
       @all_ended = @watch = nil
     end
 
     # @private
     attr_reader :scheduler, :outer, :task, :grace
 
-    # @return [Array<Heddle::Task>] those that have not ended
+    # @return [Array<Heddle::Task>] the tasks that have not ended
     def tasks
       @tasks.keys - [@reporter]
     end
 
-    # Starts a task in this scope. When the scope is ending already, it is cancelled where it first waits, unless it is
-    # started in an ensure clause: then it has the grace period.
+    # Starts a task in this scope. When the scope is already ending, the task is cancelled at its first wait. A task
+    # that is started in an ensure clause has the grace period instead.
     #
-    # @param arguments [Array<Object>] what the block gets
+    # @param arguments [Array<Object>] the arguments of the block
     # @param name [String, Symbol, nil] see Heddle.spawn
     # @param background [Boolean] see Heddle.spawn
     # @param isolated [Boolean] see Heddle.spawn
@@ -99,7 +99,8 @@ module Heddle
       start(Task.new(self, name, background, isolated), arguments, &)
     end
 
-    # @private Starts a task whose failure is its own, and that is in good hands. What the block spawns belongs to it.
+    # @private Starts a task whose failure ends no other task, and is not reported, because the caller handles it. The
+    #   tasks that the block spawns belong to it.
     #
     # @param ended [#call, nil] is called in the task at its end, also if a hook of Heddle.on_spawn has failed
     def spawn_isolated(name = nil, ended: nil, &block)
@@ -116,10 +117,10 @@ module Heddle
       end
     end
 
-    # @private The same for a task that is made already.
+    # @private Starts a task that is already made.
     def start(task, arguments, &) = start_as_it_is(task, arguments, &hooked(task, &))
 
-    # @private The same for one that has to wait before it starts.
+    # @private Puts a task in line that has to wait before it starts.
     def line_up(task, arguments, &)
       block = hooked(task, &)
       take_in(task)
@@ -129,11 +130,11 @@ module Heddle
     end
 
     # @private
-    # @return [Exception, nil] what the first task that failed has raised
+    # @return [Exception, nil] the error of the first task that failed
     def failure = @failures.first&.failure
 
     # @private
-    # @return [Exception, nil] the same, if somebody has asked for the value of that task
+    # @return [Exception, nil] the error of the first task that failed, if somebody has asked for the value of that task
     def failure_told = (failure if @failures.first&.asked?)
 
     # @return [Boolean] can tasks be spawned in it?
@@ -149,13 +150,13 @@ module Heddle
       @scheduler.equal?(Fiber.scheduler)
     end
 
-    # @private What is closed when all tasks have ended, by its method scope_ended.
+    # @private Adds a resource whose method scope_ended is called when all tasks have ended.
     def own(resource)
       (@resources ||= {}.compare_by_identity)[resource] = true
       @scheduler.scopes[self] = true
     end
 
-    # @private It is closed already.
+    # @private Removes a resource that is already closed.
     def disown(resource) = @resources&.delete(resource)
 
     # @private Runs the owner's block in it, then waits for the tasks.
@@ -167,7 +168,8 @@ module Heddle
       Fiber[:heddle_scope] = outer
     end
 
-    # @private The same for the block of a run. (Its scope is the task's: Ruby copies the Fiber storage for each fiber.)
+    # @private Runs the block of a run in it, then waits for the tasks. Its scope is kept in the task, because Ruby
+    #   copies the Fiber storage for each fiber.
     def enter_main(task, &)
       task.scope = self
       supervise(&)
@@ -175,7 +177,7 @@ module Heddle
       end_abandoned if runs_here?
     end
 
-    # @private A task tells that it has ended, perhaps more than once. The first failure ends the scope.
+    # @private Records the end of a task. A task may call it more than once. The first failure ends the scope.
     def task_ended(task)
       if task.fails_scope?
         note_failure(task) if @tasks.key?(task)
@@ -187,10 +189,10 @@ module Heddle
       watch_owner if @in_block && @strike
     end
 
-    # @private For one without an owner, when all of its tasks have ended.
+    # @private Ends a scope without an owner, when all of its tasks have ended.
     def finish = leave(nil)
 
-    # @private For one whose owner never comes back to it (an Enumerator that nobody asks any more), in a fiber.
+    # @private Ends, in a fiber, a scope whose owner never comes back to it (an Enumerator that is never called again).
     def end_abandoned_here
       @in_block = false
       ErrorReport.print_all(end_tasks(nil))
@@ -202,12 +204,12 @@ module Heddle
     # @private Will its owner never come back to it?
     def abandoned? = !@owner.nil? && !@scheduler.busy?(@owner)
 
-    # @private Its scheduler is closed: what has failed in it is raised nowhere.
+    # @private Reports the remaining errors when its scheduler is closed, because they are raised nowhere.
     def report_abandoned = report_failures_left
 
     private
 
-    # The run ends, and with it the scopes that nobody comes back to.
+    # Ends the scopes whose owners never come back, at the end of the run.
     def end_abandoned
       return if @scheduler.scopes.empty?
 
@@ -216,7 +218,7 @@ module Heddle
       end
     end
 
-    # @return [Proc] what the program's task has to do
+    # @return [Proc] the work of the program's task
     def hooked(task, &block)
       refuse_when_ended
       error = own_error and task.started_amid(error, cleans_up?(error))
@@ -244,11 +246,12 @@ module Heddle
       remove(task) unless task.started? # Ruby had no stack for it
     end
 
-    # The exception that is on its way here, if it came after the scope was opened.
+    # Returns the exception on its way here, if it was raised after the scope was opened.
     def own_error = ($! unless $!.equal?(@amid))
 
-    # Does who starts a task amid this error clean up after a cancel, or after what ends the scope? (In an ensure clause
-    # of a scope that is ending; not who starts a worker anew in a rescue clause.)
+    # Is a task that is started during this error a clean-up after a cancel, or after the error that ends the scope?
+    # This is true in an ensure clause of a scope that is ending, but not for a worker that is started anew in a rescue
+    # clause.
     def cleans_up?(error)
       return true if @state == :ending && caller.any? { |frame| frame.match?(ENSURE) }
 
@@ -273,7 +276,7 @@ module Heddle
       @scheduler.scopes.delete(self) if @tasks.empty? && @resources.nil? && @failures.empty?
     end
 
-    # Background tasks are waited for when they have been cancelled.
+    # The end of background tasks is awaited once they have been cancelled.
     def all_ended?
       @tasks.size <= (@state == :open ? @background : 0)
     end
@@ -294,10 +297,10 @@ module Heddle
       leave(nil) unless left || !runs_here? # a jump leaves the block, or the owner is being killed
     end
 
-    # The tasks end, then what has failed leaves the scope; as in an ensure block it takes the place of a jump.
+    # Ends the tasks, then raises the scope's error; as in an ensure block it takes the place of a jump.
     #
-    # @param raised [Exception, nil] what the owner's block has raised
-    # @return [void] if there is nothing to raise
+    # @param raised [Exception, nil] the error of the owner's block
+    # @return [void] if no error is left to raise
     def leave(raised)
       @in_block = false
       return if raised.nil? && @tasks.empty? && @failures.empty? && @resources.nil?
@@ -314,12 +317,12 @@ module Heddle
       close
     end
 
-    # Those in the background end with the others.
+    # Waits for the tasks. Background tasks end with the others.
     def outlast_tasks
       wait_for_tasks until @state == :ending || all_ended? || !runs_here?
       return unless @failures.empty? && @background.positive? && runs_here?
 
-      # also those that were started to clean up after the cancel of another one
+      # This includes tasks that were started to clean up after the cancel of another task.
       @tasks.keys.each { |task| task.cancel_once(nil) }
     end
 
@@ -327,7 +330,7 @@ module Heddle
       [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, strike) } if strike
     end
 
-    # Is it being killed? An error that is raised would keep it alive.
+    # Is the thread being killed? A raised error would keep it alive.
     def thread_ends? = Thread.current.status == "aborting"
 
     def close
@@ -336,7 +339,8 @@ module Heddle
       @scheduler.scopes.delete(self) if @tasks.empty?
       withdraw(@strike)
       withdraw(@last_strike)
-      # The failure of a task goes first; an owner that was cancelled meanwhile hears of it at its next wait.
+      # The failure of a task is raised first; if the owner was cancelled meanwhile, the cancel is raised at its next
+      # wait.
       @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)
       @owner = @root = nil # nothing else keeps the stack of the owner
       return unless runs_here?

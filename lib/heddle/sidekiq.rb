@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# For Sidekiq: it runs its jobs as tasks. It is not loaded by `require "heddle"`, which needs no gem.
+# For Sidekiq, which runs its jobs as tasks with this file. It is not loaded by `require "heddle"`, which needs no gem.
 require_relative "adapters"
 
 module Heddle

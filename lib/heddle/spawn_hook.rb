@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What Heddle.on_spawn has registered.
+  # A hook that Heddle.on_spawn has registered.
   class SpawnHook
     class << self
       # @private
-      # @return [Array<SpawnHook>] those of this Ractor, always the same object
+      # @return [Array<SpawnHook>] the hooks of this Ractor, always the same object
       def all = Ractor.current[:heddle_spawn_hooks] ||= []
 
       # @private
-      # @return [Proc] the block of a new task with what the hooks put around it; the first one is outermost
+      # @return [Proc] the block of a new task with the code that the hooks put around it; the first one is outermost
       def wrap(task, block)
         all.reverse.reduce(block) { |inner, hook| hook.around(task, inner) }
       end
@@ -21,7 +21,7 @@ module Heddle
       self.class.all << self
     end
 
-    # Takes the hook back. Tasks that are running keep what it has put around them.
+    # Removes the hook. Running tasks keep the code that it has put around them.
     #
     # @return [void]
     def remove
@@ -46,10 +46,11 @@ module Heddle
   end
 
   class << self
-    # Registers a block that is called for each new task, where Heddle.spawn is called. If it returns something that can
-    # be called, this is called in the task, with the work of the task, which it has to call. So a framework can hand
-    # to a task what its spawner has (the tasks inherit Fiber storage, but not Thread.current[:x]), and a tracer can
-    # tell when a task is made, when it starts, and how it ends. The main block of Heddle.run is no new task.
+    # Registers a block that is called for each new task, where Heddle.spawn is called. If it returns an object with a
+    # method call, this is called in the task, with the work of the task, which it has to call. So a framework can pass
+    # the state of the spawner to a task (tasks inherit Fiber storage, but not Thread.current[:x]), and a tracer can
+    # record when a task is made, when it starts, and how it ends. The main block of Heddle.run does not count as a new
+    # task.
     #
     # Without a hook there is no cost.
     #
@@ -62,9 +63,9 @@ module Heddle
     #     end
     #   end
     #
-    # @yieldparam task [Heddle::Task] has not started yet
+    # @yieldparam task [Heddle::Task] the task, which has not started yet
     # @yieldreturn [#call, Object]
-    # @return [Heddle::SpawnHook] to take it back
+    # @return [Heddle::SpawnHook] the hook, which can be removed
     # @raise [ArgumentError] without a block
     def on_spawn(&hook)
       Check.refuse("Heddle.on_spawn needs a block") unless hook

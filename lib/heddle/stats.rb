@@ -3,18 +3,18 @@
 module Heddle
   using Internal
 
-  # How much the schedulers of a process have to do, and have done so far: see Heddle.stats.
+  # The amount of work that the schedulers of a process have to do, and have done so far: see Heddle.stats.
   #
   # @!attribute [r] tasks
   #   @return [Hash{Symbol => Integer}] how many tasks, and fibers of Fiber.schedule, are in each state now: :running,
-  #     :ready (to run), :io (they wait for one), :sleep, :blocked (by a lock, a queue, a task, a scope or a thread),
-  #     :process (they wait for the end of one) and :worker (for a file or the address of a name)
+  #     :ready (to run), :io (they wait for an IO), :sleep, :blocked (by a lock, a queue, a task, a scope or a thread),
+  #     :process (they wait for its end) and :worker (for a file or the address of a name)
   # @!attribute [r] started
   #   @return [Integer] how many tasks and fibers were started so far
   # @!attribute [r] loop_latency
-  #   @return [Heddle::Stats::Latency] how long what has happened has waited until its task ran
+  #   @return [Heddle::Stats::Latency] how long events have waited until their tasks ran
   # @!attribute [r] polls
-  #   @return [Integer] how often the loops have looked at the kernel so far
+  #   @return [Integer] how often the loops have asked the kernel for events so far
   # @!attribute [r] timers
   #   @return [Integer] how many deadlines are set now: of sleeps and timeouts
   # @!attribute [r] closes
@@ -28,7 +28,7 @@ module Heddle
   #   @return [Hash{Symbol => Integer}] the Ruby :threads for Heddle.offload and for calls of Ruby that would block, and
   #     how many such calls are :queued for one
   # @!attribute [r] schedulers
-  #   @return [Array<Heddle::Stats::OfScheduler>] those that run now, one a thread
+  #   @return [Array<Heddle::Stats::OfScheduler>] the schedulers that run now, one for each thread
   Stats = Data.define(:tasks, :started, :loop_latency, :polls, :timers, :closes, :cancels, :workers, :pool,
                       :schedulers) do
     # @private

@@ -3,30 +3,30 @@
 module Heddle
   using Internal
 
-  # One concurrent piece of work: a fiber, its outcome, and those who wait for it. Made by Heddle.spawn.
+  # One concurrent piece of work: a fiber, its outcome, and the fibers that wait for it. Heddle.spawn makes it.
   #
-  # Waiting and cancelling work from any fiber and from any thread.
+  # Any fiber and any thread may wait for it or cancel it.
   class Task
-    # Of a mask that holds nothing back.
+    # A mask that delays nothing.
     NOTHING = {}.freeze
     private_constant :NOTHING
 
-    # @return [Heddle::Task, nil] the one that runs here, also in the fibers that it has resumed (an Enumerator)
+    # @return [Heddle::Task, nil] the task that runs here, also in fibers that it has resumed (an Enumerator)
     def self.current
       task = here
-      task if task && Scheduler.current&.root.equal?(task.fiber) # (it may be the one that has started a plain fiber)
+      task if task && Scheduler.current&.root.equal?(task.fiber) # this may be the task that has started a plain fiber
     end
 
-    # @return [String, Symbol, nil] what Heddle.spawn was given; of a Proc, what it returns now
+    # @return [String, Symbol, nil] the name that was given to Heddle.spawn; for a Proc, the value that it returns now
     def name = @name.respond_to?(:call) ? @name.call : @name
 
-    # @private The fiber that runs it; nil when it has ended, for Ruby frees its stack only with the fiber.
+    # @private The fiber that runs it; nil when it has ended, because Ruby frees its stack only with the fiber.
     attr_reader :fiber
 
-    # @private The one that it was spawned in; of the block of Heddle.run, the one that this opens.
+    # @private The scope in which it was spawned; for the block of Heddle.run, the scope that the run opens.
     attr_accessor :scope
 
-    # @private (Heddle gives all of these.)
+    # @private Heddle passes all of these arguments.
     def initialize(scope = nil, name = nil, background = nil, # rubocop:disable Metrics/ParameterLists
                    isolated = Check.no_new(Task, "Heddle.spawn"))
       @scope = scope
@@ -41,7 +41,7 @@ module Heddle
     # Waits for the task.
     #
     # @return [Object] the value of its block
-    # @raise [Exception] what the block raised; Heddle::Cancelled if it was cancelled
+    # @raise [Exception] the error of the block; Heddle::Cancelled if it was cancelled
     # @raise [Heddle::Error] in the task itself, which would wait for ever
     def value
       wait
@@ -50,7 +50,7 @@ module Heddle
       @value
     end
 
-    # @return [Exception, nil] what the task failed with, or the Cancelled that ended it
+    # @return [Exception, nil] the error with which the task failed, or the Cancelled that ended it
     def error
       @asked = true
       @error
@@ -73,29 +73,29 @@ module Heddle
       @finished ? self : nil
     end
 
-    # Raises Heddle::Cancelled in the task: where it waits now, or when it waits next; not before the end of a
-    # Heddle.shield. Does nothing if it has ended. If it rescues that, a further cancel is raised when it waits next;
-    # but not while the first one is on its way: its ensure and rescue clauses may wait.
+    # Raises Heddle::Cancelled in the task, where it waits now, or at its next wait, but not before the end of a
+    # Heddle.shield. Does nothing if the task has ended. If the task rescues the exception, a further cancel is raised
+    # at its next wait, but not while the first one is on its way, because its ensure and rescue clauses may wait.
     #
-    # @param reason [Object, nil] why: its error has it, too
+    # @param reason [Object, nil] the reason, which its error contains, too
     # @return [self]
     def cancel(reason = nil)
       strike(Cancelled.new("the task was cancelled#{": #{Wording.of(reason)}" unless reason.nil?}", reason:))
     end
 
-    # @private Its scope ends, or the run: one cancel, however many of them say so. (Marked afterwards: what is sent to
-    # the thread may come between.)
+    # @private Cancels the task because its scope or the run ends: once, even if both do. The mark is set afterwards,
+    #   because an exception for the thread may be raised in between.
     def cancel_once(reason)
       cancel(reason) unless @cancelled_once
       @cancelled_once = true
     end
 
-    # @private The grace period is over: where it waits, also in an ensure clause or a shield.
+    # @private Cancels the task at the end of the grace period, where it waits, also in an ensure clause or a shield.
     def cancel_at_last(grace, reason)
       strike(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
     end
 
-    # @private It goes on though it was cancelled at last: it is named on stderr, and its fibers are killed.
+    # @private Kills the fibers of a task that goes on after its last cancel, and names it on stderr.
     def kill(grace)
       fibers = @scheduler.waits.select { |wait| wait[:root].equal?(@fiber) }.map { |wait| wait[:fiber] }
       fibers.each do |fiber|
@@ -105,8 +105,8 @@ module Heddle
       end
     end
 
-    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is a job
-    #   of a FiberPool that has not started
+    # @return [Symbol] :running, :finished (it has a value), :failed (it has an error) or :cancelled; :waiting is the
+    #   status of a job of a FiberPool that has not started
     def status
       return :running unless @finished
       return :finished unless @error
@@ -124,7 +124,7 @@ module Heddle
       !@finished
     end
 
-    # @return [Boolean] was it cancelled (and not too late)?
+    # @return [Boolean] was it cancelled, before it was too late?
     def cancelled?
       @error.is_a?(Cancelled) && @error.meant_for?(self)
     end
@@ -134,7 +134,7 @@ module Heddle
       "#<Heddle::Task #{"#{Wording.in_line(name)} " if @name}#{status}>"
     end
 
-    # @private It has this name while the block runs.
+    # @private Gives the task this name while the block runs.
     def named(name)
       before = @name
       @name = name
@@ -151,57 +151,58 @@ module Heddle
     # @private
     def background? = @background
 
-    # @private Is somebody to hear of its failure who does not ask? (Not of one that is in good hands.)
+    # @private Must its failure be reported if nobody asks for it? This is not the case when Heddle handles the failure
+    #   itself.
     def isolated? = @isolated && !@asked
 
-    # @private Does it end its scope by the way it has ended? What is meant for the program ends more than its task.
+    # @private Does its outcome end its scope? An exception that is meant for the program ends more than its task.
     def fails_scope?
       return false if @error.nil? || cancelled?
 
       !@isolated || FOR_THE_PROGRAM.any? { |kind| @error.is_a?(kind) }
     end
 
-    # @private Has it failed so far without anybody to hear of it?
+    # @private Has it failed, and has nobody received the error so far?
     def unheard? = @isolated && !@asked && !@error.nil? && !cancelled?
 
-    # @private Its outcome is in somebody's hands.
+    # @private Marks its outcome as requested.
     def asked! = @asked = true
 
     # @private Has somebody asked for its value?
     def asked? = @asked
 
-    # @private The same as #error, for who does not ask on behalf of the program.
+    # @private Returns the error like #error, but does not count as a request of the program.
     def failure = @error
 
-    # @private It was started while an exception was on its way, in an ensure or rescue clause; perhaps in a scope that
-    # is ending.
+    # @private Records that it was started while an exception was on its way, in an ensure or rescue clause; perhaps its
+    #   scope is ending.
     def started_amid(error, cleans_up)
       @amid = error
       @cleans_up = cleans_up
     end
 
-    # @private Is it there to clean up after this exception, or after a cancel?
+    # @private Does it exist to clean up after this exception, or after a cancel?
     def cleans_up_after?(error)
       @cleans_up || (!@amid.nil? && @amid.equal?(error))
     end
 
-    # @private A cancel of the task's own.
-    # @yieldparam fiber [Fiber] how it is raised; without a block as any cancel
+    # @private Raises a cancel of the task's own.
+    # @yieldparam fiber [Fiber] the block raises it in this fiber; without a block it is raised like any cancel
     def strike(error)
       error.meant_for(self)
-      fiber = @fiber # of another thread it may end meanwhile
+      fiber = @fiber # a task of another thread may end meanwhile
       return self if @finished
       return tap { @early ||= error } unless fiber
 
       block_given? ? yield(fiber, error) : @scheduler.interrupt(fiber, error)
-      # Its own one strikes here, at the end of a mask, unless another mask holds it back.
+      # A task's own cancel is raised here, at the end of a mask, unless another mask delays it.
       @scheduler.shield(NOTHING) { nil } if Fiber.current.equal?(fiber)
       self
     end
 
     # @private
     def start(arguments, &block)
-      # A block stands in the line that spawns it; a method or a lambda need not.
+      # A block stands in the line that spawns it, but a method or a lambda may not.
       @place = TaskFailure.place_of_caller if block.lambda?
       @arguments = arguments
       @block = block
@@ -210,7 +211,7 @@ module Heddle
       self
     end
 
-    # @private What its fiber does, before it calls #ended. (A block for that would be two more objects.)
+    # @private Does the work of its fiber, before the fiber calls #ended. A block for that would need two more objects.
     def run
       arguments = @arguments
       block = @block
@@ -218,7 +219,7 @@ module Heddle
       run_block(arguments, &block)
     end
 
-    # @private The same in a fiber that does more than that.
+    # @private Runs the task in a fiber that does more than that.
     def execute(arguments = [], &)
       @scheduler.task = self
       run_block(arguments, &)
@@ -226,7 +227,7 @@ module Heddle
       @scheduler.end_task(self)
     end
 
-    # @private It stands for the block of a run, which the fiber of the caller runs by itself.
+    # @private Runs the block of a run, which the fiber of the caller executes by itself.
     def stand_for_block
       @fiber = Fiber.current
       @value = yield
@@ -239,12 +240,13 @@ module Heddle
       begin
         finish
       ensure
-        finish # (an interrupt may come in between)
+        finish # an interrupt may come in between
       end
     end
 
-    # @private Tells all who wait for it. When that is interrupted (Thread#raise), it is called once more. A signal's
-    # handler that runs here may wait: a cancel reaches it, for the task is alive until its scope has let go of it.
+    # @private Wakes all fibers and threads that wait for it. When an interrupt (Thread#raise) ends the call, it is
+    #   called once more. A signal handler that runs here may wait. A cancel reaches the handler, because the task is
+    #   alive until its scope has let go of it.
     def ended
       @error ||= Cancelled.new("the task's fiber was killed") unless @returned
       @scope&.task_ended(self)
@@ -259,7 +261,7 @@ module Heddle
       @waiters&.close
     end
 
-    # A loop over many tasks that have ended must not keep the others from running.
+    # Spends a part of the turn, because a loop over many tasks that have ended must not keep the others from running.
     def finished_already
       CoreExt.spend_turn(nil)
       self

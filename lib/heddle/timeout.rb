@@ -8,9 +8,9 @@ module Heddle
   class TimeoutError < ::Timeout::Error; end
 
   class << self
-    # Calls the block, and ends it when the time is over. A +rescue => e+ in the block does not catch this. When the
-    # ensure blocks have run, Heddle.timeout raises Heddle::TimeoutError. It works in tasks and in every thread, also
-    # outside of Heddle.run. Timeouts may be nested: the one that is over first ends its own block.
+    # Calls the block, and ends it when the time is over. A +rescue => e+ in the block does not catch the exception that
+    # ends it. When the ensure blocks have run, Heddle.timeout raises Heddle::TimeoutError. It works in tasks and in
+    # every thread, also outside of Heddle.run. Timeouts may be nested: the first one that is over ends its own block.
     #
     # It also ends the tasks of a Heddle.run, Heddle.map and so on in the block. It does not end the tasks that
     # Heddle.spawn itself starts in the block, because these belong to the scope around it.
@@ -26,7 +26,7 @@ module Heddle
       return yield if seconds.nil?
 
       Check.time("seconds", seconds)
-      return yield if seconds > Check::SECONDS.end # (Ruby's own Timeout cannot wait for that)
+      return yield if seconds > Check::SECONDS.end # Ruby's own Timeout cannot wait for that time
 
       raise TimeoutError, timeout_message(seconds) unless seconds.positive?
 
@@ -35,7 +35,7 @@ module Heddle
 
     private
 
-    # The exception tells whose time was over.
+    # Ends the block after the time. The identity of the exception shows whose time was over.
     def end_after(seconds)
       strike = ::Timeout::ExitException.new(timeout_message(seconds))
       begin
@@ -47,7 +47,7 @@ module Heddle
       end
     end
 
-    # It knows what has failed meanwhile.
+    # Makes the error of a timeout. It contains the other errors that were raised meanwhile.
     def timeout_error(strike)
       error = TimeoutError.new(strike.message)
       error.set_backtrace(strike.backtrace)

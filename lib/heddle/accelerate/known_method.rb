@@ -4,7 +4,7 @@ require "digest"
 
 module Heddle
   module Accelerate
-    # Tells by its text whether a method is the one that somebody has read before writing a faster one.
+    # Recognizes by its text whether a method is the version for which a faster one was written.
     #
     # @private
     module KnownMethod
@@ -12,8 +12,8 @@ module Heddle
       private_constant :PLACE
 
       class << self
-        # @param place [String] "Net::HTTP#get", or "Net::HTTP.get" for one of the class itself
-        # @return [Module] where the method stands
+        # @param place [String] "Net::HTTP#get", or "Net::HTTP.get" for a method of the class itself
+        # @return [Module] the module that defines the method
         def owner(place)
           parts = PLACE.match(place)
           owner = Object.const_get(parts[:owner])
@@ -21,8 +21,8 @@ module Heddle
         end
 
         # @param place [String]
-        # @return [String, nil] what stands for the text of the method, without comments and indentation; nil if it
-        #   cannot be read, or if the method is not the owner's own
+        # @return [String, nil] a digest of the text of the method, without comments and indentation; nil if it cannot
+        #   be read, or if the method is not the owner's own
         def digest(place)
           owner = owner(place)
           method = owner.instance_method(PLACE.match(place)[:name])

@@ -12,16 +12,16 @@ module Heddle
   # Libraries that become faster on demand, each by a `require` of its own. They behave as before.
   module Accelerate
     # `require "heddle/accelerate/net_http"`: Net::HTTP takes less CPU time. Some of its methods are replaced, in tasks
-    # and elsewhere. What they answer, raise and send stays the same.
+    # and elsewhere. Their results, their errors and the bytes that they send stay the same.
     #
-    # A part is left out if a method that it would replace is not one that is known, because the gem net-http has
-    # another version, or somebody has patched the method. {left_out} says so.
+    # A part is left out if a method that it would replace is not a known version, because the gem net-http has another
+    # version, or somebody has patched the method. {left_out} names the parts that are left out.
     #
     # @example
     #   require "heddle/accelerate/net_http"
     #   Heddle::Accelerate::NetHTTP.active # => [:body, :field_names, :fields, :header, :start]
     module NetHTTP
-      # What tells CoreExt how the replaced methods are kept: as __heddle_plain_METHOD.
+      # Says to CoreExt how the replaced methods are kept: as __heddle_plain_METHOD.
       Kept = Struct.new(:kept, :kept_visibility)
       private_constant :Body, :FieldNames, :Fields, :Header, :Kept, :Start
 
@@ -39,12 +39,12 @@ module Heddle
 
         # Puts the methods of a module in the place of Net::HTTP's.
         #
-        # @param name [Symbol] of the part
-        # @param owner [Module] where methods are replaced
-        # @param methods [Module] by what
-        # @param known [Hash{String => Array<String>}] the methods that it replaces or relies on: of each what
-        #   KnownMethod.digest says in the versions that are known
-        # @param buffer [Module, nil] what Net::BufferedIO gets besides
+        # @param name [Symbol] the name of the part
+        # @param owner [Module] the module in which methods are replaced
+        # @param methods [Module] the new methods
+        # @param known [Hash{String => Array<String>}] the methods that it replaces or relies on, each with the results
+        #   of KnownMethod.digest for the known versions
+        # @param buffer [Module, nil] further methods for Net::BufferedIO
         def part(name, owner, methods, known, buffer: nil)
           strange = known.reject { |place, digests| digests.include?(KnownMethod.digest(place)) }.keys
           if strange.empty?
@@ -57,7 +57,8 @@ module Heddle
         end
       end
 
-      # (Two texts of a method: Ruby 3.3 and later ones, or net-http 0.9 and 0.10 with net-protocol 0.2 and 0.4.)
+      # Some methods have two known texts: one of Ruby 3.3 and later, and one of net-http 0.9 and 0.10 with net-protocol
+      # 0.2 and 0.4.
       part(:body, ::Net::BufferedIO, Body,
            { "Net::BufferedIO#read" => %w[9c80338ed8f0 c8875ada8443],
              "Net::BufferedIO#rbuf_fill" => %w[dc163d6337a6],

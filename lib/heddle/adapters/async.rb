@@ -6,13 +6,13 @@ module Heddle
   Adapters.load_library("async", ">= 2.6", "< 3")
 
   module Adapters
-    # The gem async has a scheduler of its own, and Heddle has one: both cannot run on the same thread. In a task
-    # Async { } and Sync { } run their block on another thread, under async's scheduler, and the task waits for it. As
-    # outside of a reactor, Async { } returns the task when all that was started in the block has ended.
+    # The gem async has a scheduler of its own, and Heddle has one: both cannot run on the same thread. In a task Async
+    # { } and Sync { } run their block on another thread, under async's scheduler, and the task waits for it. As outside
+    # of a reactor, Async { } returns the task when everything that was started in the block has ended.
     #
-    # The block is no task of Heddle's. What it opens (Async::HTTP::Internet) belongs to its reactor: make it, and close
-    # it, in the block. A cancel or a timeout raises an exception in its thread, which ends the reactor with all its
-    # tasks.
+    # The block does not run as a task of Heddle. The objects that it opens (Async::HTTP::Internet) belong to its
+    # reactor: make and close them in the block. A cancel or a timeout raises an exception in its thread, which ends the
+    # reactor with all its tasks.
     #
     # @private
     module Async

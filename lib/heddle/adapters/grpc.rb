@@ -6,8 +6,9 @@ module Heddle
   Adapters.load_library("grpc", ">= 1.60", "< 2")
 
   module Adapters
-    # The core of grpc waits in C, without Ruby's lock. In tasks each step of a call (a unary call is one; a stream has
-    # one for each message) waits on another thread. A stream in both directions has threads of its own already.
+    # The core of grpc waits in C, without Ruby's lock. In tasks each step of a call waits on another thread (a unary
+    # call has one step; a stream has one step for each message). A stream in both directions has threads of its own
+    # already.
     #
     # A cancel or a timeout of the task cancels the call, as GRPC::Core::Call#cancel does: the server sees it, and the
     # channel can be used afterwards.

@@ -7,20 +7,22 @@ module Heddle
   Adapters.load_library("mysql2", ">= 0.5.5", "< 0.6")
 
   module Adapters
-    # mysql2 waits with Ruby for the first bytes of an answer, and in C for all else. In tasks that happens on another
-    # thread: connecting, the rest of an answer, rows that are streamed, prepared statements, ping and select_db.
+    # mysql2 waits with Ruby for the first bytes of an answer, and in C for everything else. In tasks these other waits
+    # happen on another thread: connecting, the rest of an answer, rows that are streamed, prepared statements, ping and
+    # select_db.
     #
-    # A cancel shuts the connection down, so that the call ends at once: whoever uses the client next gets a
-    # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only connecting goes on to its end, for at
-    # most +connect_timeout+. A timeout around +query+ strikes at its end, as mysql2 has it: use +read_timeout+.
+    # A cancel shuts the connection down, so that the call ends at once. The next user of the client gets a
+    # Mysql2::Error (or a new connection, with <tt>reconnect: true</tt>). Only a connection attempt goes on to its end,
+    # for at most +connect_timeout+. A timeout around +query+ is raised at the end of the query, as in plain mysql2: use
+    # +read_timeout+.
     #
     # When the garbage collector frees a prepared statement, or a result of one, the library reads from the connection
-    # until no answer is under way: it takes the rows of another query, and the whole process waits for the network. So
-    # none is freed while a call is under way, or rows are streamed (Kept).
+    # until no answer is under way. It takes the rows of another query, and the whole process waits for the network. So
+    # no statement and no result is freed while a call is under way, or rows are streamed (Kept).
     #
     # @private
     module Mysql2
-      # A statement of so many bytes is sent at once: the buffer of a socket has room for it.
+      # A statement of at most this number of bytes is sent at once: the buffer of a socket has room for it.
       SENT_AT_ONCE = 16_384
       # How many streamed rows are fetched before the block asks for them.
       ROWS_AHEAD = 100
@@ -34,14 +36,14 @@ module Heddle
         end
 
         # Waits for an answer.
-        # @return [Boolean] whether it has begun to come
+        # @return [Boolean] has the first part of the answer arrived?
         def wait(seconds) = !socket.wait_readable(seconds).nil?
 
         # Runs the block on another thread, where a cancel makes it end.
         #
-        # @param rows [Thread::SizedQueue, nil] where it may also wait
+        # @param rows [Thread::SizedQueue, nil] a queue on which the block may also wait
         def offload(rows = nil, &)
-          socket # of now
+          socket # the current one
           stop = lambda do
             rows&.close
             shutdown
@@ -49,7 +51,7 @@ module Heddle
           Heddle.offload(stop:, lasting: !rows.nil?, &)
         end
 
-        # Makes the call end, and the connection useless.
+        # Makes the call end. The connection cannot be used afterwards.
         def shutdown
           socket.shutdown
         rescue SystemCallError, ::Mysql2::Error
@@ -63,7 +65,8 @@ module Heddle
 
         private
 
-        # A duplicate: the library may close its own descriptor meanwhile, and another connection get the number.
+        # Duplicates the socket: the library may close its own descriptor meanwhile, and another connection may get the
+        # number.
         def socket
           @socket ||= Socket.for_fd(@client.socket).tap { |one| one.autoclose = false }.dup
         end
@@ -73,7 +76,7 @@ module Heddle
       class Kept
         def initialize
           @all = ObjectSpace::WeakMap.new
-          @count = 0 # those that lived when it was last looked at, and the new ones
+          @count = 0 # the objects that were alive at the last check, and the new ones
           @held = nil
         end
 
@@ -83,8 +86,8 @@ module Heddle
           @count += 1
         end
 
-        # From now on none is freed. Those that the garbage collector has found to be unused, and will free at any time,
-        # are freed at once.
+        # Keeps all objects alive from now on. Objects that the garbage collector has found to be unused, and will free
+        # at any time, are freed at once.
         # @return [void]
         def hold
           return if @count.zero?
@@ -131,7 +134,7 @@ module Heddle
           heddle_call { |call| call.offload { super } }
         end
 
-        # A call that is under way ends first, with an error.
+        # Ends a call that is under way first, with an error.
         def close
           return super unless @heddle_call
 
@@ -140,7 +143,7 @@ module Heddle
           nil
         end
 
-        # One call at a time: the library does not look after those that it did not expect to be interrupted.
+        # Allows one call at a time: the library does not clean up after calls that it did not expect to be interrupted.
         # @yieldparam call [Call]
         def heddle_call
           raise ::Mysql2::Error, "This connection is in use by: #{@heddle_call.user}" if @heddle_call
@@ -163,7 +166,7 @@ module Heddle
 
         def heddle_kept = @heddle_kept ||= Kept.new
 
-        # @param result [Mysql2::Result, nil] whose rows come one by one; nil: they have come
+        # @param result [Mysql2::Result, nil] the result whose rows arrive one by one; nil: all rows have arrived
         def heddle_stream(result)
           @heddle_streams = result
           heddle_kept.hold if result
@@ -171,7 +174,7 @@ module Heddle
 
         private
 
-        # No interrupt can end it, but it ends by itself.
+        # No interrupt can end a connection attempt, but it ends by itself.
         def connect(*)
           return super unless Adapters.task?
 
@@ -190,7 +193,7 @@ module Heddle
           heddle_abandon(call) unless taken # a cancel may come before the other thread begins
         end
 
-        # Lets the library see that there is no answer.
+        # Makes the library see that no answer will arrive.
         def heddle_abandon(call)
           call.shutdown
           async_result
@@ -209,7 +212,7 @@ module Heddle
           result
         end
 
-        # (It waits for no answer.)
+        # This call waits for no answer.
         def close
           return super unless @heddle_client && Adapters.task?
 

@@ -6,9 +6,9 @@ module Heddle
   Adapters.load_library("net_http", file: "net/http")
 
   module Adapters
-    # Net::HTTP keeps the connection of a request that a cancel or a Timeout has ended. The answer comes late, and the
-    # next request on the connection takes it for its own, in plain Ruby as well. In tasks the connection is closed in
-    # place of that, and the next request makes a new one, as it does after a +read_timeout+.
+    # Net::HTTP keeps the connection of a request that was ended by a cancel or a Timeout. The answer arrives late, and
+    # the next request on the connection takes it for its own answer, in plain Ruby as well. In tasks the connection is
+    # closed instead, and the next request makes a new one, as it does after a +read_timeout+.
     #
     # @private
     module NetHTTP

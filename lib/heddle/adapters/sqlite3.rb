@@ -3,18 +3,19 @@
 require_relative "../adapters"
 
 module Heddle
-  # (Older ones are not ready for what is raised in the wait for a lock.)
+  # Older versions do not expect an exception in the wait for a lock.
   Adapters.load_library("sqlite3", ">= 2.10", "< 3")
 
   module Adapters
-    # A database that another connection has locked: busy_timeout= makes SQLite sleep in C, and the task that could
-    # give the lock back cannot go on. With the adapter it is busy_handler_timeout=, which sleeps in Ruby.
+    # Lets other tasks run while a database is locked by another connection. With busy_timeout= SQLite sleeps in C, and
+    # the task that could release the lock cannot go on. The adapter calls busy_handler_timeout= instead, which sleeps
+    # in Ruby.
     #
     # A cancel or a timeout ends the wait for the lock, and the statement has done nothing. A statement that computes or
     # reads from the disk holds up all threads of the process as before.
     #
-    # SQLite3::Database#transaction commits what its block has done so far when an exception ends it that is no
-    # StandardError, as a cancel and a timeout are. With the adapter it rolls back.
+    # When an exception that is not a StandardError ends its block, such as a cancel or a timeout,
+    # SQLite3::Database#transaction commits what the block has done so far. With the adapter it rolls back.
     #
     # @private
     module SQLite3
@@ -26,7 +27,7 @@ module Heddle
 
         def busy_timeout(milliseconds) = self.busy_handler_timeout = milliseconds
 
-        # The handler may let another task run, which must not use the same connection then.
+        # The handler may let another task run, and that task must not use the same connection meanwhile.
         def busy_handler(handler = nil, &block)
           handler ||= block
           return super unless handler
@@ -50,7 +51,7 @@ module Heddle
           end
         end
 
-        # At the end of the block, too, which sqlite3 does not know to be torn.
+        # Also checks at the end of the block, because sqlite3 does not know that the transaction was interrupted.
         def commit
           return super unless @heddle_torn
 

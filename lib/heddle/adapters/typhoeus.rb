@@ -6,20 +6,21 @@ module Heddle
   Adapters.load_library("typhoeus", ">= 1.4", "< 2")
 
   module Adapters
-    # Typhoeus (and Ethon, which it is made of) waits in libcurl. In tasks libcurl says what it waits for, and the task
-    # waits on the loop: Typhoeus.get and its kin, Request#run and Hydra#run, also of several tasks.
+    # Typhoeus (and Ethon, on which it is built) waits in libcurl. In tasks libcurl names the sockets that it waits for,
+    # and the task waits on the loop: Typhoeus.get and similar methods, Request#run and Hydra#run, also of several
+    # tasks.
     #
     # A cancel or a timeout ends the request at once, and closes its connection. The limits of the request (+timeout+,
-    # +connecttimeout+) work as ever. The callbacks on_headers, on_body and on_progress are called in the midst of
-    # libcurl: what waits there holds up the thread. on_complete may wait.
+    # +connecttimeout+) work as before. The callbacks on_headers, on_body and on_progress are called inside of libcurl:
+    # a wait in them stops the thread. on_complete may wait.
     #
     # @private
     module Typhoeus
       # Milliseconds to wait at most where libcurl has no time of its own.
       NO_TIMER = 1000
-      # Milliseconds to wait where libcurl cannot say what it waits for.
+      # Milliseconds to wait where libcurl cannot name what it waits for.
       UNKNOWN = 20
-      # The descriptors of which libcurl can tell.
+      # The largest number of descriptors that libcurl can name.
       DESCRIPTORS = 1024
 
       # Takes the place of methods of Ethon::Multi.
@@ -34,7 +35,7 @@ module Heddle
         def trigger(*) = Adapters.task? ? Heddle.blocking { super } : super
 
         def heddle_wait(milliseconds)
-          return 0 unless ongoing? # (Ethon waits once more when all has ended.)
+          return 0 unless ongoing? # Ethon waits once more when all requests have ended
 
           seconds = heddle_time(milliseconds) / 1000.0
           reading, writing = heddle_descriptors
@@ -45,14 +46,14 @@ module Heddle
           IO.select(heddle_ios(reading, "r"), heddle_ios(writing, "w"), nil, seconds).to_a.sum(&:size)
         end
 
-        # Ethon makes one millisecond of "no timer".
+        # Corrects Ethon, which turns "no timer" into one millisecond.
         def heddle_time(milliseconds)
           timer = (@heddle_timer ||= ::FFI::MemoryPointer.new(:long))
           code = ::Ethon::Curl.multi_timeout(handle, timer)
           code == :ok && timer.read_long.negative? ? NO_TIMER : milliseconds
         end
 
-        # @return [Array<Array<Integer>>] what libcurl would read from, and write to
+        # @return [Array<Array<Integer>>] the descriptors from which libcurl would read, and to which it would write
         def heddle_descriptors
           @heddle_sets ||= Array.new(3) { ::Ethon::Curl::FDSet.new }
           @heddle_highest ||= ::FFI::MemoryPointer.new(:int)
@@ -74,7 +75,7 @@ module Heddle
 
       # Takes the place of methods of Ethon::Easy.
       module Easy
-        # It has a Multi of its own, which keeps its connections for the next request.
+        # Performs the request with a Multi of its own, which keeps its connections for the next request.
         def perform
           return super unless Adapters.task?
 
@@ -90,7 +91,7 @@ module Heddle
           end
         end
 
-        # (A callback may reset the handle.)
+        # A callback may reset the handle.
         def complete
           @heddle_return_code = return_code
           super

@@ -8,7 +8,7 @@ module Heddle
   module CLI
     # `heddle demo`
     class Demo
-      # How long the server may be asked to wait: less than Net::HTTP waits for an answer.
+      # The longest time that the server may be asked to wait: shorter than Net::HTTP waits for an answer.
       DELAY_MAX_MS = 30_000
 
       # Descriptors that a client needs besides its connections.

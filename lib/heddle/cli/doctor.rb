@@ -86,7 +86,7 @@ module Heddle
         lines + fallbacks(patches[:active])
       end
 
-      # Of the patches that depend on places in Ruby's structs.
+      # Describes the patches that depend on places in Ruby's structs.
       def fallbacks(active)
         { callers_fiber: ["Heddle.run    its block runs in the fiber of its caller",
                           "Heddle.run    its block is a task: it has a task's stack, does not own the locks of its " \

@@ -4,10 +4,10 @@ require "optparse"
 
 module Heddle
   module CLI
-    # An OptionParser that takes no abbreviations, and no options of its own such as --version. (With its own
-    # require_exact that of Ruby 3.3 knows neither "--name=value" nor "--[no-]name".)
+    # An OptionParser that accepts no abbreviations, and has no options of its own such as --version. The require_exact
+    # of Ruby 3.3 cannot be used: with it "--name=value" and "--[no-]name" are unknown.
     class ExactOptions < OptionParser
-      # In the block of an option.
+      # Refuses a value in the block of an option.
       #
       # @raise [InvalidArgument] whose message has the option as it was typed
       def self.refuse(value, reason)

@@ -2,17 +2,17 @@
 
 module Heddle
   module CLI
-    # The limit of open files. Shells often give 1,024 where the system allows far more.
+    # Handles the limit of open files. Shells often give 1,024 where the system allows far more.
     module OpenFiles
       module_function
 
-      # Raises the soft limit to the hard one, for this process and those it starts.
+      # Raises the soft limit to the hard one, for this process and the processes that it starts.
       # @return [void]
       def raise_limit
         _, hard = Process.getrlimit(:NOFILE)
         Process.setrlimit(:NOFILE, hard, hard)
       rescue Errno::EPERM, Errno::EINVAL
-        nil # some systems have a lower ceiling of their own: the limit stays as it is
+        nil # some systems have a lower limit of their own: the old limit stays
       end
 
       # @return [Integer] how many files a process may have open

@@ -6,8 +6,8 @@ require_relative "run/own_frames"
 
 module Heddle
   module CLI
-    # `heddle run`: a main program as a task. What the script sees of the process is what it sees under plain
-    # Ruby: this loads no more than Heddle itself, so no OptionParser either.
+    # `heddle run`: runs a main program as a task. The script must see the same process as under plain Ruby, so this
+    # class loads nothing beyond Heddle itself, not even OptionParser.
     class Run
       HELP = <<~TEXT
         usage: heddle run [--backend uring|epoll] SCRIPT [ARGUMENTS]
@@ -61,7 +61,7 @@ module Heddle
 
       # Takes the options that stand before the script's name.
       #
-      # @return [Array<String>] what follows them
+      # @return [Array<String>] the arguments after them
       def options(args) # rubocop:disable Metrics/CyclomaticComplexity -- a case for each option
         while args.first&.match?(/\A-./m)
           option, *args = args
@@ -89,7 +89,7 @@ module Heddle
 
       def missing(option) = raise(UsageError, "heddle run: missing argument: #{option}")
 
-      # Takes the name of the script out of what follows the options.
+      # Takes the name of the script out of the arguments after the options.
       def program_of(rest)
         return MainProgram.of_lines(@lines) if @lines
 

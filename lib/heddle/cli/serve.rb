@@ -28,9 +28,9 @@ module Heddle
         Options, with their defaults in brackets. In a configuration file each long option is a method, such as
         worker_timeout 30. The command line wins.
       TEXT
-      # Is read if it is there, and no other one is named.
+      # This file is read if it exists, and no other one is named.
       CONFIG = "config/heddle.rb"
-      # One of these on the command line takes the place of all of them in the configuration.
+      # One of these options on the command line replaces all of them in the configuration.
       ADDRESSES = %i[bind host port].freeze
       private_constant :CONFIG, :ADDRESSES
 
@@ -57,7 +57,7 @@ module Heddle
 
       private
 
-      # (Errors of the application and of the configuration are shown with their lines.)
+      # Errors of the application and of the configuration are shown with their lines.
       def known?(error)
         error.backtrace.none? { |line| line.include?(".ru:") || (@config && line.start_with?(@config)) }
       end
@@ -91,7 +91,7 @@ module Heddle
         given[:pidfile] &&= File.expand_path(given[:pidfile])
       end
 
-      # The path is that of a link, if that has led here: it may lead to another folder later.
+      # Enters the folder. If a link has led here, its path is kept: the link may lead to another folder later.
       #
       # @param path [String, nil]
       # @return [String]
@@ -105,7 +105,7 @@ module Heddle
         raise UsageError, "heddle serve: invalid argument: --directory #{path} (#{e.class.new.message})"
       end
 
-      # @return [Array(Hash, Hash)] what was given here or in the file, and the hooks of the file
+      # @return [Array(Hash, Hash)] the options of the command line or of the file, and the hooks of the file
       def configured(given)
         path = given[:config] || (CONFIG if File.file?(CONFIG))
         return [given, {}] unless path
@@ -127,7 +127,7 @@ module Heddle
         port ||= asked = environment_number("PORT", 0..65_535)
         return given[:bind] unless host || port
 
-        # (Who sets PORT is not on this machine: a platform that sends requests to a container.)
+        # PORT is set by a platform that sends requests to a container from outside of this machine.
         [*given[:bind], Server::Listener.url(host || (asked ? "0.0.0.0" : "127.0.0.1"), port || 9292)]
       end
 

@@ -2,7 +2,7 @@
 
 module Heddle
   module CoreExt
-    # Ruby 4.0 heeds a timeout of Addrinfo.getaddrinfo, but not when a scheduler resolves the name.
+    # Applies the timeout of Addrinfo.getaddrinfo also when a scheduler resolves the name, where Ruby 4.0 ignores it.
     module AddrinfoTimeout
       # @see https://docs.ruby-lang.org/en/master/Addrinfo.html#method-c-getaddrinfo
       def getaddrinfo(*arguments, **options)

@@ -2,8 +2,8 @@
 
 module Heddle
   module CoreExt
-    # IO.popen and PTY.open close what they have opened when their block ends, but not by the method IO#close: the
-    # fibers that wait for it are woken here.
+    # Wakes the fibers that wait for an IO when the block of IO.popen or PTY.open ends. Ruby closes the IO then, but not
+    # by the method IO#close.
     module BlockFormClose
       def popen(*arguments, **options)
         return __heddle_block_popen(*arguments, **options) unless block_given?
@@ -29,7 +29,7 @@ module Heddle
         end
       end
 
-      # PTY is often loaded later than Heddle: the last that it defines is an error.
+      # PTY is often loaded later than Heddle: the last constant that it defines is an error class.
       module PTYLoaded
         def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
           __heddle_block_inherited(error)

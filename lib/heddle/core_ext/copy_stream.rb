@@ -4,17 +4,17 @@ module Heddle
   using Internal
 
   module CoreExt
-    # Ruby 3.4+ has a worker do the whole of IO.copy_stream, and wait there for sockets and pipes where neither a close
-    # nor a cancel reaches it. With one of these the fiber copies by itself.
+    # Copies in the fiber when a socket or a pipe takes part. Ruby 3.4+ has a worker do the whole of IO.copy_stream, and
+    # wait there for sockets and pipes, where neither a close nor a cancel reaches it.
     module CopyStream
-      # Bytes of a file that are copied to another in one go: by a worker, or inline.
+      # The number of bytes of a file that a worker, or the fiber inline, copies to another file in one go.
       PART = RubyFeatures::OPEN_IS_OFFLOADED ? 64 << 20 : 1 << 20
       private_constant :PART
 
-      ARGF_CLASS = ARGF.class # (the object itself is out of reach for Ractors)
+      ARGF_CLASS = ARGF.class # Ractors cannot reach the object itself
       private_constant :ARGF_CLASS
 
-      # For a source that is no file: what Ruby reads from, as it does from objects that are no IO.
+      # Stands for a source that is not a file: Ruby reads from it as from any object that is not an IO.
       class Source
         def initialize(io)
           @io = io
@@ -24,8 +24,8 @@ module Heddle
       end
       private_constant :Source
 
-      # For a destination that is buffered. From an IO Ruby writes each part to the descriptor, but what it reads from
-      # another object would stay in the buffer until the source ends.
+      # Stands for a destination that has a buffer. From an IO Ruby writes each part to the descriptor, but the parts
+      # that it reads from another object would stay in the buffer until the source ends.
       class Destination
         def initialize(io)
           @io = io
@@ -37,12 +37,12 @@ module Heddle
       end
       private_constant :Destination
 
-      # For a file that is copied to what is none.
+      # Copies from a file to a destination that is not a file.
       class FileCopy
         CHUNK = 262_144
         private_constant :CHUNK
 
-        # +length+ and +offset+ may be nil. A negative number is none, as with Ruby.
+        # +length+ and +offset+ may be nil. As with Ruby, a negative number counts as nil.
         def initialize(scheduler, source, destination, length, offset)
           @scheduler = scheduler
           @source = source
@@ -82,7 +82,7 @@ module Heddle
           @offset += count if @offset
         end
 
-        # What is in Ruby's buffer, or not in memory: a worker reads it.
+        # A worker reads the parts that are in Ruby's buffer, or not in memory.
         def read_and_write
           size = [@rest, CHUNK].compact.min
           @buffer ||= String.new(capacity: size)
@@ -122,7 +122,8 @@ module Heddle
       end
 
       class << self
-        # Yields the IO of what was given: a path is opened as Ruby would. (What Ruby takes for no IO stays as it is.)
+        # Yields the IO of the argument: a path is opened as Ruby would open it. An argument that Ruby does not take for
+        # an IO stays as it is.
         def open(stream, flags, &)
           return yield(stream) unless path?(stream)
 
@@ -130,7 +131,7 @@ module Heddle
           io ? yield(io) : File.open(stream, flags | File::NOCTTY, 0o666, &)
         end
 
-        # Raises what Ruby does of a source that cannot be read, while the destination still has its content.
+        # Raises Ruby's error of a source that cannot be read, while the destination still has its content.
         def check_before_truncation(source, destination)
           source.read(0) if source.is_a?(IO) && path?(destination)
         end
@@ -142,10 +143,10 @@ module Heddle
           end
         end
 
-        # Is it one that Ruby takes for a length or an offset?
+        # Does Ruby accept this value as a length or an offset?
         def number?(value) = value.is_a?(Integer) && value.bit_length < 64
 
-        # @return [Symbol, nil] nil: not an IO, or a directory, which Ruby's own refuses
+        # @return [Symbol, nil] nil: not an IO, or a directory, which Ruby's own method refuses
         def kind(io)
           return unless io.is_a?(IO)
 

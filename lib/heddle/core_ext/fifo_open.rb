@@ -4,7 +4,7 @@ require "fcntl"
 
 module Heddle
   module CoreExt
-    # The other methods that open a file by its path, for FIFOs.
+    # Opens FIFOs by their path for the other methods that open a file.
     module FifoOpen
       # For IO's own methods.
       module Path
@@ -43,7 +43,7 @@ module Heddle
         end
       end
 
-      # The IO takes over another one, of the class that it has.
+      # Lets the IO take over another one, which has the same class.
       def self.reopen(io, path, mode)
         mode ||= io.fcntl(Fcntl::F_GETFL) & Fcntl::O_ACCMODE
         other = io.is_a?(File) ? File.new(path, mode) : IO.new(IO.sysopen(path, mode), mode, path: path)

@@ -2,8 +2,8 @@
 
 module Heddle
   module CoreExt
-    # Where a program is started with a FIFO for its input or output (<tt>spawn("cat", in: path)</tt>), Ruby opens that
-    # in the parent, and the thread waits for the other end. A thread of the pool opens it here, and Ruby gets the IO.
+    # Opens a FIFO that is the input or output of a new program (<tt>spawn("cat", in: path)</tt>). Ruby would open it in
+    # the parent, and the thread would wait for the other end. A thread of the pool opens it here, and Ruby gets the IO.
     module FifoRedirection
       # For Kernel and Process.
       module Spawn
@@ -29,14 +29,14 @@ module Heddle
           return io unless block
 
           begin
-            yield(io) # (the FIFO is no longer open in this process: its reader may wait for the end)
+            yield(io) # the FIFO is no longer open in this process: its reader may wait for the end
           ensure
             io.close
           end
         end
       end
 
-      # Yields the arguments with the FIFOs opened, if there are any.
+      # Yields the arguments, in which FIFOs have been opened.
       def self.open(arguments)
         options = arguments.last
         return unless options.is_a?(Hash) && Scheduler.current

@@ -4,12 +4,13 @@ module Heddle
   using Internal
 
   module CoreExt
-    # Ruby 3.3 looks files up without asking a scheduler; Ruby 3.4+ hands each of the system calls to a worker. What the
-    # kernel has in memory is asked inline; what may have to come from a disk is asked by a thread of the pool.
+    # Looks files up without a stop of the thread. Ruby 3.3 looks them up without asking a scheduler; Ruby 3.4+ hands
+    # each of the system calls to a worker. A question that the kernel can answer from memory is asked inline; a thread
+    # of the pool asks a question that may need a disk.
     module FileLookup
-      # Runs the block, which looks +path+ up, where it holds up nobody.
+      # Runs the block, which looks +path+ up, where it stops no other fiber.
       #
-      # @yield [Object] the path: a String, or what Ruby takes for an open file
+      # @yield [Object] the path: a String, or an object that Ruby takes for an open file
       def self.run(path, &block)
         scheduler = Scheduler.current
         return yield(path) unless scheduler && path?(path)
@@ -21,13 +22,13 @@ module Heddle
         known ? yield(path) : PoolThread.run { block.call(path) }
       end
 
-      # (Tempfile has a path and is an open file: that is asked.)
+      # A Tempfile has a path and is an open file: Ruby asks the open file.
       def self.path?(object)
         object.is_a?(String) || (object.respond_to?(:to_path) && !object.respond_to?(:to_io))
       end
       private_class_method :path?
 
-      # For File's methods that only look.
+      # For methods of File that only look.
       module Stat
         %i[stat lstat exist? file? directory? size size? zero? ftype mtime atime ctime readable? writable?
            executable? symlink?].each do |name|
@@ -41,7 +42,7 @@ module Heddle
         end
       end
 
-      # For Dir's method that only looks.
+      # For a method of Dir that only looks.
       module Exist
         def exist?(path)
           return __heddle_exist?(path) unless Scheduler.current

@@ -2,9 +2,9 @@
 
 module Heddle
   module CoreExt
-    # File#initialize in a fiber. The method itself is in ext/heddle/core_ext/file_open.c.
+    # Implements File#initialize in a fiber. The method itself is in ext/heddle/core_ext/file_open.c.
     module FileOpen
-      # Makes a File of a path, or of what else Ruby takes.
+      # Makes a File of a path, or of another object that Ruby accepts.
       def self.make(file, path, arguments, options)
         path = Opening.path_of(path)
         mode = arguments.first || options[:mode]
@@ -19,7 +19,7 @@ module Heddle
         end
       end
 
-      # To throw a large file away takes milliseconds.
+      # May the open wait? To throw a large file away takes milliseconds.
       def self.waits?(kind) = kind == :fifo || (kind == :large_file && !RubyFeatures::OPEN_IS_OFFLOADED)
       private_class_method :waits?
 
@@ -31,12 +31,13 @@ module Heddle
       end
       private_class_method :open_by_thread
 
-      # Not a mark that is set after the block: a fiber that is struck just before it would have the descriptor closed
-      # here and once more with the file, when the number may be another's.
+      # Does the file own the descriptor? A mark that is set after the block would not do: if an exception is raised in
+      # the fiber just before, the descriptor would be closed here and once more with the file, when the number may
+      # belong to another file.
       def self.owns?(file, descriptor)
         file.fileno == descriptor
       rescue IOError
-        false # it is nobody's yet
+        false # the descriptor has no owner yet
       end
       private_class_method :owns?
     end

@@ -2,9 +2,9 @@
 
 module Heddle
   module CoreExt
-    # Folders are listed by a thread of the pool. (Ruby 3.3 lists them without asking a scheduler; Ruby 3.4+ hands each
-    # of the system calls to a worker, one for every entry.) For what calls a block some entries are listed at a time,
-    # about as many as Ruby gets from the system in one go.
+    # Lists folders on a thread of the pool. Ruby 3.3 lists them without asking a scheduler; Ruby 3.4+ hands each of the
+    # system calls to a worker, one for every entry. Methods that call a block list some entries at a time, about as
+    # many as Ruby gets from the system in one go.
     module Folder
       # For Dir's methods that list a folder as a whole.
       module List
@@ -41,13 +41,13 @@ module Heddle
 
       BATCH = 512
       SELF_AND_PARENT = [".", ".."].freeze
-      # What Ruby uses without calling a method of the program's.
+      # Classes of arguments that Ruby uses without calling a method of the program.
       PLAIN = [String, Integer, Encoding, Dir, NilClass, TrueClass, FalseClass].freeze
       private_constant :BATCH, :SELF_AND_PARENT, :PLAIN
 
       class << self
         # For the methods that take a path.
-        # @param name [Symbol] Ruby's own
+        # @param name [Symbol] the name of Ruby's own method
         def list(name, *arguments, **options) = call(name, with_path(arguments), options)
 
         def glob(*arguments, **options, &block)
@@ -72,8 +72,8 @@ module Heddle
           dir&.__send__(:__heddle_close)
         end
 
-        # Yields the entries of an open Dir from its beginning on. A block that breaks off leaves it where it would be
-        # if it had been read till there.
+        # Yields the entries of an open Dir from its beginning. If the block breaks off, the Dir is left at the entry
+        # that was yielded last.
         def each_of(dir, children_only, &)
           entries = PoolThread.run do
             dir.__send__(:__heddle_rewind)
@@ -96,27 +96,28 @@ module Heddle
           PoolThread.run(**job) { yield(*arguments) }
         end
 
-        # The argument, which is a path. (Of more or fewer Ruby says that they are wrong before it converts one.)
+        # Converts the argument, which is a path. If the number of arguments is wrong, Ruby says so before it converts
+        # one.
         def with_path(arguments) = arguments.size == 1 ? [path(arguments.first)] : arguments
 
-        # The options, of which one may be a path.
+        # Converts the options, of which one may be a path.
         def with_base(options)
           base = options[:base]
           base.nil? || base.is_a?(Dir) ? options : options.merge(base: path(base))
         end
 
-        # A pattern, or an array of them.
+        # Converts a pattern, or an array of patterns.
         def converted(patterns)
           list = Array.try_convert(patterns)
           list ? list.map { |one| path(one) } : path(patterns)
         end
 
-        # As Ruby would convert it. (The owner of a String may change it while the thread uses it.)
+        # Converts a path as Ruby would. A String is copied, because its owner may change it while the thread uses it.
         def path(object) = object.is_a?(String) ? object.dup : File.path(object)
 
         def plain?(object) = PLAIN.any? { |type| object.is_a?(type) }
 
-        # The next entries, and the places after them; fewer than BATCH are the last ones.
+        # Returns the next entries, and the places after them; fewer entries than BATCH are the last ones.
         def batch(dir, children_only)
           entries = []
           while entries.size < BATCH && (name = dir.__send__(:__heddle_read))

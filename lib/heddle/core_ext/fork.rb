@@ -4,8 +4,8 @@ module Heddle
   using Internal
 
   module CoreExt
-    # The child of a fork has no scheduler, as Ruby 4.0 sees to by itself: it may block, and start its own Heddle. And
-    # it may write where a task of the parent was writing.
+    # Removes the scheduler in the child of a fork, as Ruby 4.0 does by itself: the child may block, and start its own
+    # Heddle. It may also write to an IO to which a task of the parent was writing.
     module Fork
       def _fork
         writers = Scheduler.of_thread&.busy_writers
@@ -14,7 +14,7 @@ module Heddle
         pid
       end
 
-      # Ruby's own does not call _fork.
+      # Ruby's own daemon does not call _fork.
       def daemon(...)
         writers = Scheduler.of_thread&.busy_writers
         result = __heddle_daemon(...)

@@ -2,9 +2,9 @@
 
 module Heddle
   module CoreExt
-    # The names of addresses. Ruby asks the system for them in a thread of its own, for which every fiber has to wait;
-    # here one of the workers for names does it (names_of, in name_lookup.c), and only the fiber that wants to know
-    # waits.
+    # Finds the names of addresses. Ruby asks the system for them in a thread of its own, and every fiber has to wait
+    # for it. Here one of the workers for names asks (names_of, in name_lookup.c), and only the fiber that needs the
+    # name waits.
     module NameLookup
       # For Addrinfo.
       module ForAddrinfo
@@ -58,7 +58,8 @@ module Heddle
         def recvfrom(*arguments)
           return __heddle_named_recvfrom(*arguments) unless NameLookup.wanted?(nil, self)
 
-          # (One system call receives, and the same method asks for the name of the sender: it goes elsewhere whole.)
+          # One system call receives, and the same method asks for the name of the sender, so a worker runs the whole
+          # method.
           wait_readable(timeout) or raise IO::TimeoutError, "Blocking operation timed out!"
           NameLookup.by_thread(arguments, lasting: true) { __heddle_named_recvfrom(*arguments) }
         end
@@ -66,14 +67,14 @@ module Heddle
 
       class << self
         # @param flags [Integer, nil] of getnameinfo
-        # @return [Boolean] is a name to be asked for, by Heddle?
+        # @return [Boolean] does Heddle have to ask for a name?
         def asks?(flags)
           Scheduler.current && (flags.nil? || (flags.is_a?(Integer) && flags.nobits?(Socket::NI_NUMERICHOST)))
         end
 
-        # @param reverse_lookup [Object] as given
+        # @param reverse_lookup [Object] the argument of the program
         # @param default [BasicSocket, Class] whose setting counts if it is nil
-        # @return [Boolean] likewise
+        # @return [Boolean] does Heddle have to ask for a name?
         def wanted?(reverse_lookup, default)
           return false unless Scheduler.current
 
@@ -81,14 +82,14 @@ module Heddle
         end
 
         # Runs the block, which asks for a name by itself, on a thread of the pool; inline where Ruby would have to
-        # convert the arguments first (by a method of the program's).
+        # convert the arguments first (by a method of the program).
         def by_thread(arguments, lasting: false, &)
           plain = arguments.all? { |one| one.nil? || one.is_a?(String) || one.is_a?(Integer) }
           plain ? PoolThread.run("the name of an address", lasting:, &) : yield
         end
 
-        # Puts the name of the host into what Ruby says of an address: family, port, host, numeric host. Where there is
-        # no name, its place is the number's.
+        # Puts the name of the host into Ruby's description of an address: family, port, host, numeric host. If the host
+        # has no name, the number takes its place.
         #
         # @return [Array]
         def with_name(entry)

@@ -4,8 +4,8 @@ require_relative "../internal/replace"
 
 module Heddle
   module CoreExt
-    # OpenSSL is often loaded later than Heddle. What Heddle changes there is changed as soon as OpenSSL has defined it,
-    # which its errors tell.
+    # Changes OpenSSL as soon as it has defined its classes. OpenSSL is often loaded later than Heddle. The definition
+    # of its error classes shows the moment.
     module OpenSSLErrors
       def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
         __heddle_inherited(error)
@@ -13,7 +13,7 @@ module Heddle
         SSLTurn.put_in_place if SSLTurn.respond_to?(:put_in_place) && error.name&.start_with?("OpenSSL::")
       end
 
-      # @return [Boolean] whether OpenSSL is there as a whole
+      # @return [Boolean] is the whole of OpenSSL loaded?
       def self.loaded? = !Object.autoload?(:OpenSSL) && !!defined?(OpenSSL::SSL::SSLErrorWaitWritable)
 
       def self.await(patch)

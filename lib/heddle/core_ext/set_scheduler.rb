@@ -4,8 +4,9 @@ module Heddle
   using Internal
 
   module CoreExt
-    # Ruby drops the thread's scheduler also when that refuses to be closed, as a Heddle must that runs. And it does not
-    # tell a scheduler that it is set: a fiber that waits outside of Scheduler#run goes on where that was done.
+    # Keeps the thread's scheduler when it refuses to be closed, as a running Heddle must. Ruby would drop it. It also
+    # notifies a scheduler that it was set, which Ruby does not: a fiber that waits outside of Scheduler#run goes on at
+    # the place where the scheduler was set.
     module SetScheduler
       def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's own
         if Scheduler.of_thread&.inside?

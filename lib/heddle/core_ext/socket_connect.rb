@@ -2,8 +2,8 @@
 
 module Heddle
   module CoreExt
-    # Ruby 3.3 asks the scheduler about another IO object while it connects, made for the descriptor alone: neither the
-    # socket's timeout nor its close would reach the fiber. So it waits for the socket itself, as Ruby 3.4+ does.
+    # Waits for the socket itself while it connects, as Ruby 3.4+ does. Ruby 3.3 asks the scheduler about another IO
+    # object that is made for the descriptor alone: neither the socket's timeout nor its close would reach the fiber.
     module SocketConnect
       # @raise [IO::TimeoutError] after IO#timeout
       # @see https://docs.ruby-lang.org/en/3.3/Socket.html#method-i-connect
@@ -11,12 +11,12 @@ module Heddle
         return __heddle_connect(remote_address) unless Scheduler.current
 
         begin
-          return connect_nonblock(remote_address) # (without exceptions it is 0, too, if the socket has been connected)
+          return connect_nonblock(remote_address) # without exceptions it is 0, too, if the socket has been connected
         rescue IO::EINPROGRESSWaitWritable
           nil # it is under way
         end
         wait_writable(timeout) || raise(IO::TimeoutError, "Connect timed out!")
-        connect_nonblock(remote_address, exception: false) # 0, or the error that it ended with
+        connect_nonblock(remote_address, exception: false) # 0, or the error of the connect
       end
     end
   end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# BasicSocket#read_nonblock, the method that event loops call most, and Net::HTTP: as in Ruby's socket.rb, but it counts
-# against the turn of its task; and the exception that says "it would block" is raised here, which saves an eighth of
-# the whole call.
+# Replaces BasicSocket#read_nonblock, which event loops and Net::HTTP call most. It is the method of Ruby's socket.rb,
+# but it counts against the turn of its task; and the exception that says "it would block" is raised here, which saves
+# an eighth of the whole call.
 #
-# It takes the place of Ruby's method, so that nobody sees another one; not of one that somebody else has put there.
-# (The alias keeps Ruby from warning.)
+# It replaces Ruby's method itself, so that the program sees no other method. If somebody else has already replaced the
+# method, it stays as it is. The alias keeps Ruby from warning.
 #
 # @private
 class BasicSocket

@@ -4,10 +4,10 @@ require_relative "openssl_errors"
 
 module Heddle
   module CoreExt
-    # The reads and writes of an OpenSSL::SSL::SSLSocket count against the turn of their task. (The methods are in
-    # turn.c.)
+    # The reads and writes of an OpenSSL::SSL::SSLSocket count against the turn of their task. The methods are in
+    # turn.c.
     module SSLTurn
-      # @return [void] nothing happens while OpenSSL has not defined them yet, or when that was done before
+      # @return [void] does nothing while OpenSSL has not defined them yet, or when it was called before
       def self.put_in_place
         return unless defined?(::OpenSSL::SSL::SSLSocket)
 

@@ -4,7 +4,7 @@ require_relative "openssl_errors"
 
 module Heddle
   module CoreExt
-    # What an OpenSSL::SSL::SSLSocket's *_nonblock methods raise.
+    # Replaces the exceptions that the *_nonblock methods of an OpenSSL::SSL::SSLSocket raise.
     module SSLWouldBlockErrors
       MESSAGES = {
         "OpenSSL::SSL::SSLErrorWaitReadable" => "read would block",

@@ -4,7 +4,8 @@ require_relative "../internal/connect"
 
 module Heddle
   module CoreExt
-    # Socket.tcp(hostname) starts two threads for each name. The parameters are Ruby's own, for libraries ask for them.
+    # Replaces Socket.tcp, which starts two threads for each name. The parameters are Ruby's own, because libraries ask
+    # for them.
     module SocketTCP
       keywords = Connect::OPTIONS.map { |name| "#{name}: #{name == :fast_fallback ? "tcp_fast_fallback" : "nil"}" }
       keywords = keywords.join(", ")

@@ -6,12 +6,13 @@ module Heddle
   using Internal
 
   module CoreExt
-    # Timeout.timeout makes objects beforehand, for the exception that most blocks never see: with Heddle it costs a
-    # fifth, and no object. Ruby's own strikes the thread: in a blocking fiber of Heddle's that would end them all.
+    # Makes Timeout.timeout cheap: Ruby's own makes objects beforehand, for an exception that most blocks never see.
+    # With Heddle it costs a fifth, and no object. Ruby's own raises the exception in the thread: in a blocking fiber of
+    # Heddle that would end all tasks.
     module TimeoutBlock
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
-        # Asked as Ruby asks: programs replace Fiber.current_scheduler in their tests.
+        # The scheduler is found as Ruby finds it: programs replace Fiber.current_scheduler in their tests.
         scheduler = Fiber.current_scheduler || (blocking = Scheduler.of_blocking_fiber)
         ours = scheduler.is_a?(Scheduler) && block_given? && TimeoutBlock.positive?(sec)
         return __heddle_timeout(sec, klass, message, &) unless ours

@@ -2,11 +2,11 @@
 
 module Heddle
   module CoreExt
-    # Files that are read or written as a whole. (PIECE_SIZE, string_for, large_size, and the methods read and binread
-    # of IO, are in C: whole_file.c.)
+    # Reads or writes whole files. PIECE_SIZE, string_for, large_size, and the methods read and binread of IO, are in C:
+    # whole_file.c.
     module WholeFile
       class << self
-        # IO.read, for what is not in the memory of the kernel as a whole.
+        # Implements IO.read for files that are not completely in the memory of the kernel.
         def read(io_class, path, *rest, **options)
           path = Opening.path_of(path)
           length, offset, mode = rest
@@ -19,7 +19,7 @@ module Heddle
           end
         end
 
-        # The same for IO.binread.
+        # Implements IO.binread for files that are not completely in the memory of the kernel.
         def binread(io_class, path, length = nil, offset = nil)
           path = Opening.path_of(path)
           kind = Opening.kind_of(path)
@@ -29,8 +29,9 @@ module Heddle
           Opening.by_ruby(kind, nil) { io_class.__send__(:__heddle_binread, path, length, offset) }
         end
 
-        # For the methods that write a whole file. Ruby 3.4+ does not close it by the method IO#close, and has a worker
-        # do it, or write what is left: a fiber that is cancelled would leave the descriptor behind.
+        # Implements the methods that write a whole file. Ruby 3.4+ does not close the file by the method IO#close, and
+        # has a worker close it, or write the remaining bytes: a fiber that is cancelled would leave the descriptor
+        # open.
         #
         # @param binary [Boolean] is it IO.binwrite? Ruby opens the file as for IO.write, and only then calls binmode
         # @yield [String] the path: Ruby's own way
@@ -47,12 +48,12 @@ module Heddle
           end
         end
 
-        # Reads what is left of a large file. Ruby writes zeros to the memory of the whole string first, which takes as
-        # long as reading: here that too is done piece by piece, and the others run in between (see hook_io.c).
+        # Reads the remaining bytes of a large file. Ruby writes zeros to the memory of the whole string first, which
+        # takes as long as reading. Here both are done piece by piece, and other fibers run in between (see hook_io.c).
         #
-        # @param size [Integer] bytes that there are about; there may be fewer or more
-        # @param length [Integer, nil] the most that is read; nil: all
-        # @return [String, nil] nil where IO#read gives it: at the end of the file, if a length was given
+        # @param size [Integer] the approximate number of bytes; the file may have fewer or more
+        # @param length [Integer, nil] the largest number of bytes to read; nil: all
+        # @return [String, nil] nil where IO#read returns it: at the end of the file, if a length was given
         def read_in_pieces(file, size, length, encoding)
           whole = string_for(size)
           piece = +""
@@ -68,14 +69,14 @@ module Heddle
 
         def by_hand?(path)
           return false unless Scheduler.current
-          return !path.to_s.start_with?("|") if RubyFeatures::OPEN_IS_OFFLOADED # (IO.write: a command)
+          return !path.to_s.start_with?("|") if RubyFeatures::OPEN_IS_OFFLOADED # IO.write: a command
 
           %i[fifo large_file].include?(Opening.kind_of(path))
         end
       end
 
-      # For the methods of IO that open a file, do something to it and close it. A FIFO is opened like every other
-      # one, and the fiber itself waits for what it does then.
+      # Replaces methods of IO that open a file, use it and close it. A FIFO is opened as everywhere else, and the fiber
+      # itself waits for its data.
       module ByPath
         def readlines(*arguments, **options)
           return __heddle_readlines(*arguments, **options) unless Scheduler.current && arguments.any?

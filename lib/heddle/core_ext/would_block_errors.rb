@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The exceptions of Ruby's own *_nonblock methods, with the messages that they give: cheap, see would_block_errors.c.
+# The exceptions of Ruby's own *_nonblock methods, with their messages. They are cheap, see would_block_errors.c.
 {
   IO::EAGAINWaitReadable => ["read would block", "recvfrom(2) would block", "recvmsg(2) would block",
                              "accept(2) would block"],

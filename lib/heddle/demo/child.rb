@@ -5,8 +5,8 @@ require "socket"
 
 module Heddle
   module Demo
-    # A fork of the demo's process that does one job and is told what it needs in lines of JSON. Its job has to end when
-    # its link does: so it never outlives the demo, not even one that was killed.
+    # A fork of the demo's process that does one job and receives its instructions in lines of JSON. Its job must end
+    # when its link ends: so it never outlives the demo, even if the demo was killed.
     class Child
       # A child cannot do its work.
       class Failed < StandardError; end
@@ -14,10 +14,10 @@ module Heddle
       @all = []
 
       class << self
-        # @return [Array<Child>] those that run
+        # @return [Array<Child>] the children that run
         attr_reader :all
 
-        # Whether the children run with YJIT: where this Ruby has it, unless the user's environment says otherwise.
+        # Do the children run with YJIT? They do where this Ruby has it, unless the user's environment says otherwise.
         def yjit? = RubyVM.const_defined?(:YJIT) && ENV.fetch("RUBY_YJIT_ENABLE", "1") == "1"
       end
 
@@ -39,19 +39,19 @@ module Heddle
         other.close
       end
 
-      # Without waiting: in Ruby 3.3, once a thread could not be made, nothing that waits goes on.
+      # Sends a message without waiting: in Ruby 3.3, once a thread could not be made, nothing that waits goes on.
       # @return [void]
       def tell(**said) = @link.write_nonblock("#{JSON.generate(said)}\n")
 
-      # @return [Hash] what the other side says next
-      # @raise [Failed] if that is that it cannot go on, or nothing more
+      # @return [Hash] the next message of the other side
+      # @raise [Failed] if the other side says that it cannot go on, or sends nothing more
       def hear
         line = @link.gets or raise Failed, "a process of the demo ended before its time"
         said = JSON.parse(line, symbolize_names: true)
         said[:failed] ? raise(Failed, said[:failed]) : said
       end
 
-      # Ends the child, which may be in the midst of a measurement.
+      # Ends the child, which may be in the middle of a measurement.
       # @return [void]
       def close
         Child.all.delete(self)

@@ -2,15 +2,15 @@
 
 module Heddle
   module Demo
-    # Makes requests in one of three styles, in a process of its own, and takes the time.
+    # Makes requests in one of three styles, in a process of its own, and measures the time.
     class Client
-      # Seconds that blocking may take: it is measured on as many requests as fit in.
+      # Seconds that the blocking style may take: it is measured on the number of requests that fit in.
       SAMPLE_SECONDS = 1.0
 
-      # How many different errors are told apart.
+      # The number of different errors that are counted separately.
       KINDS_MAX = 20
 
-      # @param limit [Integer, nil] how many threads or fibers to have at once; nil: one for each request
+      # @param limit [Integer, nil] the largest number of threads or fibers at once; nil: one for each request
       def initialize(target, limit: nil)
         @target = target
         @limit = limit
@@ -21,7 +21,8 @@ module Heddle
       end
 
       # @return [Hash] when it started and ended, how many requests were made (fewer than asked for if blocking took too
-      #   long), how many went wrong and how; or how many threads or fibers there were when the system gave no more
+      #   long), how many went wrong and how; or the number of threads or fibers that existed when the system refused
+      #   more
       def measure(style, delay_ms, requests)
         GC.start
         started = now
@@ -33,8 +34,8 @@ module Heddle
 
       private
 
-      # The three styles. Each yields the numbers 0...count, one a request, and returns when all are done. This is all
-      # that differs between the rows of the table. First, one request after another.
+      # The three styles. Each yields the numbers 0...count, one for each request, and returns when all requests are
+      # done. This is all that differs between the rows of the table. Makes one request after another.
       def blocking(count)
         stop = now + SAMPLE_SECONDS
         while @made < count && (@made.zero? || now <= stop)
@@ -43,12 +44,12 @@ module Heddle
         end
       end
 
-      # A thread for each.
+      # Makes each request in a thread.
       def threads(count)
         start(count) { |number| Thread.new { yield number } }
       end
 
-      # A fiber for each.
+      # Makes each request in a fiber.
       def heddle(count)
         Heddle.run do
           @backend = Fiber.scheduler.backend

@@ -5,7 +5,7 @@ require_relative "result"
 
 module Heddle
   module Demo
-    # The result for people: a table and what it means, a bar chart, the slow server, the errors.
+    # Shows the result to people: a table and what it means, a bar chart, the slow server, the errors.
     class Report
       # How far NeverBlock was ahead of the best threads in 2008, in per cent, by delay.
       ADVANTAGE_2008 = { 0 => 124.76, 10 => 149.63, 50 => 174.18, 100 => 208.96, 500 => 148.43 }.freeze
@@ -24,7 +24,7 @@ module Heddle
         end.join("\n")
       end
 
-      # Groups of bars, all to one scale: title => { label => value }. Every bar is seen, however short.
+      # Draws groups of bars, all to one scale: title => { label => value }. Every bar is visible, however short.
       # @yield [value] the text behind a bar
       # @return [String]
       def self.bars(groups)
@@ -74,7 +74,7 @@ module Heddle
         rows << ["NeverBlock over threads, 2008", *@advantages2008.map { |value| value ? percent(value) : "" }]
       end
 
-      # A star marks what was measured on a sample.
+      # A star marks a rate that was measured on a sample.
       def rates(kind)
         @columns.values.map { |kinds| thousands(kinds[kind].rate) + (kinds[kind].extrapolated? ? "*" : "") }
       end

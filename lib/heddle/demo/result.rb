@@ -5,49 +5,49 @@ require_relative "child"
 
 module Heddle
   module Demo
-    # What one or several clients measured at the same time.
+    # The measurements of one or several clients at the same time.
     # asked, made:: how many requests were asked for, and made: fewer if they were a sample
     # seconds:: from the first client's start to the last one's end
-    # errors:: how many requests went wrong, by what went wrong
-    # limit:: how many threads or fibers the system carried in one process, nil if as many as asked for
-    # backend:: what Heddle ran on, or nil
+    # errors:: the number of requests that went wrong, by error
+    # limit:: how many threads or fibers the system carried in one process, nil if it carried all of them
+    # backend:: the backend on which Heddle ran, or nil
     Measurement = Data.define(:asked, :made, :seconds, :errors, :limit, :backend) do
-      # @param answers [Array<Hash>] of the clients
+      # @param answers [Array<Hash>] the answers of the clients
       def self.of(answers, asked, limit)
         new(asked:, limit:, made: answers.sum { |answer| answer[:made] }, backend: answers.first[:backend],
             seconds: answers.map { |answer| answer[:ended] }.max - answers.map { |answer| answer[:started] }.min,
             errors: sum_errors(answers.map { |answer| answer[:errors].transform_keys(&:to_s) }))
       end
 
-      # Several counts of errors as one.
+      # Adds several counts of errors.
       def self.sum_errors(all) = all.reduce { |sum, errors| sum.merge(errors) { |_, a, b| a + b } }
 
-      # How many requests went wrong.
+      # Counts the requests that went wrong.
       def error_count = errors.values.sum
 
-      # Whether a sample was measured.
+      # Was a sample measured?
       def extrapolated? = made < asked
 
-      # Right answers per second.
+      # Returns the number of right answers per second.
       def rate = (made - error_count) / seconds
     end
 
     # Everything that a run of the demo measured.
     # columns:: for each column of the table its delay, nil for a server of the user's, and its measurements by kind:
     #           blocking, threads, heddle, and heddle_processes if asked for
-    # slow:: what Heddle took for a few requests to a slow server, and what blocking would take; nil for a server of the
-    #        user's
+    # slow:: the time that Heddle took for a few requests to a slow server, and the time that blocking would take; nil
+    #        for a server of the user
     Result = Data.define(:settings, :columns, :slow) do
-      # All of them.
+      # All measurements.
       def measurements = [*columns.flat_map { |_, kinds| kinds.values }, *slow&.fetch(:measurement)]
 
-      # What Heddle ran on.
+      # The backend on which Heddle ran.
       def backend = measurements.filter_map(&:backend).first
 
-      # How many requests were made.
+      # The number of requests that were made.
       def requests = measurements.sum(&:made)
 
-      # How many of them went wrong.
+      # The number of requests that went wrong.
       def errors = measurements.sum(&:error_count)
 
       # For programs: one line of JSON. All rates are in requests per second.

@@ -7,9 +7,9 @@ require_relative "target"
 
 module Heddle
   module Demo
-    # Runs the demo: starts the server, has each column measured in each style, collects the result. Each measurement
-    # has processes of its own, so that what one leaves behind (stacks, a larger heap) does not count for or against
-    # another. This one only starts them and waits, so that it takes no time from either side.
+    # Runs the demo: starts the server, measures each column in each style, collects the result. Each measurement has
+    # processes of its own, so that the remains of one (stacks, a larger heap) do not count for or against another. This
+    # process only starts them and waits, so that it takes no time from either side.
     class Runner
       # The first claim of 2008: 20 requests to a server that takes a second for each.
       SLOW_REQUESTS = 20
@@ -18,19 +18,19 @@ module Heddle
       # Requests to the demo's own server that a process makes before it is measured, so that YJIT has compiled them.
       WARM_UP = 50
 
-      # How many threads or fibers to do with, once the system has refused more: fewer than it gave, to be safe.
+      # Once the system has refused more threads or fibers, this share of the number that it gave is used, to be safe.
       SAFE_SHARE = 0.9
 
       BAR_WIDTH = 20
 
       # @param settings [Settings]
-      # @param progress_out [IO] where progress is shown: a bar that redraws itself on a terminal, else lines
+      # @param progress_out [IO] receives the progress: a bar that redraws itself on a terminal, else lines
       def initialize(settings, progress_out: $stderr)
         @settings = settings
         @out = progress_out
         @limits = {}
         @done = 0
-        # What is measured for each column: the style, and in how many processes.
+        # The measurements of each column: the style, and the number of processes.
         @kinds = { blocking: [:blocking, 1], threads: [:threads, 1], heddle: [:heddle, 1] }
         @kinds[:heddle_processes] = [:heddle, settings.processes] if settings.processes > 1
         @steps = (settings.columns.size * @kinds.size) + (settings.url ? 0 : 1)
@@ -60,8 +60,8 @@ module Heddle
         child.hear[:port]
       end
 
-      # With an equal share in each process. Where the system does not carry all at once, it is done again with as many
-      # at once as it carries.
+      # Measures with an equal share in each process. Where the system cannot carry all requests at once, they are made
+      # again with the number that it carries.
       def measure(style, count, delay_ms, requests)
         show("#{requests} requests #{delay_ms ? "answered after #{delay_ms} ms" : "to #{@settings.url}"}, #{style}" \
              "#{" in #{count} processes" if count > 1}")
@@ -82,11 +82,11 @@ module Heddle
         children&.each(&:close)
       end
 
-      # In the child.
+      # Does the work of the child.
       def work(child, style, delay_ms, share)
         require "heddle" if style == :heddle
         WARM_UP.times { |number| @target.get(0, number) } unless @settings.url
-        Process.warmup # as a program does when it has loaded what it needs
+        Process.warmup # like a program that has loaded its files
         child.tell(ready: true)
         child.hear
         child.tell(**Client.new(@target, limit: @limits[style]).measure(style, delay_ms, share))
@@ -99,7 +99,8 @@ module Heddle
         @out.flush
       end
 
-      # Blocking would take 20 times the delay, and what a request costs besides.
+      # Measures requests to a slow server. Blocking would take 20 times the delay, and the further time of each
+      # request.
       def slow(columns)
         measurement = measure(:heddle, 1, SLOW_DELAY_MS, SLOW_REQUESTS)
         cost = columns.map { |delay_ms, kinds| (1 / kinds[:blocking].rate) - (delay_ms / 1000.0) }.min

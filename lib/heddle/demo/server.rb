@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   module Demo
     # The demo's HTTP server: it answers `GET /delay/100/7` after 100 ms. It runs on Heddle itself, in a process of its
-    # own, and has to be so cheap that the client is what gets measured.
+    # own, and must be so cheap that the client's time is measured.
     class Server
       BACKLOG = 4096
       # Answers that are due must not wait for a burst of new connections.
@@ -13,12 +13,12 @@ module Heddle
       REQUEST_MAX = 16_384
       REQUEST_LINE = %r{\AGET /delay/(\d+)/(\d+) HTTP/1\.1\r\n}
 
-      # The body that answers request `number` with a delay of `delay_ms`: no two requests have the same one, so that an
-      # answer that reached the wrong request is noticed.
+      # Returns the body that answers request `number` with a delay of `delay_ms`. No two requests have the same body,
+      # so that an answer that reached the wrong request is noticed.
       # @return [String]
       def self.body(delay_ms, number) = "request #{number} answered after #{delay_ms} ms\n"
 
-      # @return [String] the path to ask for
+      # @return [String] the path to request
       def self.path(delay_ms, number) = "/delay/#{delay_ms}/#{number}"
 
       # @param lifeline [IO] when it becomes readable or reaches its end, serve returns
@@ -31,7 +31,7 @@ module Heddle
         @listener.setsockopt(:TCP, :DEFER_ACCEPT, 1) if Socket.const_defined?(:TCP_DEFER_ACCEPT)
       end
 
-      # @return [Integer] the port it listens on
+      # @return [Integer] the port on which the server listens
       def port = @listener.local_address.ip_port
 
       # Serves until the lifeline ends.
@@ -53,7 +53,7 @@ module Heddle
         rescue Errno::ECONNABORTED
           nil
         rescue FiberError
-          socket.close # the system gives no more: the client will count it
+          socket.close # the system refuses more: the client will count it
         end
         sleep(0)
       end

@@ -6,9 +6,9 @@ require_relative "server"
 
 module Heddle
   module Demo
-    # What the requests go to, and what is right about the answers. The demo's own server has to give the body that
-    # belongs to the request. A server of the user's has to give a status of success, and, if it gives the same body
-    # twice when asked in advance, that one every time.
+    # Says where the requests go, and which answers are right. The demo's own server must send the body that belongs to
+    # the request. A server of the user must send a status of success. If it sends the same body twice when it is asked
+    # in advance, it must send this body every time.
     class Target
       # @param port [Integer] of the demo's own server
       # @return [Target]
@@ -22,7 +22,7 @@ module Heddle
         @options = @uri.scheme == "https" ? { use_ssl: true } : {}
       end
 
-      # Looks what body to expect.
+      # Finds out which body to expect.
       # @return [self]
       def look
         first, second = Array.new(2) { get.body.b }
@@ -32,8 +32,8 @@ module Heddle
         self # the measurement will meet the same error, count it and show it
       end
 
-      # The request that is measured: plain Net::HTTP, a new connection each time. By itself it repeats a GET that
-      # failed, and takes half an answer for a whole one: errors would be hidden.
+      # Makes the request that is measured: plain Net::HTTP, a new connection each time. Net::HTTP would repeat a GET
+      # that failed, and accept half an answer as a whole one: errors would be hidden.
       # @return [Net::HTTPResponse]
       def get(delay_ms = nil, number = nil)
         Net::HTTP.start(@uri.hostname, @uri.port, @proxy, **@options) do |http|

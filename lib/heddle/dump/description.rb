@@ -2,16 +2,16 @@
 
 module Heddle
   class Dump
-    # One wait in words.
+    # Describes one wait in words.
     class Description
-      # What happens to an IO, by the events that are waited for.
+      # Words for the events that are awaited on an IO.
       EVENTS = {
         IO::READABLE => "to read from", IO::WRITABLE => "to write to",
         IO::READABLE | IO::WRITABLE => "to read from or write to", IO::PRIORITY => "for urgent data of"
       }.freeze
 
-      # @param wait [Hash] one of Scheduler#waits
-      # @param holder [String, nil] who holds the lock that it waits for
+      # @param wait [Hash] one entry of Scheduler#waits
+      # @param holder [String, nil] the holder of the lock for which it waits
       def initialize(wait, holder = nil)
         @wait = wait
         @holder = holder

@@ -9,14 +9,14 @@ module Heddle
       def initialize(scope, name, pool)
         super(scope, name, false, false)
         @pool = pool
-        @in_line = false # stays so when it ends there
+        @in_line = false # stays true if the job ends there
         @arguments = @block = @storage = nil
       end
 
       # @return [Symbol] as of any task; :waiting while it is in line
       def status = @in_line && !@finished ? :waiting : super
 
-      # Puts it in line, with what it takes from its spawner.
+      # Puts the job in line, with everything that it takes from its spawner.
       def line_up(arguments, block)
         @in_line = true
         @arguments = arguments
@@ -25,7 +25,7 @@ module Heddle
         @pool.put_in_line(self)
       end
 
-      # Its turn has come.
+      # Starts the job when its turn has come.
       def start_from_line
         @in_line = false
         @scheduler.fiber do
@@ -35,14 +35,14 @@ module Heddle
         strike(@early) if @early
       end
 
-      # It ends without having been started.
+      # Ends the job without having started it.
       def end_in_line(error)
         @in_line = true
         fail_with(error, @block)
         Line.undisturbed { ended }
       end
 
-      # Another thread may cancel it in the moment in which it starts: this is seen to when it has.
+      # Another thread may cancel the job at the moment when it starts: the cancel is raised after the start.
       def strike(error)
         if @pool.take_out_of_line(self)
           end_in_line(error)
@@ -60,7 +60,7 @@ module Heddle
 
       private
 
-      # Makes the Fiber storage of its spawner that of its fiber, but for what is Heddle's own.
+      # Copies the Fiber storage of the spawner to its fiber, without the entries of Heddle.
       def put_storage
         Fiber.current.storage&.each_key { |key| Fiber[key] = nil unless @storage.key?(key) || key == :heddle_scope }
         @storage.each { |key, value| Fiber[key] = value unless key == :heddle_scope }

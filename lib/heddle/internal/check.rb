@@ -6,27 +6,27 @@ require_relative "wording"
 module Heddle
   # Arguments that several methods check in the same way. An ArgumentError names the argument.
   module Check
-    # Seconds that make sense: Ruby cannot wait for longer on every system, and no clock knows less.
+    # Times in seconds that Heddle accepts: Ruby cannot wait longer on every system, and no clock is finer.
     SECONDS = 1e-9..1e9
-    # Characters of a wrong argument that its error shows.
+    # The number of characters of a wrong argument that its error shows.
     SHOWN = 80
     private_constant :SHOWN
 
-    # The backtrace begins where the program has called Heddle. (It is of Strings: else error_highlight would show the
-    # line of Heddle that raises.)
+    # Raises an error whose backtrace begins where the program has called Heddle. The backtrace consists of Strings:
+    # else error_highlight would show the line of Heddle that raises.
     # @raise [ArgumentError]
     def self.refuse(message, kind = ArgumentError)
       frames = TaskFailure.clean(caller)
       raise kind, message, frames.empty? ? caller : frames
     end
 
-    # @return [String] a wrong argument for the message of its error: in one line, and not too long
+    # @return [String] a wrong argument as its error shows it: in one line, and not too long
     def self.shown(value)
       text = Wording.in_line(value, :inspect)
       text.size > SHOWN ? "#{text[0, SHOWN]}..." : text
     end
 
-    # @param also [String] what else may be given
+    # @param also [String] other values that may be given
     # @raise [ArgumentError]
     def self.positive_integer(name, value, also = "")
       return if value.is_a?(Integer) && value.positive?
@@ -34,7 +34,7 @@ module Heddle
       refuse("#{name}: must be a positive Integer#{also}, not #{shown(value)}")
     end
 
-    # A time that is not nothing, and ends.
+    # Checks a time that is longer than 0, and finite.
     # @raise [ArgumentError]
     def self.seconds(name, value)
       right = value.is_a?(Numeric) && value.real? && value.positive?
@@ -44,7 +44,7 @@ module Heddle
       refuse("#{name}: must be from #{SECONDS.begin} to #{SECONDS.end} seconds, not #{shown(value)}")
     end
 
-    # A time that something may take: nil: as long as it likes; 0 or less: it is over.
+    # Checks a time limit. nil: no limit; 0 or less: the time is over.
     # @raise [ArgumentError]
     def self.time(name, value)
       return if value.nil? || (value.is_a?(Numeric) && value.real? && (value <=> 0))
@@ -52,7 +52,7 @@ module Heddle
       refuse("#{name}: must be a number of seconds or nil, not #{shown(value)}")
     end
 
-    # The same where less than 0 has no meaning.
+    # Checks a time limit where less than 0 has no meaning.
     # @raise [ArgumentError]
     def self.length_of_time(name, value)
       time(name, value)
@@ -61,15 +61,15 @@ module Heddle
       refuse("#{name}: must not be negative, unlike #{shown(value)}")
     end
 
-    # For a class whose objects only Heddle makes, in place of an argument that it always gives. (A private method new
-    # would make each spawn slower.)
-    # @param instead [String] what a program calls
+    # Refuses a call of new for a class whose objects only Heddle makes; it stands in place of an argument that Heddle
+    # always passes. A private method new would make each spawn slower.
+    # @param instead [String] the method that a program should call
     # @raise [NoMethodError]
     def self.no_new(kind, instead)
       refuse("private method 'new' called for class #{kind}: call #{instead}", NoMethodError)
     end
 
-    # What a report can show, or what returns that when a report is made.
+    # Checks a name: an object that a report can show, or that returns one when a report is made.
     # @return [String, Symbol, #call] the name
     # @raise [ArgumentError]
     def self.task_name(value)
@@ -86,13 +86,13 @@ module Heddle
       refuse("#{name}: must have the method #{method}, unlike #{shown(value)}")
     end
 
-    # nil: there is none.
+    # Checks a callable; nil stands for none.
     # @raise [ArgumentError]
     def self.callable(name, value)
       responds(name, value, :call) unless value.nil?
     end
 
-    # What an error is compared with. (Everything has a ===, but that of a name never holds for an error.)
+    # Checks the patterns with which an error is compared. Everything has a ===, but a name never matches an error.
     # @raise [ArgumentError]
     def self.patterns(name, values)
       wrong = values.select { |value| [String, Symbol, Numeric, NilClass].any? { |kind| value.is_a?(kind) } }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The time of the machine, which nobody sets: in C, so that a test may stop Ruby's clocks.
+  # Reads the time of the machine, which nobody sets. It is in C, so that a test may stop Ruby's clocks.
   #
   #   Clock.now # => 81204.3, in seconds
   module Clock

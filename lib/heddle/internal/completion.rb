@@ -3,18 +3,18 @@
 module Heddle
   using Internal
 
-  # A queue on which others wait until something has ended. It is closed then, or something is put into it. Heddle.dump
-  # names it.
+  # A queue on which fibers and threads wait until something has ended. Then it is closed, or something is put into it.
+  # Heddle.dump shows its name.
   class Completion < Thread::Queue
-    # @param parts [Array<Object>] what it is that ends: words, and objects to be shown as inspect does
-    # @param awaited [Task, Scope, nil] the same, if it is a task or the tasks of a scope
+    # @param parts [Array<Object>] describe what ends: words, and objects that are shown by inspect
+    # @param awaited [Task, Scope, nil] the object that ends, if it is a task or the tasks of a scope
     def initialize(*parts, awaited: nil)
       super()
       @parts = parts
       @awaited = awaited
     end
 
-    # Does it need the end of this task, or of one that waits for the task because it has opened its scope?
+    # Does its end depend on this task, or on a task that waits for the task because it has opened its scope?
     #
     # @param task [Task, nil]
     def awaits?(task)
@@ -27,14 +27,14 @@ module Heddle
       false
     end
 
-    # Waits until it is closed by a fiber of the scheduler. It lets the others run also in a blocking fiber, where Ruby
-    # would stop the whole thread, and with it those that are waited for.
+    # Waits until a fiber of the scheduler closes it. Other fibers run also while a blocking fiber waits, where Ruby
+    # would stop the whole thread, and with it the awaited tasks.
     #
     # @param scheduler [Scheduler]
     # @param timeout [Numeric, nil] seconds
     # @return [void]
     def wait(scheduler, timeout = nil)
-      sleep(0) if timeout&.zero? # (pop does not let the others run: who asks over and over would never hear of it)
+      sleep(0) if timeout&.zero? # pop lets no other fiber run: a caller that polls would wait for ever
       return pop(timeout:) unless Fiber.current.blocking? && Fiber.scheduler.equal?(scheduler)
 
       begin
@@ -45,7 +45,7 @@ module Heddle
       end
     end
 
-    # Wakes all who wait for it.
+    # Wakes all fibers and threads that wait for it.
     def close
       super
       @blocking_fibers&.each { |fiber| Fiber.scheduler&.unblock(self, fiber) }

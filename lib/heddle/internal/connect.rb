@@ -3,11 +3,11 @@
 require_relative "ruby_features"
 
 module Heddle
-  # Connecting to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): the system's resolver on
-  # a worker thread, and the addresses raced as RFC 8305 says, while the other fibers run.
+  # Connects to a host by name, for TCPSocket.new and Socket.tcp (core_ext/tcp_connect.rb): it uses the system's
+  # resolver on a worker thread, and races the addresses as RFC 8305 says, while other fibers run.
   #
-  # What the arguments are is asked in C (tcp_connect.c): by_name?, address_of, check_seconds; and there is
-  # RESOLUTION_DELAY, the seconds that one family of addresses has to wait for the other one.
+  # The arguments are examined in C (tcp_connect.c): by_name?, address_of, check_seconds. RESOLUTION_DELAY is defined
+  # there, too: the seconds that one family of addresses has to wait for the other one.
   module Connect
     # Seconds until the next address is tried beside one that has not answered.
     ATTEMPT_DELAY = 0.25
@@ -27,8 +27,8 @@ module Heddle
 
       # For TCPSocket.new, when a Heddle scheduler runs and the host may be a name.
       #
-      # @param lookup [Lookup, nil] what has been begun for the host; nil: nothing yet
-      # @param began_at [Float, nil] and when
+      # @param lookup [Lookup, nil] the lookup of the host that has begun; nil: none has begun
+      # @param began_at [Float, nil] when it has begun
       # @yield Ruby's own way, with arguments as TCPSocket.new takes them
       def open_tcp_socket(tcp_socket, scheduler, lookup, began_at, *arguments, **options, &connect)
         return yield(*arguments, **options) unless options?(options)
@@ -37,14 +37,14 @@ module Heddle
         lookup ? target.race(tcp_socket, lookup, &connect) : target.open(tcp_socket, &connect)
       end
 
-      # For TCPSocket.new, when the only address cannot be connected to.
+      # For TCPSocket.new, when a connection to the only address is impossible.
       def raise_failure(scheduler, error, *arguments)
         TCPSocketTarget.new(scheduler, arguments, {}).raise_failure(error)
       end
 
       # For Socket.tcp.
       #
-      # @return [SocketTarget, nil] nil: it is Ruby's to connect
+      # @return [SocketTarget, nil] nil: Ruby has to connect
       def socket_target(arguments, options)
         scheduler = Scheduler.current
         return unless scheduler && by_name?(arguments) && options?(options)

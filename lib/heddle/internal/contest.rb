@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Callables that run at the same time, each in a task and a scope of its own, until one of them is good enough.
+  # Runs callables at the same time, each in a task and a scope of its own, until one of them is good enough.
   class Contest
     # @param callables [Array<#call>]
-    # @raise [ArgumentError] if there is none, or one that has no +call+
+    # @raise [ArgumentError] if none is given, or one of them has no +call+
     def initialize(callables)
       Check.refuse("callables: at least one is needed") if callables.empty?
 
@@ -14,10 +14,10 @@ module Heddle
       @ended = Thread::Queue.new # the numbers of the tasks that have ended
     end
 
-    # Cancels the others when one is good enough, and waits for them.
+    # Waits for the first callable that is good enough, cancels the others, and waits for their end.
     #
-    # @yieldparam task [Heddle::Task] that has ended: is it good enough?
-    # @return [Heddle::Task, nil] the first of those; nil: all have ended, and none was
+    # @yieldparam task [Heddle::Task] a task that has ended: is it good enough?
+    # @return [Heddle::Task, nil] the first task that was good enough; nil: all have ended, and none was good enough
     def winner(&)
       Heddle.run do
         first_of_ended(&)
@@ -26,12 +26,12 @@ module Heddle
       end
     end
 
-    # @return [Array<Exception>] of those that were started, in their order
+    # @return [Array<Exception>] the errors of the tasks that were started, in their order
     def errors = @tasks.filter_map(&:error)
 
     private
 
-    # A callable that is good enough before it waits spares the start of the next ones.
+    # If a callable is good enough before it waits, the next ones are not started.
     def first_of_ended
       open = @waiting.size
       until open.zero?

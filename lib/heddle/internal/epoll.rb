@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Sets of sockets that nobody waits for with a fiber, in C: see Server::IdleConnections.
+  # Sets of sockets that are watched without a fiber for each, in C: see Server::IdleConnections.
   module Epoll
   end
   private_constant :Epoll

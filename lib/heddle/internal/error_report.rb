@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Tells of errors that nobody takes: that of a plain Fiber.schedule block, or of an isolated task that nobody asks.
-  # Without a handler of the program (Heddle.on_error) it says on stderr what Ruby says of threads: no warning, so
-  # also where $VERBOSE is nil, and not where Thread.report_on_exception is false.
+  # Reports errors that no caller receives: the error of a plain Fiber.schedule block, or of an isolated task whose
+  # value nobody requests. Without a handler of the program (Heddle.on_error) it prints on stderr what Ruby prints for
+  # threads. This is not a warning: it also appears where $VERBOSE is nil, and not where Thread.report_on_exception is
+  # false.
   module ErrorReport
     module_function
 
     # @param error [Exception]
     # @param task [Heddle::Task, nil] nil: the running fiber is a plain one, and has ended with it
-    # @param what [String, nil] has failed, if it is not the task
+    # @param what [String, nil] the thing that has failed, if it is not the task
     # @return [void]
     def print(error, task = nil, what = nil)
       report(error, task, what)
@@ -30,8 +31,8 @@ module Heddle
       in_full { errors.each { |error| print(error) } } unless errors.empty?
     end
 
-    # A handler may wait. What strikes meanwhile (a cancel) is raised when the block has reported all that it has to.
-    # (Without a scheduler a shield would hold the handler's own timeouts back.)
+    # Runs a block that reports errors; its handler may wait. An exception that arrives meanwhile (a cancel) is raised
+    # when the block has reported everything. Without a scheduler a shield would delay the handler's own timeouts.
     def in_full(&) = Scheduler.current ? Heddle.shield(&) : yield
 
     # @param error [Exception] has ended the running fiber, which runs no task; its own cancel is no error
@@ -40,7 +41,7 @@ module Heddle
       print(error) unless error.is_a?(Cancelled) && error.meant_for?(nil)
     end
 
-    # @param task [Heddle::Task] is killed, for it has not ended in twice this time
+    # @param task [Heddle::Task] is killed, because it has not ended in twice this time
     # @param fiber [Fiber] where it waits
     # @return [void]
     def print_killed(task, grace, fiber)
@@ -56,7 +57,7 @@ module Heddle
       write(e, nil, "the reporter of errors")
     end
 
-    # It may wait, and meanwhile the scope may end.
+    # The handler may wait, and meanwhile the scope may end.
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what
 
@@ -69,7 +70,7 @@ module Heddle
       Ractor.current[:heddle_on_error] = handler
     end
 
-    # A framework collects errors as well. This changes nothing for the program.
+    # Adds a reporter for a framework that collects errors as well. The handler of the program stays the same.
     # @param reporter [#call]
     # @return [void]
     def also(reporter)
@@ -95,21 +96,20 @@ module Heddle
   private_constant :ErrorReport
 
   class << self
-    # Says what is to be done with errors that nobody takes: with that of an isolated task whose value nobody has asked
-    # for, with that of a plain Fiber.schedule block, and with that of an application under Heddle::Server. Without it
-    # they are printed on stderr, as Ruby does for threads. (An error that the handler itself raises is printed, too.)
-    # The handler may wait; a scope ends when it has returned. It holds for the whole process; in a Ractor for that
-    # Ractor.
+    # Sets the handler for errors that no caller receives: the error of an isolated task whose value nobody has
+    # requested, of a plain Fiber.schedule block, and of an application under Heddle::Server. Without it they are
+    # printed on stderr, as Ruby does for threads. An error of the handler itself is printed, too. The handler may wait;
+    # a scope ends when it has returned. It holds for the whole process; in a Ractor for that Ractor.
     #
-    # If it is an application that has failed, the name of the task is that of the request, such as "the request GET
-    # /orders", until the handler returns.
+    # If an application has failed, the task has the name of the request, such as "the request GET /orders", until the
+    # handler returns.
     #
     # @example
     #   Heddle.on_error { |error, task| Sentry.capture_exception(error, extra: { task: task&.name }) }
     #
     # @param handler [#call, nil] in place of a block; nil without a block: they are printed again
     # @yieldparam error [Exception]
-    # @yieldparam task [Heddle::Task, nil] nil: it was a plain fiber
+    # @yieldparam task [Heddle::Task, nil] nil: a plain fiber has failed
     # @return [void]
     # @raise [ArgumentError] if the handler cannot be called
     def on_error(handler = nil, &block)

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Starts a task for each of some items, in their order, at most so many at a time. It takes an item only when its task
-  # can start: no item waits in memory.
+  # Starts a task for each of some items, in their order, and limits how many run at a time. It takes an item only when
+  # its task can start: no item waits in memory.
   class FanOut
     # @param items [#each]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: all of them
-    # @param progress [#call, nil] is called with the number of items that are done, in the task of each
+    # @param progress [#call, nil] is called in the task of each item, when it is done, with the number of items that
+    #   are done
     # @raise [ArgumentError]
     def initialize(items, limit, progress = nil)
       Check.responds("items", items, :each)
@@ -16,15 +17,15 @@ module Heddle
       @items = items
       @limit = limit || Float::INFINITY
       @progress = progress
-      @ended = nil # something for each task that has ended
-      @running = 0 # tasks less what was taken from @ended
+      @ended = nil # an entry for each task that has ended
+      @running = 0 # the number of tasks without the entries taken from @ended
       @count = @done = 0
-      @error = nil # what the first task failed with
+      @error = nil # the error of the first task that failed
     end
 
     # Waits for all tasks. When one ends with an error, the others are cancelled, and its error is raised.
     #
-    # @param block [Proc] of the program, that the work calls
+    # @param block [Proc] a block of the program that the work calls
     # @yieldparam item [Object] in the task
     # @yieldparam index [Integer]
     # @return [void]
@@ -40,10 +41,10 @@ module Heddle
       end
     end
 
-    # The same with tasks that do not disturb each other.
+    # Waits for all tasks. They are isolated: the error of one does not cancel the others.
     #
     # @yieldparam item [Object] in the task
-    # @return [Array<Heddle::Task>] that have ended, in the order of the items
+    # @return [Array<Heddle::Task>] the tasks, which have ended, in the order of the items
     def run_isolated(&block)
       tasks = []
       Heddle.run do
@@ -74,11 +75,11 @@ module Heddle
         break if @error
       end
       take_ended until @running.zero? || @error
-      # The scope raises its first failure, but does not take these for one.
+      # The scope raises its first failure, but does not count a Cancelled as one.
       raise @error if @error.is_a?(Cancelled)
     end
 
-    # As Enumerable#each_entry: what yields several values yields an Array of them.
+    # Yields each item like Enumerable#each_entry: several values at once become an Array.
     def each_item
       @items.each { |*values| yield values.size > 1 ? values : values.first }
     end
@@ -100,7 +101,7 @@ module Heddle
       @ended << true
     end
 
-    # @param error [Exception, nil] what the task of an item ends with
+    # @param error [Exception, nil] the error of an item's task
     def settled(error)
       given_up = [Cancelled, *FOR_THE_PROGRAM].any? { |kind| error.is_a?(kind) }
       @progress&.call(@done += 1) unless given_up

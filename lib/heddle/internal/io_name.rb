@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What a dump and a report call an IO.
+  # Names an IO for a dump or a report.
   module IOName
     class << self
       # @param io [IO]
@@ -23,7 +23,7 @@ module Heddle
         "?"
       end
 
-      # @return [String, nil] nil: it has none, as a server socket
+      # @return [String, nil] nil: it has no peer, for example a server socket
       def peer(socket)
         address(socket.remote_address)
       rescue SystemCallError

@@ -1,33 +1,33 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A number of places, and the line of those who wait for one. Limiter and Pool are made of it. For tasks, for threads
-  # without Heddle, and for both at once.
+  # A number of places, and a line of tasks and threads that wait for one. Limiter and Pool are built on it. It serves
+  # tasks, threads without Heddle, and both at once.
   #
-  # Who has waited longest is next, and a place that becomes free is handed to that one: nobody who comes later
-  # overtakes. One that is cancelled, timed out or killed while it waits leaves the line, and loses nothing that was on
-  # its way to it.
+  # The entry that has waited longest is next, and a free place is handed to it directly: no later entry overtakes it.
+  # An entry that is cancelled, timed out or killed while it waits leaves the line, and a place that was on its way to
+  # it is not lost.
   class Line
-    # One that wants a place: it waits, or it has one.
+    # A task or thread that wants a place: it waits, or it has one.
     class Entry
       # @return [Boolean] has it a place?
       attr_accessor :granted
 
-      # @return [Completion, nil] what it waits for, if it waits
+      # @return [Completion, nil] the queue on which it waits, if it waits
       attr_accessor :wait
     end
 
     NOTHING = { Object => :never }.freeze
     private_constant :NOTHING
 
-    # Nobody is struck in the block: between what is given up and what becomes of it.
+    # No exception is raised in the block, between giving something up and handing it on.
     def self.undisturbed(&) = Thread.handle_interrupt(NOTHING, &)
 
-    # @return [Integer] how many of them are taken
+    # @return [Integer] how many places are taken
     attr_reader :count
 
     # @param places [Integer]
-    # @param owner [Object] what a dump says that they wait for
+    # @param owner [Object] the object that a dump names as the reason of the wait
     def initialize(places, owner)
       @places = places
       @owner = owner
@@ -38,17 +38,18 @@ module Heddle
       @process = Process.pid
     end
 
-    # @return [Boolean] was it made in this process? Those who wait in one of the parent of a fork are in the parent.
+    # @return [Boolean] was it made in this process? Fibers that wait in a line of the parent of a fork exist in the
+    #   parent only.
     def here? = @process == Process.pid
 
-    # @return [Integer] how many wait
+    # @return [Integer] how many entries wait
     def waiting = @waiting.size
 
     # @return [Boolean]
     def closed? = @closed
 
-    # Waits for a place. Line#leave has to follow, whatever comes of this: what strikes a thread may do so at the end of
-    # any call, so the entry, not the call, says that it has a place.
+    # Waits for a place. Line#leave must follow, whatever happens here: an exception may be raised in a thread at the
+    # end of any call, so the entry, not the call, says that it has a place.
     #
     # @param timeout [Numeric, nil] seconds
     # @return [Boolean] false if the time is over, or if the line is closed
@@ -65,25 +66,25 @@ module Heddle
           @waiting[entry] = true
         end
       end
-      entry.wait&.pop(timeout:) # is closed by who leaves
+      entry.wait&.pop(timeout:) # Line#leave closes it
       entry.granted ? true : false
     end
 
-    # Hands the place on, if the entry has one; else it no longer waits.
+    # Hands the place on if the entry has one; else the entry leaves the line.
     #
     # @return [void]
     def leave(entry)
       locked { entry.granted ? hand_on : @waiting.delete(entry) }
     end
 
-    # The same for a place whose entry is not at hand.
+    # Hands on a place whose entry is not known to the caller.
     #
     # @return [Boolean] false if nobody has a place
     def release
       locked { @count.positive? && hand_on && true }
     end
 
-    # Sends away those who wait, and those who come later.
+    # Refuses all entries that wait, and all later ones.
     #
     # @return [void]
     def close
@@ -102,7 +103,7 @@ module Heddle
 
     def hand_on
       entry, = @waiting.shift
-      return @count = [@count - 1, 0].max unless entry # (it may have been released already)
+      return @count = [@count - 1, 0].max unless entry # it may have been released already
 
       entry.granted = true
       entry.wait.close

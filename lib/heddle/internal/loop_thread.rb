@@ -3,12 +3,12 @@
 require_relative ".."
 
 module Heddle
-  # A thread that runs tasks for other threads, until it is closed. The engines for jobs have one each
+  # A thread that runs tasks for other threads, until it is closed. The adapters for job engines have one each
   # (heddle/sidekiq, heddle/solid_queue).
   #
-  # A task is isolated: its failure is its own. What it spawns belongs to it.
+  # A task is isolated: its failure ends no other task. The tasks that it spawns belong to it.
   class LoopThread
-    # @yieldparam work [Proc] what the thread has to call
+    # @yieldparam work [Proc] the work that the thread has to call
     # @yieldreturn [Thread]
     def initialize
       @orders = Thread::Queue.new
@@ -16,7 +16,7 @@ module Heddle
       @thread = yield(method(:work).to_proc)
     end
 
-    # Starts the block as a task, without a wait for its start. For any thread, this one as well.
+    # Starts the block as a task, without a wait for its start. Any thread may call it, also this one.
     #
     # @param name [String, nil] for reports
     # @param refused [#call, nil] is called if the thread ends before the task has started
@@ -28,8 +28,8 @@ module Heddle
       raise Error, "the thread of the tasks has ended"
     end
 
-    # Raises the error in a task of this thread, where it waits, as Thread#raise does in a thread. For any thread. Does
-    # nothing if the task has ended.
+    # Raises the error in a task of this thread, where it waits, as Thread#raise does in a thread. Any thread may call
+    # it. Does nothing if the task has ended.
     #
     # @param task [Heddle::Task]
     # @param error [Exception]
@@ -39,11 +39,12 @@ module Heddle
       @scheduler.interrupt(fiber, error) if fiber
     end
 
-    # It ends when all tasks have ended that were posted before.
+    # The thread ends when all tasks that were posted before have ended.
     # @return [void]
     def close = @orders.close
 
-    # @return [Boolean] does it take no more? After a close, and when an exception has ended the thread.
+    # @return [Boolean] does it refuse further tasks? This is the case after a close, and when an exception has ended
+    #   the thread.
     def closed? = @orders.closed?
 
     # @param timeout [Numeric, nil] seconds
@@ -60,13 +61,13 @@ module Heddle
           start(scope, *order)
         end
       ensure
-        refuse_orders # (not later: a task that ends with the thread may wait for another one)
+        refuse_orders # not later: a task that ends with the thread may wait for another one
       end
     ensure
       refuse_orders
     end
 
-    # (Where this thread is killed just now, it may not start.)
+    # The task may not start if this thread is killed at this moment.
     def start(scope, name, block, refused)
       started = false
       scope.spawn_isolated(name) do

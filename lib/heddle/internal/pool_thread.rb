@@ -3,10 +3,10 @@
 module Heddle
   using Internal
 
-  # For what may wait and is not offered to a scheduler by (every) Ruby: a thread of the pool does it.
+  # Runs operations on a thread of the pool that may wait, and that not every Ruby offers to a scheduler.
   module PoolThread
-    # Runs the block on a thread of the pool; inline where no Heddle scheduler runs. The block must not call
-    # anything of the program's: conversions of arguments, methods that may be overridden.
+    # Runs the block on a thread of the pool; inline where no Heddle scheduler runs. The block must not call a method of
+    # the program: conversions of arguments, methods that may be overridden.
     #
     # @param options [Hash] see BlockingPool#run
     def self.run(what = "the file system", object = nil, **options, &block)

@@ -3,23 +3,24 @@
 require_relative "../patches"
 
 module Heddle
-  # What takes the place of methods of Ruby's own classes: the patches of the register (patches.rb), most of them a
-  # small file in core_ext/. All of it is Ruby's own behaviour where no Heddle scheduler runs.
+  # Replaces methods of Ruby's own classes: the patches of the register (patches.rb), most of them a small file in
+  # core_ext/. Each replacement behaves as Ruby's own method where no Heddle scheduler runs.
   #
-  # A method of Heddle's stands in the class itself, in the place of Ruby's, which it calls by the name
+  # A method of Heddle stands in the class itself, in the place of Ruby's method, which it calls by the name
   # <tt>__heddle_METHOD</tt>. It is not prepended: a library that replaces the method once more, later, and calls the
-  # one before by an alias would get the prepended one, whose super is the library's, and so on for ever. What has been
-  # prepended to the class stays above it, and what has been put in the place of Ruby's method stays below it.
+  # earlier method by an alias would get the prepended one, whose super is the library's method, and so on for ever. A
+  # method that has been prepended to the class stays above it, and a method that has replaced Ruby's own stays below
+  # it.
   #
-  # That is done when the process makes its first scheduler: until then Ruby's classes are as they were.
+  # Methods are replaced when the process makes its first scheduler: until then Ruby's classes are unchanged.
   #
   # @private
   module CoreExt
     class << self
-      # Makes the list of what the active patches replace, which all Ractors can read.
+      # Makes the list of the replacements of the active patches, which all Ractors can read.
       #
-      # @return [Array<Array(Patch, Module, Module)>] the patch, the class, and the module with the methods that go
-      #   there (or a Symbol: a method that only gets a second name)
+      # @return [Array<Array(Patch, Module, Module)>] the patch, the class, and the module with the new methods (or a
+      #   Symbol: a method that only gets a second name)
       def replacements
         @replacements ||= Ractor.make_shareable(Patches.all.select(&:active?).flat_map do |patch|
           patch.places.flat_map do |place, contents|
@@ -30,7 +31,7 @@ module Heddle
         end)
       end
 
-      # Called with every scheduler.
+      # Puts the replacements in place. Every new scheduler calls it.
       def put_in_place
         return if replaced?
         return wait_for_another unless begin_replacing
@@ -45,7 +46,7 @@ module Heddle
         end
       end
 
-      # Puts the methods of a module where Ruby's are. (Of a Symbol: keeps the method of this name.)
+      # Puts the methods of a module in the place of Ruby's. For a Symbol it keeps the method of this name.
       def replace(patch, owner, methods)
         return keep(patch, owner, methods) if methods.is_a?(Symbol)
 
@@ -61,7 +62,8 @@ module Heddle
 
       private
 
-      # Another thread or Ractor is about to do it; or this thread itself, which a signal handler has interrupted.
+      # Waits while another thread or Ractor puts the patches in place; it may also be this thread, which a signal
+      # handler has interrupted.
       def wait_for_another
         Thread.pass until replaced? || Thread.current.thread_variable?(:heddle_replaces)
       end
@@ -76,14 +78,14 @@ module Heddle
         owner.__send__(patch.kept_visibility, kept)
       end
 
-      # The method that stands in the class itself, below what is prepended.
+      # Returns the method that stands in the class itself, below any prepended one.
       def own_method(owner, name)
         method = owner.instance_method(name)
         method = method.super_method until method.nil? || method.owner.equal?(owner)
         method
       end
 
-      # Where the class has only an inherited one: a method that calls that, with the parameters of +method+.
+      # Where the class only inherits the method, defines one that calls it, with the parameters of +method+.
       def define_inheriting(owner, method)
         parameters = method.parameters.map { |kind, name| kind == :opt ? "#{name} = nil" : name }.join(", ")
         owner.class_eval(<<~RUBY, __FILE__, __LINE__ + 1)

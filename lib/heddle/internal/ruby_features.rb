@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Every question about the version of the Ruby that runs, by what that Ruby does. Two are asked in C as well, and
-  # come from there (ext/heddle/ruby/compat.h): OPEN_IS_OFFLOADED and FLUSH_PASSES_BY_IO_WRITE.
+  # Answers every question about the version of the running Ruby, by the behaviour of that version. Two constants are
+  # also needed in C, and come from there (ext/heddle/ruby/compat.h): OPEN_IS_OFFLOADED and FLUSH_PASSES_BY_IO_WRITE.
   #
   # @private
   module RubyFeatures
@@ -11,7 +11,7 @@ module Heddle
 
     # @param version [String]
     # @param ruby [String]
-    # @return [Boolean] is the Ruby of this version, or newer?
+    # @return [Boolean] does Ruby have this version, or a newer one?
     def self.at_least?(version, ruby = RUBY_VERSION)
       [ruby, version].map { |text| text.split(".").map(&:to_i) }.then { |numbers| (numbers[0] <=> numbers[1]) >= 0 }
     end
@@ -26,7 +26,7 @@ module Heddle
     # TCPSocket.new and Socket.tcp know open_timeout:.
     OPEN_TIMEOUT_IS_KNOWN = at_least?("4.0")
 
-    # What has timed out by an option of TCPSocket.new or Socket.tcp is an IO::TimeoutError, no Errno::ETIMEDOUT.
+    # A timeout by an option of TCPSocket.new or Socket.tcp raises an IO::TimeoutError, not Errno::ETIMEDOUT.
     CONNECT_RAISES_IO_TIMEOUT = at_least?("4.0")
 
     # Addrinfo.getaddrinfo heeds its timeout:, but not when a scheduler resolves the name.
@@ -38,7 +38,7 @@ module Heddle
     # The hook io_pwrite is called with the GVL.
     PWRITE_HAS_THE_GVL = at_least?("4.0")
 
-    # Ruby itself does an operation that blocking_operation_wait has not called.
+    # Ruby itself performs an operation that blocking_operation_wait has not called.
     UNCALLED_OPERATIONS_ARE_DONE = at_least?("4.0")
   end
 end

@@ -7,31 +7,31 @@ module Heddle
 
   # @!attribute [rw] shared_io
   #   @!scope class
-  #   What is to be done when a task reads from a connection on which another task waits for data already. Then one of
-  #   them may get the answer that is meant for the other, and nothing else tells: a library that keeps a connection for
-  #   each thread gives it to all tasks of that thread. A connection is a stream socket that does not listen, or an
-  #   IO.popen with the mode "r+". It holds for the whole process.
-  #   @return [Symbol] :warn, as it is at first: a warning tells where both tasks are and what to do, once for each line
-  #     of the program; :raise: a {SharedIOError} in the second task; or :ignore
+  #   Sets what Heddle does when a task reads from a connection on which another task already waits for data. Then one
+  #   task may get the answer that is meant for the other, and nothing else shows this mistake: a library that keeps a
+  #   connection for each thread gives it to all tasks of that thread. A connection is a stream socket that does not
+  #   listen, or an IO.popen with the mode "r+". The setting holds for the whole process.
+  #   @return [Symbol] :warn, the default: a warning names the places of both tasks and a remedy, once for each line of
+  #     the program; :raise: a {SharedIOError} in the second task; or :ignore
 
-  # What tells of two tasks that read from one stream. The core finds them (ext/heddle/io/shared_io.c).
+  # Reports two tasks that read from one stream. The extension finds them (ext/heddle/io/shared_io.c).
   #
   # @private
   module SharedIO
-    # A program that makes its code as it runs may have any number of places.
+    # The largest number of places that are remembered, because a program that generates its code may have any number.
     PLACES_MAX = 1000
-    # Frames that are not of the program itself.
+    # The beginnings of frames that do not belong to the program itself.
     LIBRARIES = Ractor.make_shareable(["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
                                        "#{File.dirname(__dir__)}/", "#{File.dirname(__dir__)}.rb"])
     private_constant :PLACES_MAX, :LIBRARIES
 
     class << self
-      # Called in C, in the task that is about to read.
+      # Reports a shared IO. The extension calls it in the task that is about to read.
       #
       # @param io [IO]
       # @param root [Fiber] of the running task
-      # @param other_root [Fiber] of the one that waits already
-      # @param other_fiber [Fiber] where that waits: the same, or one that it has resumed
+      # @param other_root [Fiber] of the task that already waits
+      # @param other_fiber [Fiber] the fiber that waits: the same, or one that it has resumed
       # @return [void]
       # @raise [Heddle::SharedIOError]
       def met(io, root, other_root, other_fiber)
@@ -66,7 +66,7 @@ module Heddle
         !places.key?(place) && (places[place] = true)
       end
 
-      # A fiber that another one has resumed tells only its own part.
+      # Returns the frames of both fibers, because a fiber that another one has resumed shows only its own part.
       def frames_of(fiber, root)
         TaskFailure.clean([fiber, root].uniq.flat_map { |one| one.backtrace || [] })
       end
@@ -88,7 +88,7 @@ module Heddle
     # take their work. A pipe does not need it.
     #
     # @param io [IO, #to_io]
-    # @return [IO, #to_io] the same
+    # @return [IO, #to_io] the argument
     # @raise [ArgumentError] if it is not an IO
     # @see .shared_io
     def share_io(io)

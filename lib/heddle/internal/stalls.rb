@@ -3,14 +3,14 @@
 module Heddle
   using Internal
 
-  # Tells of a task that keeps the others from running, while it does. For HEDDLE_STALLS=0.1, the seconds that it may
-  # take.
+  # Reports a task that keeps the others from running, while it does. HEDDLE_STALLS=0.1 switches it on, with the seconds
+  # that a task may take.
   class Stalls
     THREAD_NAME = "heddle stalls"
 
     class << self
       # @param text [String]
-      # @return [Float, nil] what HEDDLE_STALLS says
+      # @return [Float, nil] the seconds in HEDDLE_STALLS
       def limit(text)
         return if text.empty?
 
@@ -24,12 +24,12 @@ module Heddle
       # @return [void]
       def watch(scheduler)
         scheduler.watch(LIMIT)
-        return if here&.alive? # (the child of a fork has none)
+        return if here&.alive? # the child of a fork has no such thread
 
         Ractor.current[:heddle_stalls] = new
       end
 
-      # Looks now: ordered by C, when a method has held the GVL for too long (stalls.h).
+      # Looks now. C code calls it when a method has held the GVL for too long (stalls.h).
       # @return [void]
       def look = here&.look
 
@@ -41,7 +41,7 @@ module Heddle
     LIMIT = limit(ENV.fetch("HEDDLE_STALLS", ""))
 
     def initialize
-      @told = ObjectSpace::WeakMap.new # scheduler => the stall that was told last
+      @told = ObjectSpace::WeakMap.new # scheduler => the stall that was reported last
       @thread = Thread.new { look_out }
       @thread.name = THREAD_NAME
     end
@@ -72,7 +72,7 @@ module Heddle
       tell(scheduler, fiber, seconds)
     end
 
-    # It must not wait, for it may run in the fiber that it tells of.
+    # Reports the stall. It must not wait, because it may run in the fiber that it reports.
     def tell(scheduler, fiber, seconds)
       lines = TaskFailure.clean(scheduler.thread.backtrace || []).map { |line| "        #{line}\n" }
       text = format("heddle: %s has kept the others from running for %.3f s (HEDDLE_STALLS=%g). It is at\n%s",

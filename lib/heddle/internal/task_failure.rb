@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What an error gets when it leaves its task. It stays the same object, but its backtrace goes on where that of the
-  # task ends: with the line that has spawned the task, and with those that have opened its scope. The lines of Heddle
-  # itself are left out (with `ruby -d` they stay). And it knows what else has failed meanwhile.
+  # Methods that extend an error when it leaves its task. The error stays the same object, but its backtrace goes on
+  # where the backtrace of the task ends: with the line that has spawned the task, and with the lines that have opened
+  # its scope. The lines of Heddle itself are left out (with `ruby -d` they stay). The error also lists other errors
+  # that have been raised meanwhile.
   #
-  # (The backtrace is not set anew, so that backtrace_locations, which error_highlight needs, stays as it was.)
+  # The backtrace is not set anew, so that backtrace_locations, which error_highlight needs, stays as it was.
   module TaskFailure
     OWN = Ractor.make_shareable(File.dirname(__dir__).then { |library| ["#{library}/", "#{library}.rb:"] })
-    # The hooks in C, which Ruby shows with the line of the program that waits. (Ruby 3.3 leaves out the class.)
+    # The hooks in C, which Ruby shows with the line of the program that waits. Ruby 3.3 leaves out the class.
     HOOKS = /in ['`](?:Heddle::Scheduler#\w+|kernel_sleep|io_\w+|process_wait|address_resolve|timeout_after)'\z/
-    # How many of the others are in the message.
+    # The number of other errors that the message shows.
     SHOWN = 10
     STACK_HINT = ": `heddle run --deep-tasks` or RUBY_FIBER_VM_STACK_SIZE gives it more."
     private_constant :OWN, :HOOKS, :SHOWN, :STACK_HINT
@@ -40,8 +41,8 @@ module Heddle
       end
 
       # @private
-      # @param others [Array<Exception>] what else has failed
-      # @return [Array<Exception>] those that cannot be attached
+      # @param others [Array<Exception>] the other errors
+      # @return [Array<Exception>] the errors that cannot be attached
       def attach(error, others)
         others = apart(others).reject { |other| other.equal?(error) || other.equal?(cause_of(error)) }
         return others if others.empty? || error.frozen?
@@ -51,30 +52,30 @@ module Heddle
         []
       end
 
-      # The error is raised in place of another one.
+      # Attaches the earlier error to the error that is raised in its place.
       # @private
       def pass_on(before, error)
         ErrorReport.print_all(attach(error, before.suppressed)) if before.is_a?(self)
       end
 
-      # Each once, by its identity: a class may have methods of its own that compare.
+      # Returns each error once, by its identity: a class may have comparison methods of its own.
       # @private
       def apart(errors) = errors.uniq(&:__id__)
 
-      # Raises it with its own cause, not with what its caller is rescuing.
+      # Raises it with its own cause, not with the error that its caller is rescuing.
       # @private
       def raise_again(error)
         error.frozen? ? raise(error) : raise(error, cause: cause_of(error))
       end
 
-      # The same at the end of a scope or a run: a throw that nobody has caught in the task may be caught here.
+      # Raises it at the end of a scope or a run: a throw that was not caught in the task may be caught here.
       # @private
       def leave(error)
         throw_again(error) if error.is_a?(UncaughtThrowError)
         raise_again(error)
       end
 
-      # The line of the program that calls Heddle here.
+      # Finds the line of the program that calls Heddle here.
       # @private
       # @return [String, nil] path and line
       def place_of_caller = clean(caller).first&.[](/\A.*?:\d+/)
@@ -84,18 +85,18 @@ module Heddle
         $DEBUG ? frames : frames.reject { |frame| frame.start_with?(*OWN) || frame.match?(HOOKS) }
       end
 
-      # By Ruby's own method: a class may have a cause of another kind.
+      # Finds the cause by Ruby's own method: a class may have a different method of this name.
       # @private
       def cause_of(error) = Exception.instance_method(:cause).bind_call(error)
 
       private
 
-      # What has failed meanwhile takes its place, as in an ensure block.
+      # Throws again. An error that was raised meanwhile takes its place, as in an ensure block.
       def throw_again(error)
         caught = true
         throw(error.tag, error.value)
       rescue UncaughtThrowError
-        caught = false # nor here
+        caught = false # not caught here either
       ensure
         first, *others = error.suppressed if caught && error.is_a?(self)
         ErrorReport.print_all(attach(first, others)) if first
@@ -110,7 +111,7 @@ module Heddle
         error.go_on(lines)
       end
 
-      # (Ruby takes a new message with initialize alone, which forgets the backtrace.)
+      # Explains a lack of stack. Ruby accepts a new message only through initialize, which forgets the backtrace.
       def explain_stack(error)
         return if error.frozen? || error.message.end_with?(STACK_HINT)
 
@@ -120,18 +121,19 @@ module Heddle
         error.set_backtrace(frames)
       end
 
-      # Ruby leaves out most of the thousands of lines when it prints one, but not of an object that was extended.
+      # Adds the lines by set_backtrace. When Ruby prints such an error, it leaves out most of the thousands of lines,
+      # but not for an object that was extended.
       def lengthen(error, lines)
         frames = clean(error.backtrace)
         error.set_backtrace(frames + (lines - frames))
       end
     end
 
-    # @return [Array<Exception>] what else has failed because of this error, or at the same time: errors of other tasks
-    #   of the scope, and of their ensure blocks
+    # @return [Array<Exception>] the errors that were raised because of this error, or at the same time: errors of other
+    #   tasks of the scope, and of their ensure blocks
     def suppressed = @heddle_suppressed || []
 
-    # That of the error, without the lines of Heddle, and what has led to it.
+    # Returns the backtrace of the error without the lines of Heddle, followed by the lines that have led to the task.
     #
     # @return [Array<String>, nil]
     def backtrace
@@ -143,7 +145,7 @@ module Heddle
       @heddle_backtrace = program.empty? ? own : program
     end
 
-    # As of any exception.
+    # Sets the backtrace, as of any exception.
     #
     # @param frames [Array<String>, String, nil]
     # @return [Array<String>, nil]
@@ -152,7 +154,7 @@ module Heddle
       super
     end
 
-    # The message, and what else has failed: the first few, and how many more there are.
+    # Returns the message and the other errors: the first few, and the number of further ones.
     #
     # @param highlight [Boolean] with escape sequences for a terminal?
     # @return [String]

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What objects of the program say of themselves, as a part of Heddle's own messages: their methods may fail, and the
-  # encodings of their texts may not go together.
+  # Quotes objects of the program in Heddle's own messages: their methods may fail, and the encodings of their texts may
+  # not fit together.
   module Wording
     # @param object [Object]
-    # @param method [Symbol] that tells
+    # @param method [Symbol] the method that returns the text
     # @return [String] in UTF-8; the name of the class if the method fails
     def self.of(object, method = :to_s)
       in_utf8(object.public_send(method).to_s)
@@ -13,7 +13,7 @@ module Heddle
       object.class.to_s
     end
 
-    # @return [String] the same in one line, and without what would change a terminal
+    # @return [String] the text in one line, without characters that would change a terminal
     def self.in_line(object, method = :to_s)
       text = of(object, method).scrub { |bytes| bytes.dump[1..-2] }
       text.gsub(/[[:cntrl:]]/) { |character| character.dump[1..-2] }

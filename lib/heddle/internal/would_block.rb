@@ -3,16 +3,16 @@
 require_relative "native"
 require_relative "../patches"
 
-# `require "heddle"` loads this; `require "heddle/internal/would_block"` has it alone, without a scheduler.
+# `require "heddle"` loads this; `require "heddle/internal/would_block"` loads it alone, without a scheduler.
 #
-# The exceptions that say "it would block" become cheap: those of read_nonblock, write_nonblock, accept_nonblock,
-# connect_nonblock, recv_nonblock, recvfrom_nonblock, recvmsg_nonblock and sendmsg_nonblock of IO, ARGF, all sockets
-# and OpenSSL's. Each is a new object of the same class, with the same message, errno and cause; its backtrace is
-# empty. `exception: false`, and whatever else these methods do, is Ruby's own.
+# Makes the exceptions that say "it would block" cheap: the exceptions of read_nonblock, write_nonblock,
+# accept_nonblock, connect_nonblock, recv_nonblock, recvfrom_nonblock, recvmsg_nonblock and sendmsg_nonblock of IO,
+# ARGF, all sockets and OpenSSL's. Each is a new object of the same class, with the same message, errno and cause; its
+# backtrace is empty. `exception: false`, and the rest of these methods, stay Ruby's own.
 module Heddle
   # @!attribute [rw] would_block_backtraces
   #   @!scope class
-  #   Whether these exceptions have the backtrace that Ruby gives them, at Ruby's price: false at first. They always
+  #   Do these exceptions have the backtrace that Ruby gives them, at Ruby's price? It is false at first. They always
   #   have it under `ruby --debug` ($DEBUG).
   #   @return [Boolean]
 

@@ -2,26 +2,26 @@
 
 module Heddle
   class Pool
-    # A connection. (It may be nil.)
+    # A connection, which may be nil.
     Slot = Struct.new(:connection)
     private_constant :Slot
 
-    # One call of Pool#with: its place, and what it has got. Those of a fiber, of whatever pools, are a chain, of which
-    # the innermost is fiber-local.
+    # One call of Pool#with: its place, and the connection that it has received. All calls of a fiber, for any pools,
+    # form a chain, of which the innermost is fiber-local.
     class Holding < Line::Entry
-      # @return [Stock] where it gives back what it has
+      # @return [Stock] the connections to which it returns its own
       attr_reader :stock
 
       # @return [Slot, nil]
       attr_accessor :slot
 
-      # @return [Boolean] is the connection not to be used again?
+      # @return [Boolean] must the connection not be used again?
       attr_accessor :broken
 
-      # @return [Holding, nil] the one around it
+      # @return [Holding, nil] the call around it
       attr_reader :outer
 
-      # @return [Holding, nil] the innermost one of this fiber that has a connection of this stock
+      # @return [Holding, nil] the innermost call of this fiber that has a connection of this stock
       def self.here(stock)
         holding = Thread.current[:heddle_holding]
         holding = holding.outer until holding.nil? || holding.stock.equal?(stock)
@@ -46,24 +46,24 @@ module Heddle
     end
     private_constant :Holding
 
-    # The connections of a pool in one process. There are never more of them than places: who has a place, and finds
-    # none that is free, makes one.
+    # The connections of a pool in one process. There are never more connections than places: a call that has a place,
+    # and finds no free connection, makes one.
     class Stock
       # @param size [Integer]
       # @param owner [Pool]
       # @param make [#call]
       # @param check [#call, nil]
       # @param close [#call]
-      # @param before [Stock, nil] that of the parent process. It is kept, lest the end of one of its connections tells
-      #   the server to end the parent's.
+      # @param before [Stock, nil] the stock of the parent process. It is kept, because the end of one of its
+      #   connections would tell the server to end the parent's connection.
       def initialize(size, owner, make:, check:, close:, before: nil)
         @line = Line.new(size, owner)
         @make = make
         @check = check
         @close = close
         @before = before
-        @slots = {}.compare_by_identity # of the connections that are not closed
-        @idle = [] # those that nobody holds, the one that was used last at the end
+        @slots = {}.compare_by_identity # the number of connections that are not closed
+        @idle = [] # the free connections, the last used one at the end
         @drained = Completion.new("those who hold a connection of", owner)
         @line.close if before&.closed?
       end
@@ -71,10 +71,10 @@ module Heddle
       # @return [Integer] how many connections wait for their next use
       def idle = @idle.size
 
-      # @return [Integer] how many have a place
+      # @return [Integer] how many calls have a place
       def in_use = @line.count
 
-      # @return [Integer] how many wait for a place
+      # @return [Integer] how many calls wait for a place
       def waiting = @line.waiting
 
       # @return [Boolean]
@@ -90,7 +90,7 @@ module Heddle
 
       # Waits for a place, then takes or makes a connection.
       #
-      # @return [Boolean] false if there was no place
+      # @return [Boolean] false if no place became free
       def take(holding, timeout)
         return false unless @line.enter(holding, timeout)
 
@@ -99,8 +99,8 @@ module Heddle
         true
       end
 
-      # Gives back what came of #take, whatever that was. The first call of each part is made whatever strikes this
-      # thread, and as often as that may be.
+      # Returns the connection and the place that #take gave, if it gave any. The first call of each part runs even if
+      # exceptions are raised in this thread, however many.
       def give_back(holding)
         close_broken(holding) if holding.broken && holding.slot
       ensure
@@ -111,9 +111,9 @@ module Heddle
         end
       end
 
-      # Refuses those who wait, and closes the connections: the idle ones now, those in use when they are given back.
+      # Refuses the calls that wait, and closes the connections: the idle ones now, the others when they are given back.
       #
-      # @return [StandardError, nil] what was raised first
+      # @return [StandardError, nil] the first error
       def shut
         @line.close
         drain
@@ -121,7 +121,7 @@ module Heddle
       end
 
       # Waits until all connections are closed.
-      # @raise [StandardError] what was raised first when one was closed because the pool was
+      # @raise [StandardError] the first error of a connection that was closed because the pool was closed
       def outlast
         @drained.pop
         raise @error if @error
@@ -129,7 +129,7 @@ module Heddle
 
       private
 
-      # One that fails its check is closed, and the next one is looked at.
+      # Takes a connection that passes its check. A connection that fails it is closed, and the next one is examined.
       def take_usable(holding)
         while Line.undisturbed { holding.slot = @idle.pop }
           return if usable?(holding)
@@ -138,7 +138,7 @@ module Heddle
         end
       end
 
-      # A check that is interrupted is a failed one.
+      # Checks a connection. An interrupted check counts as failed.
       def usable?(holding)
         return true unless @check
 
@@ -163,7 +163,8 @@ module Heddle
         @line.leave(holding)
       end
 
-      # That it cannot be closed properly says no more than that it is broken.
+      # Closes a broken connection. An error of the close is ignored, because it only says that the connection is
+      # broken.
       def close_broken(holding)
         close(holding.slot)
       rescue StandardError
@@ -172,8 +173,9 @@ module Heddle
         holding.slot = holding.broken = nil
       end
 
-      # No cancel, and no timeout around it, comes between. (In a thread without Heddle a shield would hold back those
-      # inside of it as well.) In the child of a fork it is the parent's.
+      # Closes a connection without an interruption by a cancel or a timeout around it. In a thread without Heddle a
+      # shield would delay the timeouts inside of it as well. In the child of a fork the connection belongs to the
+      # parent and is not closed.
       def close(slot)
         return unless here?
 
@@ -182,7 +184,8 @@ module Heddle
         @slots.delete(slot)
       end
 
-      # Several may do so at the same time: whoever takes a slot out closes its connection.
+      # Closes the idle connections. Several threads may do this at the same time: the thread that takes a slot out
+      # closes its connection.
       def drain
         while (slot = @idle.pop)
           begin
@@ -192,8 +195,8 @@ module Heddle
           end
         end
       ensure
-        drain unless @idle.empty? # one could not be closed for a strike
-        @drained.close if in_use.zero? && @slots.empty? # in this order: who has a place may still make one
+        drain unless @idle.empty? # an exception has interrupted the close of one
+        @drained.close if in_use.zero? && @slots.empty? # in this order: the owner of a place may still make one
       end
     end
     private_constant :Stock

@@ -2,12 +2,12 @@
 
 module Heddle
   module Rack
-    # A body that the server calls after the application has returned: that happens in a Heddle.run.
+    # Runs a body in a Heddle.run of its own, because the server calls it after the application has returned.
     #
     # @private
     module Body
       # @param body [Object] of Rack
-      # @return [Object] the same, if the server sends it without calling it: an Array, a file
+      # @return [Object] the body itself, if the server sends it without calling it: an Array, a file
       def self.in_run(body)
         return body if body.is_a?(Array) || body.respond_to?(:to_path)
         return body.respond_to?(:to_ary) ? Listed.new(body) : Parts.new(body) if body.respond_to?(:each)
@@ -25,12 +25,12 @@ module Heddle
         @body.close if @body.respond_to?(:close)
       end
 
-      # One that hands its parts to the server.
+      # A body that passes its parts to the server.
       class Parts
         include Body
 
-        # The server may leave its block by break, which cancels the tasks of the body. (The block is called in the
-        # fiber of the run. There Ruby refuses a break, but a throw can leave the run.)
+        # Yields the parts. The server may leave its block by break, which cancels the tasks of the body. The block is
+        # called in the fiber of the run. There Ruby refuses a break, but a throw can leave the run.
         #
         # @yieldparam part [String]
         # @return [void]
@@ -45,7 +45,7 @@ module Heddle
           end
         end
 
-        # (Its next asks for the parts in another fiber, too.)
+        # Enumerator#next requests the parts in another fiber, too.
         #
         # @return [Enumerator]
         def to_enum(method = :each, *) = method == :each ? enumerator : super
@@ -53,7 +53,7 @@ module Heddle
 
         private
 
-        # @return [LocalJumpError, nil] of a break
+        # @return [LocalJumpError, nil] the error of a break
         def hand_over(block)
           catch do |left|
             @body.each do |part|
@@ -65,8 +65,8 @@ module Heddle
           end
         end
 
-        # For Enumerator#next, all parts are made before it gets the first one: it has a fiber of its own, and only
-        # this one can hand it a part.
+        # Makes all parts before Enumerator#next gets the first one: it has a fiber of its own, and only this fiber can
+        # pass a part to it.
         def enumerator
           home = Fiber.current
           Enumerator.new do |parts|
@@ -79,13 +79,13 @@ module Heddle
         end
       end
 
-      # One that may be an Array: the bodies of Rails say nil if they are none.
+      # A body that may be an Array: the bodies of Rails return nil if they are not.
       class Listed < Parts
         # @return [Array<String>, nil]
         def to_ary = @body.to_ary
       end
 
-      # One that writes to the stream of the server.
+      # A body that writes to the stream of the server.
       class Streamed
         include Body
 

@@ -4,10 +4,10 @@ require_relative "../prometheus"
 
 module Heddle
   module Rack
-    # A Rack application that answers with the figures of {Heddle.stats} in the text format of Prometheus. They are
-    # those of the process that answers. guides/deployment.md lists them.
+    # A Rack application that answers with the figures of {Heddle.stats} in the text format of Prometheus. The figures
+    # belong to the process that answers. guides/deployment.md lists them.
     #
-    # `heddle serve --control` has them too, of all its workers.
+    # `heddle serve --control` offers the figures of all its workers.
     #
     # @example config.ru
     #   require "heddle/rack"

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What `require "heddle/rack"` adds. guides/servers.md shows how to use it.
+  # Support for Rack servers, loaded by `require "heddle/rack"`. guides/servers.md shows how to use it.
   module Rack
     # Gives each request a Heddle.run, under any Rack server: the application may call Heddle.spawn anywhere. All tasks
     # of a request have ended before its answer is sent. A body that is made while it is sent, and a `rack.hijack` of
     # the answer, get a run of their own.
     #
-    # Under `heddle serve`, and wherever a Heddle.run is open already, it only calls the application.
+    # Under `heddle serve`, and wherever a Heddle.run is already open, it only calls the application.
     #
     # @example config.ru
     #   require "heddle/rack"
@@ -28,7 +28,7 @@ module Heddle
       # @param env [Hash] of Rack
       # @return [Array] of Rack
       # @raise [Heddle::Error] if a scheduler of another kind is set on this thread, as Falcon does
-      # @raise [Exception] what the application has raised, or a task that failed when the application had answered
+      # @raise [Exception] the error of the application, or of a task that failed when the application had answered
       def call(env)
         return @app.call(env) if Scope.here
 
@@ -45,11 +45,11 @@ module Heddle
         end
         answer
       rescue StandardError => e
-        # The application has rescued the failure of its task, and made an answer of it.
+        # The application has rescued the failure of its task, and has turned it into an answer.
         e.equal?(failure) ? answer : raise
       end
 
-      # @return [Array] the answer, with runs around what the server calls later
+      # @return [Array] the answer, with runs around the parts that the server calls later
       def with_runs(answer)
         _, headers, body = answer
         return answer if body.is_a?(Array) && !headers[HIJACK]

@@ -2,8 +2,8 @@
 
 module Heddle
   module Rails
-    # The errors that nobody takes, such as that of an isolated task, go to Rails.error, as those of Rails' own
-    # executors do: error trackers subscribe to that. ActiveSupport reports an error once: that of a request is not
+    # Passes errors that no caller receives, such as the error of an isolated task, to Rails.error, as Rails' own
+    # executors do: error trackers subscribe to it. ActiveSupport reports an error once: the error of a request is not
     # repeated.
     #
     # @private

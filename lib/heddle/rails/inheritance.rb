@@ -4,20 +4,21 @@ require_relative "query_counts"
 require_relative "request_state"
 
 module Heddle
-  # What `require "heddle/rails"` adds, with Rails or with ActiveSupport alone. guides/rails.md shows how to use it.
+  # Support for Rails, or for ActiveSupport alone, loaded by `require "heddle/rails"`. guides/rails.md shows how to use
+  # it.
   module Rails
     @inherit_current = true
 
     class << self
-      # Whether a task gets a copy of what the request keeps in its fiber: Current attributes, Time.zone, I18n.locale,
-      # the tags of the log, and the role and shard of ActiveRecord's `connected_to`. Rails sets it from
-      # `config.heddle.inherit_current`. Connections and transactions are never inherited.
+      # Does a task get a copy of the state that the request keeps in its fiber? This state is Current attributes,
+      # Time.zone, I18n.locale, the tags of the log, and the role and shard of ActiveRecord's `connected_to`. Rails sets
+      # it from `config.heddle.inherit_current`. Connections and transactions are never inherited.
       #
       # @return [Boolean] true at first
       attr_accessor :inherit_current
     end
 
-    # What is done around each task that Heddle.spawn starts.
+    # Prepares and cleans up around each task that Heddle.spawn starts.
     #
     # @private
     module Inheritance
@@ -30,7 +31,7 @@ module Heddle
 
         private
 
-        # @return [Proc, nil] by thread all tasks have the same state and the same connection anyhow
+        # @return [Proc, nil] nil with isolation by thread: then all tasks have the same state and the same connection
         def around_task
           return Isolation.warn_once unless Isolation.by_fiber?
 
@@ -45,8 +46,8 @@ module Heddle
           end
         end
 
-        # One that was leased for good (Model.lease_connection) would stay in use until the pool finds its fiber dead. A
-        # task without a connection must not cost the pools an entry.
+        # Releases the connections of a task. A connection that was leased for good (Model.lease_connection) would stay
+        # in use until the pool finds its fiber dead. For a task without a connection no entry is added to the pools.
         def release_connections
           return unless @base
 

@@ -2,10 +2,10 @@
 
 module Heddle
   module Rails
-    # Closes a connection whose query was interrupted, by a cancel or a timeout, when it goes back to the pool. The next
-    # task that gets it connects anew. Otherwise it would wait for the rest of the answer, or find the connection
-    # closed, or be in a transaction of which ActiveRecord knows nothing: a BEGIN that was interrupted has reached the
-    # server, but ActiveRecord takes it for not begun, and rolls nothing back.
+    # Closes a connection whose query was interrupted by a cancel or a timeout, when it goes back to the pool. The next
+    # task that gets it connects anew. Otherwise that task would wait for the rest of the answer, or find the connection
+    # closed, or be in a transaction that ActiveRecord does not know: a BEGIN that was interrupted has reached the
+    # server, but ActiveRecord assumes that it has not begun, and rolls nothing back.
     #
     # @private
     module InterruptedQueries
@@ -23,7 +23,7 @@ module Heddle
       def with_raw_connection(...)
         interrupted = true
         super.tap { interrupted = false }
-      rescue ::ActiveRecord::ActiveRecordError # the database has said no, and ActiveRecord knows what to do
+      rescue ::ActiveRecord::ActiveRecordError # the database has refused, and ActiveRecord handles that
         interrupted = false
         raise
       ensure

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rails
-    # Whether each task has a state of its own, as far as ActiveSupport and I18n go.
+    # Says whether each task has a state of its own in ActiveSupport and I18n.
     #
     # @private
     module Isolation
@@ -18,7 +18,7 @@ module Heddle
         # @return [Boolean]
         def by_fiber? = ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
 
-        # Says what is not kept by fiber, and what helps, the first time that it is called.
+        # On the first call, warns of state that is not kept by fiber, and says what helps.
         #
         # @param logger [#warn, nil] nil: stderr
         # @return [nil]
@@ -30,14 +30,14 @@ module Heddle
           nil
         end
 
-        # @return [String, nil] what helps, if the locale is kept by thread
+        # @return [String, nil] the remedy, if the locale is kept by thread
         def locale_remedy = (format(LOCALE_BY_THREAD, ::I18n::VERSION) if locale_by_thread?)
 
         private
 
         def remedies = [(BY_THREAD unless by_fiber?), locale_remedy].compact
 
-        # i18n 1.14.8; those before keep it by fiber, those after in the Fiber storage.
+        # i18n 1.14.8 keeps the locale by thread; earlier versions keep it by fiber, later ones in the Fiber storage.
         def locale_by_thread?
           return false unless defined?(::I18n)
 

@@ -2,22 +2,22 @@
 
 module Heddle
   module Rails
-    # The queries of a task count as those of what has spawned it: in the log line of a request, and in the payload of
-    # process_action.action_controller, which monitoring reads. Rails keeps the counts by fiber. They are made where the
-    # task is spawned, and get those of the task when it ends. Its time counts as that of asynchronous queries
-    # (load_async): it does not take time away from the rest of the request.
+    # Adds the queries of a task to those of its spawner: in the log line of a request, and in the payload of
+    # process_action.action_controller, which monitoring reads. Rails keeps the counts by fiber. An object is made where
+    # the task is spawned, and receives the counts of the task when it ends. Its time counts as that of asynchronous
+    # queries (load_async): it does not take time away from the rest of the request.
     #
     # @private
     class QueryCounts
       NUMBERS = %i[queries_count cached_queries_count].freeze
       private_constant :NUMBERS
 
-      # @return [QueryCounts, nil] of this fiber; nil: there is no ActiveRecord
+      # @return [QueryCounts, nil] the counts of this fiber; nil: ActiveRecord is not loaded
       def self.here = (new(::ActiveRecord::RuntimeRegistry) if defined?(::ActiveRecord::RuntimeRegistry))
 
       def initialize(registry)
         @registry = registry
-        # ActiveRecord 8 has an object for them; before, they are values of the state of the fiber.
+        # ActiveRecord 8 has an object for the counts; in earlier versions they are values of the state of the fiber.
         if registry.respond_to?(:stats)
           @stats = registry.stats
         else
@@ -26,7 +26,7 @@ module Heddle
         end
       end
 
-      # In the task, at its end.
+      # Called in the task, at its end.
       # @return [void]
       def add_own
         own = @stats ? @registry.stats : @registry

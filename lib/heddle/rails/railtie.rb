@@ -7,7 +7,7 @@ module Heddle
       config.heddle = ActiveSupport::OrderedOptions.new
       config.heddle.inherit_current = true
 
-      # ActiveSupport sets the isolation level after all initializers; what is registered later runs later.
+      # ActiveSupport sets the isolation level after all initializers; callbacks that are registered later run later.
       initializer "heddle", after: "active_support.isolation_level" do |app|
         config.after_initialize do
           Rails.inherit_current = app.config.heddle.inherit_current

@@ -2,20 +2,20 @@
 
 module Heddle
   module Rails
-    # A copy of what a request, or a job, keeps in its fiber: it is made where a task is spawned, and put into place in
-    # the task. What either of them changes later, the other one does not see. It has no connections: they belong to one
-    # task.
+    # A copy of the state that a request, or a job, keeps in its fiber: it is made where a task is spawned, and put into
+    # place in the task. Changes that one of them makes later are not visible to the other. It contains no connections,
+    # because they belong to one task.
     #
     # @private
     class RequestState
-      # Of ActiveSupport::IsolatedExecutionState.
+      # Keys of ActiveSupport::IsolatedExecutionState.
       KEYS = %i[time_zone beginning_of_week
                 active_record_connected_to_stack active_record_prohibit_shard_swapping].freeze
       TAGS = "activesupport_tagged_logging_tags:"
       private_constant :KEYS, :TAGS
 
-      # @return [Hash] the whole state; ActiveSupport 8.1 keeps that of a block of Heddle.run in its own fiber, older
-      #   ones ask for the context, which is the fiber of the caller
+      # @return [Hash] the whole state; ActiveSupport 8.1 keeps the state of a block of Heddle.run in its own fiber,
+      #   older versions ask for the context, which is the fiber of the caller
       def self.values_here
         [Fiber.current, ::ActiveSupport::IsolatedExecutionState.context]
           .filter_map(&:active_support_execution_state).first || {}
@@ -30,7 +30,7 @@ module Heddle
         @locale = ::I18n.locale if defined?(::I18n)
       end
 
-      # In the task.
+      # Called in the task.
       # @return [void]
       def put_into_place
         state = ::ActiveSupport::IsolatedExecutionState
@@ -43,7 +43,7 @@ module Heddle
 
       private
 
-      # @return [Hash{Symbol => ActiveSupport::CurrentAttributes}] those of this fiber
+      # @return [Hash{Symbol => ActiveSupport::CurrentAttributes}] the instances of this fiber
       def current_instances = ::ActiveSupport::CurrentAttributes.send(:current_instances)
 
       def copy_of(instance)

@@ -8,21 +8,21 @@ module Heddle
     class BlockingJob
       # Raised in the pool's thread to end an operation that is no longer wanted (its system call gets EINTR).
       class Stop < Exception; end # rubocop:disable Lint/InheritException
-      # Seconds between two attempts to interrupt the system call of one that makes something.
+      # Seconds between two attempts to interrupt the system call of an operation that makes something.
       STOP_INTERVAL = 0.002
-      # What Scheduler#outlast calls a Fiber#kill.
+      # The value with which Scheduler#outlast reports a Fiber#kill.
       KILL = true
       private_constant :KILL
 
-      # On the pool's thread: a Stop that has come strikes here. (transfer.c calls it, too.)
+      # Raises a Stop that has arrived, on the pool's thread. transfer.c calls it, too.
       def self.check_stop
         Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
       end
 
-      # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose: it
-      # strikes only the call itself, again and again, for that may not have begun. The result -EINTR says that it did.
-      # +discard+: what to do with a result that nobody takes. +stop+: what makes the operation end, in place of a Stop.
-      # +name+: what is waited for, in words.
+      # +whole+: the operation may make something (a descriptor) that a Stop after its system call would lose. So the
+      # Stop is raised in the call alone, again and again, because the call may not have begun. The result -EINTR says
+      # that it was interrupted. +discard+: is called with a result that nobody takes. +stop+: makes the operation end,
+      # in place of a Stop. +name+: describes the operation in words.
       def initialize(work, discard: nil, whole: !discard.nil?, stop: nil, name: "a blocking operation")
         @work = work
         @discard = discard
@@ -34,7 +34,7 @@ module Heddle
         @stopped = @stop_failed = false
       end
 
-      # On the pool's thread.
+      # Called on the pool's thread.
       def run
         return unless @lock.synchronize { @thread = Thread.current unless @stopped }
 
@@ -49,8 +49,9 @@ module Heddle
         @done.close
       end
 
-      # On the fiber. Never returns before the operation has ended, also when an exception or a Fiber#kill arrives: the
-      # operation works on memory of the caller. But one that has not begun leaves the line of the pool at once.
+      # Waits, on the fiber, for the end of the operation. It never returns earlier, even when an exception or a
+      # Fiber#kill arrives, because the operation works on memory of the caller. But an operation that has not begun
+      # leaves the line of the pool at once.
       #
       # @param pool [BlockingPool]
       def wait(pool)
@@ -66,14 +67,15 @@ module Heddle
 
       private
 
-      # A Stop that came when the operation had ended must not strike the next one on this thread.
+      # Drops a Stop that arrived when the operation had ended, because it must not be raised in the next operation on
+      # this thread.
       def drop_late_stop
         BlockingJob.check_stop while Thread.pending_interrupt?(Stop)
       rescue Stop
         retry
       end
 
-      # Waits, or ends the operation if something has struck the fiber.
+      # Waits, or ends the operation if an exception is pending for the fiber.
       def done?(pool, came)
         stop(pool, came) if came
         @done.pop(timeout: (STOP_INTERVAL if came && @whole))
@@ -90,9 +92,9 @@ module Heddle
         @done.close if pool.leave_line(self)
       end
 
-      # (Not within the lock, which the operation takes at its end: it may wait although it must not.)
+      # It does not hold the lock, which the operation takes at its end: the stop may wait although it must not.
       def call_stop
-        @stopped = @stop_failed = true # unless it comes to its end: another strike may end it, too
+        @stopped = @stop_failed = true # unless the stop ends: another exception may end it, too
         @stop.call
         @stop_failed = false
       rescue StandardError => e
@@ -107,9 +109,9 @@ module Heddle
         end
       end
 
-      # An operation that has succeeded although it was to be stopped may have made something (a descriptor): its
-      # result is returned, and the fiber is struck when it waits next. An exception for the thread goes first, as in
-      # plain Ruby.
+      # Returns the result of an operation that succeeded although it should stop, because it may have made something (a
+      # descriptor). The exception is raised in the fiber at its next wait. An exception for the thread is raised first,
+      # as in plain Ruby.
       def outcome(came)
         struck = first_of(came) if came
         strikes = struck && (without_result? || for_the_thread?(struck))
@@ -122,17 +124,18 @@ module Heddle
         @result
       end
 
-      # (What comes of an operation that its own +stop+ has made to end may be anything.)
+      # An operation that its own +stop+ has ended may return anything.
       def without_result? = @error || @result.nil? || @result == -Errno::EINTR::Errno || @stop
 
-      # What the fiber is struck with: a kill, what is meant for the thread, or what came first.
+      # Chooses the exception to raise in the fiber: a kill, then an exception for the thread, then the earliest
+      # exception.
       def first_of(came)
         return KILL if came.include?(KILL)
 
         came.find { |error| Fiber.scheduler.for_the_thread?(error) } || came.first
       end
 
-      # (The result is not taken then.)
+      # The result is not taken then.
       def for_the_thread?(struck)
         return false if KILL.equal?(struck) || !Fiber.scheduler.for_the_thread?(struck)
 
@@ -140,7 +143,7 @@ module Heddle
         true
       end
 
-      # With the backtrace of the fiber, for that of the thread says nothing.
+      # Raises it with the backtrace of the fiber, because the backtrace of the thread does not help.
       def raise_here(error)
         error.set_backtrace(nil)
         raise error
@@ -149,7 +152,7 @@ module Heddle
       def strike(struck)
         raise struck unless KILL.equal?(struck)
 
-        Fiber.new { nil }.resume # Ruby looks at the end of every switch whether the fiber was killed
+        Fiber.new { nil }.resume # at the end of every switch Ruby checks whether the fiber was killed
       end
     end
     private_constant :BlockingJob

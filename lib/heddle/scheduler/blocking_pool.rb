@@ -7,21 +7,21 @@ module Heddle
 
   class Scheduler
     # Ruby threads for blocking operations that only a Ruby thread may run. Threads are started when there is work and
-    # none is idle, and end when they have had none for a while.
+    # no thread is idle, and end when they have had no work for a while.
     #
-    # There is one pool a process (and a Ractor) for what tasks offload; one more for what is offloaded inside of these
-    # operations (a block of Heddle.offload may call Heddle.run), and so on. An operation waits only for such as are
-    # further in, so it never waits for a thread that waits for it, however many there are. Each pool has its own limit.
+    # A process (and a Ractor) has one pool for operations that tasks offload; another for operations that are offloaded
+    # inside of these (a block of Heddle.offload may call Heddle.run), and so on. An operation waits only for operations
+    # further inside, so it never waits for a thread that waits for it, however many exist. Each pool has its own limit.
     class BlockingPool
-      # How many operations run at the same time; the others wait their turn. Many, for an operation may wait for
-      # another one (both ends of a FIFO that are being opened).
+      # The number of operations that run at the same time; the others wait their turn. It is large because an operation
+      # may wait for another one (both ends of a FIFO that are being opened).
       MAX_THREADS = 64
       # Seconds without work after which a thread ends.
       IDLE_TIMEOUT = 2.0
       THREAD_NAME = "heddle blocking pool"
 
       class << self
-        # @return [BlockingPool] the one of this process and Ractor for what is offloaded here
+        # @return [BlockingPool] the pool of this process and Ractor for operations that are offloaded here
         def current
           depth = Fiber[:heddle_offloads].to_i
           all[depth] ||= new
@@ -32,27 +32,27 @@ module Heddle
           { **(Fiber.current.storage || {}), heddle_offloads: Fiber[:heddle_offloads].to_i + 1 }
         end
 
-        # @return [Boolean] is there no operation under way?
+        # @return [Boolean] is no operation under way?
         def idle? = all.each_value.sum(&:busy).zero?
 
-        # @return [Array(Integer, Integer)] the threads, and the operations that wait for one
+        # @return [Array(Integer, Integer)] the number of threads, and of operations that wait for a thread
         def counts = all.each_value.map(&:counts).transpose.map(&:sum).then { |sums| sums.empty? ? [0, 0] : sums }
 
         private
 
-        # By how many operations they are in. Those of the parent of a fork are its own.
+        # The pools, by the number of operations around them. The pools of the parent of a fork belong to the parent.
         def all
           pid, pools = Ractor.current[:heddle_blocking_pools]
           pid == Process.pid ? pools : (Ractor.current[:heddle_blocking_pools] = [Process.pid, {}]).last
         end
       end
 
-      # How many levels of a method a fiber must have room for that waits for an operation.
+      # The number of method calls for which a fiber needs room on its stack when it waits for an operation.
       ROOM = 64
       private_constant :ROOM
 
-      # Raises the SystemStackError of a recursion before an operation begins. Later nothing may end the wait, for the
-      # operation works on memory of the fiber: where there is no room for the wait itself, it would fail for ever.
+      # Raises the SystemStackError of a recursion before an operation begins. Later nothing may end the wait, because
+      # the operation works on memory of the fiber: without room for the wait itself, it would fail for ever.
       # @raise [SystemStackError]
       def self.need_room
         Scheduler.need_stack
@@ -75,14 +75,15 @@ module Heddle
         @threads = @busy = @lasting = 0
       end
 
-      # Runs an operation on one of the threads while the calling fiber waits; inline when no thread can be had.
+      # Runs an operation on one of the threads while the calling fiber waits; inline when no thread can be started.
       #
       # @param work [#call]
-      # @param lasting [Boolean] it may last for ever (a lock, a FIFO): the others have as many threads as without it
-      # @param attempt [#call, nil] does the same without waiting, or returns false: called now and then when no thread
-      #   can be had
+      # @param lasting [Boolean] it may last for ever (a lock, a FIFO): it does not reduce the number of threads for the
+      #   others
+      # @param attempt [#call, nil] tries the operation without waiting, or returns false: called now and then when no
+      #   thread can be started
       # @param options [Hash] see BlockingJob
-      # @return [Object] what it returns
+      # @return [Object] the result of the operation
       def run(work, lasting: false, attempt: nil, **options)
         BlockingPool.need_room
         job = BlockingJob.new(work, **options)
@@ -94,9 +95,9 @@ module Heddle
         @lock.synchronize { @lasting -= 1 } if lasting && submitted
       end
 
-      # It is not wanted any more.
+      # Takes an operation that is no longer wanted out of the line.
       #
-      # @return [Boolean] had it not begun?
+      # @return [Boolean] true if it had not begun
       def leave_line(job)
         @lock.synchronize do
           left = @line.delete(job)
@@ -111,8 +112,8 @@ module Heddle
 
       private
 
-      # When no thread can be had, those that there are still do the work; but one whose operation may last for ever
-      # does not count. False: there is none.
+      # Hands a job to a thread. When no thread can be started, the existing ones still do the work; but a thread whose
+      # operation may last for ever does not count. Returns false if no thread can do it.
       def submit(job, lasting)
         limit = MAX_THREADS + @lasting + (lasting ? 1 : 0)
         start_thread if @busy >= @threads && @threads < limit
@@ -132,7 +133,7 @@ module Heddle
         thread.name = THREAD_NAME
         @threads += 1
       rescue ThreadError
-        nil # the last one was taken meanwhile
+        nil # another thread has taken the last job
       end
 
       def run_here(work, attempt)
@@ -153,7 +154,7 @@ module Heddle
         @lock.synchronize { @threads -= 1 } unless left # the program has killed it
       end
 
-      # Does the next job; false when there was none for a while.
+      # Does the next job; false when no job has arrived for a while.
       def perform
         job = @lock.synchronize do
           @came.wait(@lock, IDLE_TIMEOUT) if @line.empty?
@@ -167,7 +168,7 @@ module Heddle
         @lock.synchronize { @busy -= 1 } if job
       end
 
-      # Unless work is on its way.
+      # May the thread end? Not while work is on its way.
       def leave?
         @lock.synchronize { (@busy < @threads).tap { |idle| @threads -= 1 if idle } }
       end

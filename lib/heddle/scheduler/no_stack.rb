@@ -2,12 +2,12 @@
 
 module Heddle
   class Scheduler
-    # Ruby has no stack for one more fiber: what it says of that names neither the limit nor what can be done.
+    # Explains that Ruby has no stack for one more fiber: Ruby's own error names neither the limit nor a remedy.
     module NoStack
-      # Of the kernel; two for each stack.
+      # The kernel's limit of mappings; a stack needs two.
       MAPPINGS_FILE = "/proc/sys/vm/max_map_count"
       KERNELS_DEFAULT = 65_530
-      # So much of the limit is used up when it is the likely reason.
+      # If this share of the limit is used, the limit is the likely reason.
       LIKELY = 0.8
       private_constant :MAPPINGS_FILE, :KERNELS_DEFAULT, :LIKELY
 
@@ -31,7 +31,7 @@ module Heddle
         end
       end
 
-      # Not in the way of a fiber: there is no stack for what that would need.
+      # Reads the limit without a wait in a fiber, for which no stack is left.
       def mappings_limit
         Fiber.blocking { Integer(File.read(MAPPINGS_FILE)) }
       rescue SystemCallError, ArgumentError

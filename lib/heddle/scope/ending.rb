@@ -4,17 +4,18 @@ module Heddle
   using Internal
 
   class Scope
-    # How a scope ends: its tasks are cancelled and waited for. What their ensure clauses start has the grace period to
-    # come to its end. A task that still runs then is cancelled once more, wherever it waits; after another grace period
-    # it is killed. So nothing hangs, whatever cleans up. The same holds for the owner, as long as it is in its block.
+    # How a scope ends: its tasks are cancelled and waited for. Tasks that their ensure clauses start have the grace
+    # period to end. A task that still runs then is cancelled once more, wherever it waits; after another grace period
+    # it is killed. So nothing hangs, whatever code cleans up. The owner is treated in this way, too, while it is in its
+    # block.
     module Ending
-      # At least so many seconds lie between the last cancel and the kill, and between two looks after it.
+      # The smallest number of seconds between the last cancel and the kill, and between two checks after it.
       PAUSE = 0.05
       private_constant :PAUSE
 
       private
 
-      # @param but [Heddle::Task, nil] is about to end by itself
+      # @param but [Heddle::Task, nil] this task is not cancelled, because it is about to end by itself
       def cancel_tasks(reason, but: nil)
         if @state == :open
           @state = :ending
@@ -24,18 +25,18 @@ module Heddle
         @tasks.keys.each { |task| cancel_task(task) unless task.equal?(but) }
       end
 
-      # (A cancel of the owner's passes its own reason on.)
+      # A cancel of the owner passes its own reason on.
       def cancel_task(task)
         return if task.cleans_up_after?(@reason)
 
         task.cancel_once(own_cancel?(@reason) ? @reason.reason : @reason)
       end
 
-      # What strikes the owner meanwhile keeps its place until the tasks have ended, or has got past the shield
-      # (Fiber#raise, a run that ends). What is meant for the thread or the program is raised at once, and the tasks end
-      # without the owner (see outlast_left).
+      # Cancels the tasks and waits for them. An exception that is raised in the owner meanwhile is kept until the tasks
+      # have ended, also one that the shield does not hold back (Fiber#raise, a run that ends). An exception for the
+      # thread or the program is raised at once, and the tasks end without the owner (see outlast_left).
       #
-      # @return [Array<Exception>] what has been raised here meanwhile, but for cancels of the owner
+      # @return [Array<Exception>] the exceptions that were raised here meanwhile, without cancels of the owner
       def end_tasks(reason)
         struck = []
         begin
@@ -55,11 +56,11 @@ module Heddle
           error.class.name == "fatal" # rubocop:disable Style/ClassEqualityComparison -- it has no constant
       end
 
-      # Is it a cancel, and not what has ended another task?
+      # Is it a cancel of the owner, and not the error that has ended another task?
       def own_cancel?(error) = error.is_a?(Cancelled) && error.meant_for?(@task)
 
-      # A cancel of the owner, which does not come from this scope. If its own grace period is over, so is that of
-      # its tasks.
+      # Records a cancel of the owner that does not come from this scope. If the owner's grace period is over, the grace
+      # period of its tasks is over, too.
       def note_cancel(error)
         return if !own_cancel?(error) || error.equal?(@strike) || error.equal?(@last_strike)
 
@@ -67,7 +68,7 @@ module Heddle
         @grace_ends = Clock.now if error.last? && @grace_ends && !@grace_over
       end
 
-      # @return [Boolean] have they ended?
+      # @return [Boolean] have the tasks ended?
       def wait_for_tasks(timeout = nil)
         @all_ended = Completion.new("the tasks of its scope", awaited: self)
         @all_ended.wait(@scheduler, timeout) unless all_ended?
@@ -83,8 +84,8 @@ module Heddle
         @grace_over = true
       end
 
-      # The owner does not wait for the tasks, because an exception for the thread was raised meanwhile: they have their
-      # grace period all the same, and the run waits for them.
+      # Ends the remaining tasks when the owner does not wait for them, because an exception for the thread was raised
+      # meanwhile. They still have their grace period, and the run waits for them.
       def outlast_left
         return if @tasks.empty? || thread_ends?
 
@@ -95,7 +96,7 @@ module Heddle
         nil # Ruby has no stack for it
       end
 
-      # A task has failed while the owner is in its block: its ensure clauses have the grace period, too.
+      # Watches the owner while it is in its block and a task has failed: its ensure clauses have the grace period, too.
       def watch_owner
         return if @watch || @grace.infinite? || abandoned?
 
@@ -105,7 +106,7 @@ module Heddle
         nil # Ruby has no stack for it
       end
 
-      # (The owner of a run is the program: it is not killed.)
+      # The owner of a run is the program: it is not killed.
       def outlast_owner(watch)
         pause = [@grace, PAUSE].max
         watch.pop(timeout: @grace)
@@ -121,9 +122,9 @@ module Heddle
         @scheduler.force(@owner, @last_strike)
       end
 
-      # Closes what belongs to the scope: in a task of its own with a grace period, for it may hang.
+      # Closes the resources of the scope, in a task with a grace period of its own, because a close may hang.
       #
-      # @return [Array<Exception>] what has been raised
+      # @return [Array<Exception>] the errors that were raised
       def close_resources
         return [] unless @resources
 
@@ -151,7 +152,7 @@ module Heddle
         end
         errors
       ensure
-        close_each(resources, errors) unless resources.empty? # one has raised more than a StandardError
+        close_each(resources, errors) unless resources.empty? # an error of another kind than StandardError
       end
     end
     private_constant :Ending

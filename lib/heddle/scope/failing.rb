@@ -6,12 +6,13 @@ module Heddle
   using Internal
 
   class Scope
-    # What a scope does with errors. Each failure of a task leaves the scope by one door: it is raised, or attached to
-    # what is raised, or reported if nothing is. Those of isolated tasks that nobody asks for are reported.
+    # Handles the errors of a scope. Each failure of a task leaves the scope in one of three ways: it is raised, or
+    # attached to the error that is raised, or reported if no error is raised. Failures of isolated tasks whose value
+    # nobody requests are reported.
     module Failing
-      # Are meant for more than the scope: they go first, whatever else has failed.
+      # Errors that are meant for more than the scope: they are raised first, whatever else has failed.
       GO_FIRST = [*FOR_THE_PROGRAM, Deadlock, ::Timeout::ExitException].freeze
-      # Seconds that others have to ask an isolated task that has failed.
+      # Seconds in which somebody may request the value of an isolated task that has failed.
       REPORTED_AFTER = 1
       private_constant :GO_FIRST, :REPORTED_AFTER
 
@@ -32,12 +33,13 @@ module Heddle
         @scheduler.interrupt_chain(@owner, @root, @strike, @number)
       end
 
-      # What leaves the scope: what has been raised while it ended; else the task that failed before the owner's block
-      # has raised its error, which is a consequence then; else that error, unless it is but a cancel.
+      # Chooses the error that the scope raises: an error that was raised while it ended; else the error of a task that
+      # failed before the owner's block raised its own, which is a consequence then; else the error of the block, unless
+      # it is only a cancel.
       #
-      # @param before [Exception, nil] what a task had failed with when the block was left
-      # @param raised [Exception, nil] what the block has raised
-      # @param struck [Array<Exception>] what was raised in the owner since
+      # @param before [Exception, nil] the failure of a task when the block was left
+      # @param raised [Exception, nil] the error of the block
+      # @param struck [Array<Exception>] the errors that were raised in the owner since then
       # @return [Exception, nil]
       def leaving(before, raised, struck)
         return struck.last unless struck.empty?
@@ -46,10 +48,10 @@ module Heddle
         before || (raised unless own_cancel?(raised)) || failure || raised
       end
 
-      # With its own cause: what the owner was doing meanwhile, and its cancel, are none.
+      # Raises the error with its own cause: neither the owner's current error nor its cancel is a cause.
       #
-      # @param own [Array<Exception, nil>] what has been raised in the owner
-      # @param closing [Array<Exception>] what has been raised as the resources were closed
+      # @param own [Array<Exception, nil>] the errors that were raised in the owner
+      # @param closing [Array<Exception>] the errors that were raised as the resources were closed
       def raise_with_failures(error, own, closing)
         by_owner = own.any? { |one| error.equal?(one) }
         TaskFailure.end_scope(error, caller, own: by_owner) unless error.is_a?(Cancelled)
@@ -57,9 +59,9 @@ module Heddle
         TaskFailure.leave(error)
       end
 
-      # A cancel takes nothing along: it ends its task in silence.
+      # Attaches the other errors. A cancel carries none, because it ends its task in silence.
       #
-      # @param others [Array<Exception, nil>] what else has been raised, beside the failures of tasks
+      # @param others [Array<Exception, nil>] the other errors, beside the failures of tasks
       # @return [nil]
       def attach_failures(error, others)
         others = @failures.map(&:failure) + others.reject { |other| other.nil? || own_cancel?(other) }
@@ -69,17 +71,18 @@ module Heddle
         nil
       end
 
-      # Nothing that is raised can take them along: the thread is being killed, or nobody comes back to the scope.
+      # Reports failures that no raised error can carry: the thread is being killed, or the owner never comes back to
+      # the scope.
       def report_failures_left
         return if @failures.empty?
 
         ErrorReport.in_full { ErrorReport.print(@failures.shift.failure) until @failures.empty? }
       end
 
-      # An isolated task is being started: from now on somebody looks after those that fail.
+      # Starts to report failed isolated tasks, when the first of these tasks is started.
       def report_failures
         @unheard = []
-        @unheard_came = Thread::Queue.new # something for each of them
+        @unheard_came = Thread::Queue.new # an entry for each of them
         @reporter = Task.new(self, "reports of isolated tasks", true, false)
         start_as_it_is(@reporter, []) do
           while @unheard_came.pop

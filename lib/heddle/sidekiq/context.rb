@@ -2,8 +2,8 @@
 
 module Heddle
   module Sidekiq
-    # What Sidekiq keeps by Thread.current[...], so by task. A task that a job spawns gets a copy: it uses the same pool
-    # of connections to Redis, and its lines in the log say of which job they are.
+    # Copies the values that Sidekiq keeps by Thread.current[...], and so by task. A task that a job spawns gets a copy:
+    # it uses the same pool of connections to Redis, and its lines in the log name the job.
     #
     # @private
     module Context
@@ -16,7 +16,8 @@ module Heddle
         # @return [void]
         def start = @start ||= Heddle.on_spawn { around_task if Thread.current[:sidekiq_capsule] }
 
-        # Sidekiq makes it of the thread, which all processors have in common. Those that are busy are known by it.
+        # Gives each task its own identifier. Sidekiq derives it from the thread, which all processors share, and lists
+        # busy processors by it.
         # @return [void]
         def name_task = Thread.current[TID] = (Fiber.current.object_id ^ ::Process.pid).to_s(36)
 

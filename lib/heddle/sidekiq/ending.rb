@@ -4,12 +4,12 @@ require_relative "handed_log"
 
 module Heddle
   module Sidekiq
-    # How a process ends while a job computes, and holds up all tasks. A task that is held up may have a lock: that of
-    # the log, or one of the application. Who ends the process must not wait for it.
+    # Ends a process while a job computes and stops all tasks. A task that is stopped may hold a lock: the lock of the
+    # log, or a lock of the application. The thread that ends the process must not wait for it.
     #
     # @private
     module Ending
-      # Seconds.
+      # Seconds to wait for a lock.
       PATIENCE = 0.5
       private_constant :PATIENCE
 
@@ -17,7 +17,7 @@ module Heddle
       @logs = ObjectSpace::WeakKeyMap.new
 
       class << self
-        # From now on the threads of Sidekiq hand their lines to another thread.
+        # Makes the threads of Sidekiq hand their lines to another thread from now on.
         # @return [void]
         def start
           at_exit { @logs_made&.each { |log| log.flush(PATIENCE) } } unless @logs_made
@@ -25,19 +25,19 @@ module Heddle
           @begun = true
         end
 
-        # The engine runs again.
+        # Called when the engine runs again.
         # @return [void]
         def over = @begun = false
 
         # @param logger [Object]
-        # @return [Object] where to write to
+        # @return [Object] the logger to write to
         def logger(logger)
           return logger unless @begun && JOBS.used? && Fiber.current.blocking? && HandedLog.fits?(logger)
 
           @logs[logger] || (@logs[logger] = HandedLog.new(logger)).tap { |log| @logs_made << log }
         end
 
-        # Runs what may wait for a lock in another thread. Does not wait for it while a job computes.
+        # Runs a block that may wait for a lock in another thread. Does not wait for it while a job computes.
         # @return [void]
         def patiently(&)
           return yield unless JOBS.used?
@@ -84,7 +84,7 @@ module Heddle
       module Poller
         def terminate
           Ending.patiently { super }
-        rescue StandardError # it has ended with an error before, of which Sidekiq has told
+        rescue StandardError # it has ended with an error before, which Sidekiq has reported
           nil
         end
       end

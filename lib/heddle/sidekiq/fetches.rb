@@ -5,19 +5,19 @@ require_relative "spare_pool"
 
 module Heddle
   module Sidekiq
-    # Asks Redis for the jobs of a capsule's processors, in a thread of its own. What Redis hands to a connection is
-    # read there at once, also while a job computes and holds up all others. So each job that was handed over either
+    # Asks Redis for the jobs of a capsule's processors, in a thread of its own. Data that Redis sends to a connection
+    # is read there at once, also while a job computes and stops all others. So each job that was handed over either
     # begins, or goes back into its queue.
     #
-    # Only some processors ask Redis at the same time, the others wait in line: 500 idle ones would keep 500
-    # connections. A processor keeps its place until its job begins, so that no more jobs than this wait for one that
-    # computes.
+    # Only some processors ask Redis at the same time, and the others wait in line: 500 idle ones would keep 500
+    # connections. A processor keeps its place until its job begins, so that at most this number of jobs waits for one
+    # that computes.
     #
     # @private
     class Fetches
-      # A fetch takes less than a millisecond when there are jobs: these are enough for thousands of jobs a second.
+      # A fetch takes less than a millisecond when jobs exist: this number is enough for thousands of jobs a second.
       LIMIT = 10
-      # Seconds until the next try, when Redis does not take a job back.
+      # Seconds until the next attempt, when Redis does not take a job back.
       PAUSE = 0.5
       private_constant :LIMIT, :PAUSE
 
@@ -37,7 +37,7 @@ module Heddle
         @open = 0 # tasks that ask Redis, or give a job back
       end
 
-      # In the task of a processor.
+      # Called in the task of a processor.
       #
       # @param processor [Heddle::Sidekiq::Processor]
       # @yield asks Redis
@@ -62,13 +62,13 @@ module Heddle
         post do
           Thread.current[:sidekiq_redis_pool] = SparePool.new(@capsule)
           unit.requeue
-        rescue StandardError # Redis is away, or does not write: it must not be lost for that
+        rescue StandardError # Redis is away, or does not write: the job must not be lost for that
           sleep(PAUSE)
           retry
         end
       end
 
-      # Waits until Redis hands over nothing any more, and has taken back what nobody begins.
+      # Waits until Redis hands over no further job, and has taken back all jobs that nobody begins.
       #
       # @param seconds [Numeric]
       # @return [void]

@@ -4,7 +4,7 @@ require "logger"
 
 module Heddle
   module Sidekiq
-    # Hands its lines to another thread, which writes them: who calls it waits for no lock of the log.
+    # Hands its lines to another thread, which writes them: the caller waits for no lock of the log.
     #
     # @private
     class HandedLog < ::Logger
@@ -28,11 +28,11 @@ module Heddle
         message ||= block_given? ? yield : progname
         @lines << [severity, message]
         true
-      rescue ClosedQueueError # the process has ended but for this thread
+      rescue ClosedQueueError # only this thread of the process is left
         true
       end
 
-      # Waits until all is written. What the log does not take is written to stderr.
+      # Waits until all lines are written. Lines that the log does not accept are written to stderr.
       #
       # @param seconds [Numeric]
       # @return [void]
@@ -40,7 +40,7 @@ module Heddle
         @lines.close
         return if @writer.join(seconds)
 
-        stderr = IO.for_fd(2, "w", autoclose: false) # (not $stderr, which a task may hold)
+        stderr = IO.for_fd(2, "w", autoclose: false) # not $stderr, which a task may hold
         stderr.syswrite("#{@line.last}\n")
         stderr.syswrite("#{@lines.pop.last}\n") until @lines.empty?
       rescue SystemCallError

@@ -2,13 +2,14 @@
 
 module Heddle
   module Sidekiq
-    # Takes the place of methods of Sidekiq::Manager. While it goes through its processors to start or to stop them, the
-    # first of them run jobs. One whose job fails puts another processor in its own place, which Ruby refuses to add to
-    # a Set that somebody goes through: the place would be lost. With the manager's lock this waits for the end.
+    # Takes the place of methods of Sidekiq::Manager. While it iterates over its processors to start or to stop them,
+    # the first of them run jobs. A processor whose job fails puts another one in its own place, which Ruby refuses to
+    # add to a Set during an iteration: the place would be lost. With the manager's lock it waits for the end of the
+    # iteration.
     #
     # @private
     module Manager
-      # Seconds for which Redis may still hand over a job, and some to put it back.
+      # The seconds in which Redis may still hand over a job, and some to put it back.
       SETTLE = ::Sidekiq::BasicFetch::TIMEOUT + 1
       private_constant :SETTLE
 

@@ -2,14 +2,14 @@
 
 module Heddle
   module Sidekiq
-    # One job that a processor has asked for. Three threads have to do with it: one gets it from Redis, one begins with
-    # it, and one may end the process meanwhile. A lock decides which of them has it, so that it is neither lost nor put
-    # back twice.
+    # A job that a processor has requested. Three threads use it: one gets the job from Redis, one begins it, and one
+    # may end the process meanwhile. A lock decides which of them owns the job, so that it is neither lost nor put back
+    # twice.
     #
     # @private
     class Order
       # @param processor [Heddle::Sidekiq::Processor]
-      # @yield once, when Redis has answered and nobody waits for the job any more
+      # @yield once, when Redis has answered and nobody waits for the job
       def initialize(processor, &settled)
         @processor = processor
         @settled = settled
@@ -22,7 +22,7 @@ module Heddle
       # @return [Boolean]
       def wanted? = @open && !@processor.stopping?
 
-      # In the thread that asks Redis.
+      # Called in the thread that asks Redis.
       #
       # @param unit [Object, nil] the job
       # @return [Boolean] false if nobody would begin it
@@ -37,7 +37,8 @@ module Heddle
         end
       end
 
-      # In the task of the processor: waits for the job. Who ends the process finds it from then on at the processor.
+      # Waits for the job, in the task of the processor. From then on the thread that ends the process finds the job at
+      # the processor.
       #
       # @return [Object, nil] the job
       def take
@@ -50,9 +51,9 @@ module Heddle
         end
       end
 
-      # Nobody will begin it any more.
+      # Closes the order: nobody will begin its job.
       #
-      # @return [Object, nil] the job, if it has come
+      # @return [Object, nil] the job, if it has arrived
       def withdraw = @lock.synchronize { close }
 
       private

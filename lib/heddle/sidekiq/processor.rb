@@ -5,13 +5,13 @@ require_relative "processor_task"
 
 module Heddle
   module Sidekiq
-    # Takes the place of methods of Sidekiq::Processor: it runs in a task in place of a thread. All else is Sidekiq's
-    # own: the manager that starts, quiets and stops the processors, the retries, the middleware, the heartbeat and the
-    # poller of scheduled jobs, which have threads of their own.
+    # Takes the place of methods of Sidekiq::Processor: it runs in a task in place of a thread. Everything else is
+    # Sidekiq's own: the manager that starts, quiets and stops the processors, the retries, the middleware, the
+    # heartbeat and the poller of scheduled jobs, which have threads of their own.
     #
     # @private
     module Processor
-      # @return [Order] what it has asked for
+      # @return [Order] the order of its next job
       attr_writer :heddle_order
 
       def start
@@ -19,7 +19,7 @@ module Heddle
         super
       end
 
-      # A job that it has not begun goes back at once, whatever holds up the task.
+      # Stops the processor. A job that it has not begun goes back at once, even if another job stops the task.
       def terminate(*)
         @done = true
         heddle_withdraw
@@ -46,9 +46,9 @@ module Heddle
         Sidekiq.tasks?(capsule) ? Fetches.of(capsule).ask(self) { get_one } : super
       end
 
-      # What a job spawns belongs to it: the job has ended when they all have, and it fails with them. One that was
-      # killed is in its queue again. If it has rescued the Shutdown, its end counts for nothing: neither is it retried,
-      # nor pushed once more.
+      # Runs a job with the tasks that it spawns, which belong to it: the job has ended when they all have, and it fails
+      # with them. A job that was killed is in its queue again. If it has rescued the Shutdown, its end is ignored: it
+      # is neither retried nor pushed once more.
       def execute_job(...)
         return super unless Sidekiq.tasks?(capsule)
 

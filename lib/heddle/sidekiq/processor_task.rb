@@ -4,8 +4,8 @@ require_relative "shared_thread"
 
 module Heddle
   module Sidekiq
-    # The task of a Sidekiq::Processor, with those methods of a thread that Sidekiq and its tests call. Nobody waits for
-    # its start, so that a job that computes holds up neither the start of the others nor the main thread.
+    # The task of a Sidekiq::Processor, with the methods of a thread that Sidekiq and its tests call. Nobody waits for
+    # its start, so that a job that computes delays neither the start of the others nor the main thread.
     #
     # @private
     class ProcessorTask
@@ -27,11 +27,12 @@ module Heddle
         start
       end
 
-      # Waits for its end.
+      # Waits for the end of the task.
       # @return [nil]
       def value = @ended.pop
 
-      # Does nothing before it has started: who kills a processor also says that it is done.
+      # Raises the error in the task. Does nothing before the task has started: a caller that kills a processor also
+      # says that it is done.
       #
       # @param error [Class<Exception>, Exception]
       # @return [void]
@@ -54,7 +55,7 @@ module Heddle
           @task = Heddle.current_task
           Context.name_task
           @processor.watchdog("processor", &@work)
-        rescue ::Sidekiq::Shutdown # it has struck when the processor was about to end; it must not end the others
+        rescue ::Sidekiq::Shutdown # it was raised when the processor was about to end; it must not end the others
           nil
         ensure
           JOBS.leave

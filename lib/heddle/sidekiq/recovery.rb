@@ -4,16 +4,16 @@ require "digest"
 
 module Heddle
   module Sidekiq
-    # Puts back the jobs of processes that are gone.
+    # Puts back the jobs of processes that have ended.
     #
     # @private
     class Recovery
       include ::Sidekiq::Component
 
-      # A job that was put back so many times within three days kills its processes, and goes to the dead jobs.
+      # A job that was put back this number of times within three days kills its processes, and goes to the dead jobs.
       TIMES = 3
       COUNTED_FOR = 3 * 24 * 60 * 60
-      # Seconds between two looks.
+      # Seconds between two checks.
       PAUSE = 10
 
       SAY_ALIVE = <<~LUA
@@ -21,7 +21,7 @@ module Heddle
         return redis.call("set", KEYS[1], "1", "EX", ARGV[1])
       LUA
 
-      # One job: each step of it is done once, however many processes do this at the same time.
+      # Puts one job back: each step is done once, however many processes do this at the same time.
       PUT_BACK = <<~LUA
         #!lua flags=allow-oom
         if redis.call("exists", KEYS[5]) == 1 or redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
@@ -35,7 +35,8 @@ module Heddle
         return 2
       LUA
 
-      # The process may have gone on meanwhile, after a long pause, and taken a job.
+      # Removes the list of a process that has ended. The process may have gone on meanwhile, after a long pause, and
+      # taken a job.
       FORGET = <<~LUA
         #!lua flags=allow-oom
         if redis.call("exists", KEYS[3]) == 1 or redis.call("llen", KEYS[1]) > 0 then return 0 end
@@ -49,10 +50,10 @@ module Heddle
         @config = config
         @process = process
         @left = Thread::Queue.new
-        @landed = {} # by queue: what had landed there at the last look
+        @landed = {} # by queue: the job that had landed there at the last check
       end
 
-      # Looks after the others, every 10 seconds. (With Sidekiq's heartbeat it would not while Redis is full.)
+      # Checks the other processes every 10 seconds. Sidekiq's heartbeat could not do this while Redis is full.
       # @return [void]
       def start
         safe_thread("heddle/recovery") do
@@ -70,7 +71,7 @@ module Heddle
         queues.each { |queue| give_back_landed(queue) }
       end
 
-      # This process ends, and has no jobs any more; if it has, the next one puts them back.
+      # Called when this process ends and has no jobs left; if it has any, the next process puts them back.
       # @return [void]
       def leave
         @left.close
@@ -119,7 +120,8 @@ module Heddle
         redis { |redis| redis.smembers(ReliableFetch::QUEUES) } | own
       end
 
-      # A process takes what has landed at once. If it is there at the next look as well, the process is gone.
+      # A process takes a job that has landed at once. If the job is there at the next check as well, the process has
+      # ended.
       def give_back_landed(queue)
         list = ReliableFetch::LANDED + queue
         jobs = redis { |redis| redis.lrange(list, 0, -1) }

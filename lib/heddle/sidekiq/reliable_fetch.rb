@@ -5,14 +5,14 @@ require "sidekiq/fetch"
 
 module Heddle
   module Sidekiq
-    # Keeps a job in Redis while it is done, in a list of its process and queue: a script moves it from the queue to
-    # there, and it is removed when it is done, or when it is put back. A process says every 10 seconds that it is
-    # alive; if it has not for a minute, another one puts its jobs back.
+    # Keeps a job in Redis while it runs, in a list of its process and queue: a script moves it from the queue to the
+    # list, and it is removed when it is done, or when it is put back. A process says every 10 seconds that it is alive;
+    # if it has been silent for a minute, another one puts its jobs back.
     #
     # Each step is one command or script, so that a process may be paused or killed between any two of them. A list with
     # a job in it is always among LISTS: the script that takes a job enters it, and only an empty list of a dead process
-    # is left out. A wait in Redis runs no script: the job lands in a list of its queue, which all processes look at for
-    # ever, and the script takes it from there. All scripts run in a full Redis, too.
+    # is left out. A wait in Redis runs no script: the job lands in a list of its queue, which all processes always
+    # check, and the script takes it from there. All scripts also run in a full Redis.
     #
     # @private
     class ReliableFetch < ::Sidekiq::BasicFetch
@@ -20,15 +20,17 @@ module Heddle
       LISTS = "heddle:working"
       PREFIX = "heddle:working:"
       ALIVE = "heddle:alive:"
-      # In which a job lands after a wait; and the queues that have such a list.
+      # The list in which a job lands after a wait; and the set of queues that have such a list.
       LANDED = "heddle:landed:"
       QUEUES = "heddle:queues"
-      # Seconds for which a process is alive that says no more; Sidekiq's own heartbeat has the same.
+      # Seconds for which a process counts as alive after its last sign of life; Sidekiq's own heartbeat uses the same
+      # number.
       ALIVE_FOR = 60
-      # Seconds until the next try to say that a job is done.
+      # Seconds until the next attempt to say that a job is done.
       PAUSE = 0.5
 
-      # From the first queue that has a job. The lists of this process come after the queues, in the same order.
+      # Takes a job from the first queue that has one. The lists of this process come after the queues, in the same
+      # order.
       TAKE = <<~LUA
         #!lua flags=allow-oom
         local queues = (#KEYS - 2) / 2
@@ -42,7 +44,7 @@ module Heddle
         end
       LUA
 
-      # A job that has landed, unless another one has put it back.
+      # Takes a job that has landed, unless another process has put it back.
       CLAIM = <<~LUA
         #!lua flags=allow-oom
         if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return end
@@ -52,7 +54,7 @@ module Heddle
         return ARGV[1]
       LUA
 
-      # Puts a job back, unless another one has done so.
+      # Puts a job back, unless another process has done so.
       GIVE_BACK = <<~LUA
         #!lua flags=allow-oom
         if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
@@ -81,10 +83,11 @@ module Heddle
           config.on(:exit) { recovery.leave } if config[:lifecycle_events].key?(:exit) # not before Sidekiq 8.1
         end
 
-        # Sidekiq's own is that of the parent in a fork that was made after the first use of it.
+        # Names this process. In a fork that was made after the first use of Sidekiq's own name, that name belongs to
+        # the parent.
         #
         # @param component [Sidekiq::Component]
-        # @return [String] the name of this process, which no other one has or will have
+        # @return [String] the name of this process, which no other process has or will have
         def process(component)
           @process = nil if @pid != ::Process.pid
           @pid = ::Process.pid
@@ -93,7 +96,7 @@ module Heddle
       end
 
       # @param capsule [Sidekiq::Capsule]
-      # @param process [String] its name
+      # @param process [String] the name of the process
       def initialize(capsule, process: ReliableFetch.process(capsule))
         super(capsule)
         @alive = ALIVE + process
@@ -105,12 +108,12 @@ module Heddle
 
       def retrieve_work
         queues = queues_cmd
-        return if queues.empty? && sleep(TIMEOUT) # (Sidekiq::BasicFetch does the same)
+        return if queues.empty? && sleep(TIMEOUT) # as Sidekiq::BasicFetch does
 
         take(queues) || wait(queues)
       end
 
-      # @param units [Array<UnitOfWork>] that were begun when the process has to end
+      # @param units [Array<UnitOfWork>] the jobs that had begun when the process has to end
       def bulk_requeue(units)
         return if units.empty?
 
@@ -120,7 +123,8 @@ module Heddle
         logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
       end
 
-      # Tries until it is known to be done: a job that stays in the list would run again when this process has ended.
+      # Repeats the command until Redis confirms it: a job that stays in the list would run again when this process has
+      # ended.
       #
       # @param unit [UnitOfWork]
       def acknowledge(unit)
@@ -158,7 +162,7 @@ module Heddle
         UnitOfWork.new(queue, job, self) if job
       end
 
-      # Redis waits for one queue only, so those who wait take turns.
+      # Waits for a job. Redis waits for one queue only, so waiting processors take turns.
       def wait(queues)
         register
         queue = queues[(@turn += 1) % queues.size]
@@ -167,7 +171,7 @@ module Heddle
         UnitOfWork.new(queue, job, self) if job
       end
 
-      # Nobody ever takes them out.
+      # Registers the lists of landed jobs. They are never removed.
       def register
         redis { |redis| redis.sadd(QUEUES, lists.keys) } unless @registered
         @registered = true

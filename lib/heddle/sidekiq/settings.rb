@@ -1,17 +1,18 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What `require "heddle/sidekiq"` adds: the processors of Sidekiq are tasks of one thread. guides/jobs.md shows how to
+  # Runs the processors of Sidekiq as tasks of one thread, with `require "heddle/sidekiq"`. guides/jobs.md shows how to
   # use it.
   module Sidekiq
     @threaded = []
 
     class << self
-      # The processors of these capsules stay threads: for jobs that compute, or that wait in C. In an initializer.
+      # Keeps the processors of these capsules as threads, for jobs that compute, or that wait in C. Call it in an
+      # initializer.
       #
-      # @param capsules [Array<String, Symbol>] their names; that of Sidekiq's own is "default"
+      # @param capsules [Array<String, Symbol>] their names; the name of Sidekiq's own is "default"
       # @return [void]
-      # @raise [ArgumentError] if a name is none
+      # @raise [ArgumentError] if an argument is not a name
       def keep_threads(*capsules)
         capsules.each do |name|
           next if name.is_a?(String) || name.is_a?(Symbol)
@@ -23,8 +24,8 @@ module Heddle
       end
 
       # Makes Sidekiq fetch jobs in such a way that none is lost when its process is killed: a job stays in a list in
-      # Redis until it is done. When the process is gone for a minute, another one puts it back into its queue. For
-      # threads, too.
+      # Redis until it is done. When the process has been silent for a minute, another one puts the job back into its
+      # queue. It works for threads, too.
       #
       # @example
       #   Sidekiq.configure_server { |config| Heddle::Sidekiq.fetch_reliably(config) }

@@ -4,11 +4,11 @@ require_relative "../internal/loop_thread"
 
 module Heddle
   module Sidekiq # :nodoc:
-    # A LoopThread that processors have in common. It starts with the first task and ends with the last processor. After
-    # a fork, and when an exception has ended it, another one takes its place.
+    # A LoopThread that processors share. It starts with the first task and ends with the last processor. After a fork,
+    # and when an exception has ended it, another one takes its place.
     #
-    # Its lock is taken in Heddle.blocking: a task that waits for it and holds another lock would keep that one for as
-    # long as another task computes.
+    # Its lock is taken in Heddle.blocking: a task that waits for it and holds another lock would keep that other lock
+    # while another task computes.
     #
     # @private
     class SharedThread
@@ -19,7 +19,7 @@ module Heddle
         @users = 0
       end
 
-      # One more processor uses it.
+      # Counts one more processor as a user.
       # @return [void]
       def enter
         locked do
@@ -56,11 +56,11 @@ module Heddle
       rescue Error
         raise unless loop&.closed?
 
-        retry # (an exception has ended this one)
+        retry # an exception has ended this one
       end
 
       # @param seconds [Numeric]
-      # @return [Boolean] does a task keep the others from running for all of this time?
+      # @return [Boolean] does a task keep the others from running for this whole time?
       def late?(seconds)
         answer = Thread::Queue.new
         locked { @loop if ours? }&.post("heddle", refused: answer.method(:close)) { answer.close } or return false
@@ -72,7 +72,7 @@ module Heddle
 
       private
 
-      # (A fork has no threads.)
+      # A fork has none of its parent's threads.
       def ours? = @owner == ::Process.pid
 
       def locked(&) = Heddle.blocking { @lock.synchronize(&) }
@@ -86,9 +86,9 @@ module Heddle
     end
     private_constant :SharedThread
 
-    # In which the jobs run.
+    # The thread in which the jobs run.
     JOBS = SharedThread.new("heddle")
-    # In which Redis is asked for them: no job holds it up.
+    # The thread in which Redis is asked for jobs: no job stops it.
     FETCHES = SharedThread.new("heddle/fetch")
     private_constant :JOBS, :FETCHES
   end

@@ -2,7 +2,7 @@
 
 module Heddle
   module Sidekiq
-    # Connections with which jobs are put back. While a job computes, the tasks that it holds up may have all of the
+    # Connections with which jobs are put back. While a job computes, the tasks that it stops may have all of the
     # capsule's connections: then a new one is made.
     #
     # @private

@@ -3,13 +3,13 @@
 require_relative "../internal/loop_thread"
 
 module Heddle
-  # What `require "heddle/solid_queue"` adds: the workers of Solid Queue that have `fibers: 500` in config/queue.yml run
-  # their jobs as tasks of one thread. guides/jobs.md shows how to use it.
+  # Runs the jobs of Solid Queue's workers that have `fibers: 500` in config/queue.yml as tasks of one thread, with
+  # `require "heddle/solid_queue"`. guides/jobs.md shows how to use it.
   #
   # @private
   module SolidQueue
-    # Takes the place of SolidQueue::FiberPool, which needs the gem async. The worker claims as many jobs as there are
-    # free places, and hands them over; all else is Solid Queue's own.
+    # Replaces SolidQueue::FiberPool, which needs the gem async. The worker claims one job for each free place, and
+    # hands the jobs over; everything else is Solid Queue's own.
     class FiberPool < ::SolidQueue::Pool
       def initialize(...)
         super
@@ -18,7 +18,7 @@ module Heddle
         @shutdown = false
       end
 
-      # The worker asks before it claims jobs.
+      # Returns the number of free places, which the worker requests before it claims jobs.
       #
       # @return [Integer]
       # @raise [Heddle::Error] if an exception has ended the thread: the worker ends then, and another one takes its
@@ -47,7 +47,7 @@ module Heddle
 
       private
 
-      # The thread starts with the first job: not before the worker is forked.
+      # Starts a job. The thread starts with the first job, so that it does not exist before the worker is forked.
       def schedule(execution)
         @lock.synchronize do
           raise Error, "the pool is shut down" if @shutdown
@@ -57,7 +57,7 @@ module Heddle
         end
       end
 
-      # That of its thread.
+      # The name of its thread.
       def name = "solid_queue.heddle"
     end
 

@@ -4,14 +4,16 @@ module Heddle
   using Internal
 
   class Stats
-    # How long what has happened (data has come, a time is over) has waited until its task ran: since the first use of
-    # the scheduler, in seconds. At each look at the kernel that fibers have run before, the loop notes how long it is
-    # since the last look, or how long the first task of the queue has been ready, whichever is longer.
+    # Measures how long an event (data has arrived, a time is over) has waited until its task ran: since the first use
+    # of the scheduler, in seconds. Whenever fibers have run before the loop asks the kernel, the loop records one
+    # length: the time since it last asked, or the time for which the first task of the queue has been ready, whichever
+    # is longer.
     #
-    # The lengths are counted in buckets, four for each power of two. So a quantile may be told too long by a quarter.
+    # The lengths are counted in buckets, four for each power of two. So a quantile may be reported too long by a
+    # quarter.
     class Latency
       # @private
-      # @param counts [Array<Integer>] of each bucket
+      # @param counts [Array<Integer>] the count of each bucket
       # @param sum [Float]
       # @param max [Float]
       def initialize(counts, sum, max)
@@ -21,23 +23,23 @@ module Heddle
         freeze
       end
 
-      # @return [Float] seconds: of all that were noted
+      # @return [Float] the sum of all recorded lengths in seconds
       attr_reader :sum
 
-      # @return [Float] seconds: the longest one
+      # @return [Float] the longest length in seconds
       attr_reader :max
 
-      # @return [Integer] how many were noted
+      # @return [Integer] how many lengths were recorded
       def count = @counts.sum
 
-      # @return [Float, nil] seconds: half of them were not longer; nil if there was none
+      # @return [Float, nil] seconds: half of the lengths were not longer; nil if none was recorded
       def p50 = quantile(0.5)
 
-      # @return [Float, nil] seconds: 99 of 100 were not longer; nil if there was none
+      # @return [Float, nil] seconds: 99 of 100 lengths were not longer; nil if none was recorded
       def p99 = quantile(0.99)
 
       # @param share [Numeric] from 0 to 1
-      # @return [Float, nil] seconds: this share of them were not longer; nil if there was none
+      # @return [Float, nil] seconds: this share of the lengths was not longer; nil if none was recorded
       # @raise [ArgumentError] if the share is not such a number
       def quantile(share)
         unless share.is_a?(Numeric) && share.real? && share.between?(0, 1)
@@ -50,8 +52,8 @@ module Heddle
         [BOUNDS[bucket], @max].min if bucket
       end
 
-      # @return [Hash{Float => Integer}] how many were shorter than so many seconds: from 16 microseconds to 17 seconds
-      #   in steps of four, and Float::INFINITY
+      # @return [Hash{Float => Integer}] how many lengths were shorter than each number of seconds: from 16 microseconds
+      #   to 17 seconds in steps of four, and Float::INFINITY
       def buckets
         sum = 0
         sums = @counts.map { |number| sum += number }
@@ -59,7 +61,7 @@ module Heddle
       end
 
       # @private
-      # @return [Latency] of both
+      # @return [Latency] the sum of both
       def +(other)
         counts, sum, max = other.parts
         Latency.new(@counts.zip(counts).map { |one, another| one + another }, @sum + sum, [@max, max].max)

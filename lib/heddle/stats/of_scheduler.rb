@@ -6,20 +6,20 @@ module Heddle
   using Internal
 
   class Stats
-    # What one scheduler has to do, and has done so far.
+    # The amount of work that one scheduler has to do, and has done so far.
     #
     # @!attribute [r] thread
-    #   @return [Thread] that it runs on
+    #   @return [Thread] the thread on which it runs
     # @!attribute [r] backend
     #   @return [String] "uring" or "epoll"
     # @!attribute [r] tasks
-    #   @return [Hash{Symbol => Integer}] how many are in each state now: see {Stats}
+    #   @return [Hash{Symbol => Integer}] how many tasks and fibers are in each state now: see {Stats}
     # @!attribute [r] started
     #   @return [Integer] how many tasks and fibers were started so far
     # @!attribute [r] loop_latency
-    #   @return [Heddle::Stats::Latency] how long what has happened has waited until its task ran
+    #   @return [Heddle::Stats::Latency] how long events have waited until their tasks ran
     # @!attribute [r] polls
-    #   @return [Integer] how often the loop has looked at the kernel so far
+    #   @return [Integer] how often the loop has asked the kernel for events so far
     # @!attribute [r] timers
     #   @return [Integer] how many deadlines are set now
     # @!attribute [r] closes
@@ -37,7 +37,7 @@ module Heddle
         end
 
         # @private
-        # @return [OfScheduler] of all those that have ended
+        # @return [OfScheduler] the figures of all schedulers that have ended
         def ended
           with_counted(Scheduler.ended_counted, thread: nil, backend: nil, tasks: self::NO_TASKS, timers: 0)
         end

@@ -3,15 +3,15 @@
 module Heddle
   module Accelerate
     module NetHTTP
-      # A body of known length that is read as a whole: its bytes go from the socket into the string, without a buffer
-      # between them. (HTTPBytes is in C.)
+      # Reads a body of known length as a whole: its bytes go from the socket into the string, without a buffer between
+      # them. HTTPBytes is in C.
       #
       # @private
       module Body
-        # A smaller one comes with the header, or is read in one go as well.
+        # A smaller body arrives with the header, or is read in one go as well.
         LARGE = 16 * 1024
-        # Bytes beyond the end of the body go into the buffer, as with plain Net::HTTP: before its next request it looks
-        # at the socket, where it must find the end of the connection and not them.
+        # Bytes beyond the end of the body go into the buffer, as with plain Net::HTTP. Before its next request
+        # Net::HTTP looks at the socket, where it must find the end of the connection and not these bytes.
         SURPLUS = ::Net::BufferedIO::BUFSIZE
         ENCODINGS = Ractor.make_shareable([Encoding::BINARY, Encoding::UTF_8, Encoding::US_ASCII])
         private_constant :LARGE, :SURPLUS, :ENCODINGS

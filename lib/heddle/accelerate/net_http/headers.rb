@@ -3,8 +3,8 @@
 module Heddle
   module Accelerate
     module NetHTTP
-      # The fields of a response. When the whole header has come and is as usual, they are found in one go, and else
-      # line by line as before. (HTTPBytes is in C.)
+      # Finds the fields of a response. When the whole header has arrived and has the usual form, they are found in one
+      # go, and else line by line as before. HTTPBytes is in C.
       #
       # @private
       module Header
@@ -42,7 +42,7 @@ module Heddle
       #
       # @private
       module Fields
-        # What every version takes as it is.
+        # A name that every version accepts unchanged.
         NAME = /\A[!-9;-~]{1,1000}\z/
         LINE_ENDS = /[\r\n]/
         VALUE_SIZE = 60_000
@@ -70,7 +70,7 @@ module Heddle
         end
       end
 
-      # How the names of fields are written: "accept-encoding" is sent as "Accept-Encoding".
+      # Writes the names of fields as Net::HTTP sends them: "accept-encoding" is sent as "Accept-Encoding".
       #
       # @private
       module FieldNames

@@ -3,8 +3,8 @@
 module Heddle
   module Accelerate
     module NetHTTP
-      # Net::HTTP.start, and with it Net::HTTP.get and its kin. To set the options, Net::HTTP looks through the names of
-      # all methods of the new object, which takes a third of a whole request.
+      # Replaces Net::HTTP.start, which Net::HTTP.get and similar methods also use. To set the options, Net::HTTP looks
+      # through the names of all methods of the new object, which takes a third of a whole request.
       #
       # @private
       module Start

@@ -4,7 +4,7 @@ require_relative "../../internal/ruby_features"
 
 module Heddle
   module CLI
-    # What to do about the facts that `heddle doctor` found, in plain words, with the next command to try.
+    # Says what can be done about the facts that `heddle doctor` found, in plain words, with the next command to try.
     class Advice
       # Fewer open files than this are few for a server.
       FILES_WANTED = 10_000
@@ -12,10 +12,10 @@ module Heddle
       # Fewer fibers than this are few for Heddle.
       FIBERS_WANTED = 30_000
 
-      # What the smallest ring may take of the limit on locked memory.
+      # The part of the limit on locked memory that the smallest ring may take.
       RING_BYTES = 64 * 1024
 
-      # @param facts [Hash] those of Examination, the advice excepted
+      # @param facts [Hash] the facts of Examination, without the advice
       def initialize(facts)
         @facts = facts
         @limits = facts[:limits]

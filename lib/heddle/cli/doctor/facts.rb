@@ -7,10 +7,10 @@ require_relative "../open_files"
 
 module Heddle
   module CLI
-    # Everything that `heddle doctor` finds out. It works where Heddle itself cannot be loaded, and says why. Sizes are
-    # in bytes, :unlimited where there is no limit.
+    # Everything that `heddle doctor` finds out. It also works where Heddle itself cannot be loaded, and says why. Sizes
+    # are in bytes, :unlimited where there is no limit.
     class Facts
-      # What Heddle gains from a Linux kernel, by the version that brought it.
+      # The features of a Linux kernel that Heddle uses, by the version that added them.
       KERNEL_FEATURES = {
         "pidfd_open" => ["5.3", "tells when a child process ends; without it Heddle checks every 0.5 to 20 ms"],
         "io_uring" => ["5.11", "tells what is ready to be read or written, with fewer system calls than epoll"],
@@ -18,7 +18,7 @@ module Heddle
         "io_uring deferred work" => ["6.1", "hands over completions only when Heddle asks for them"]
       }.freeze
 
-      # The hooks of Ruby's Fiber::Scheduler interface, by the version that brought them.
+      # The hooks of Ruby's Fiber::Scheduler interface, by the version that added them.
       HOOKS = {
         "3.0" => %w[block unblock kernel_sleep fiber scheduler_close io_wait process_wait],
         "3.1" => %w[io_read io_write io_pread io_pwrite timeout_after address_resolve],
@@ -48,11 +48,11 @@ module Heddle
       def load_failure
         require "heddle"
         nil
-      rescue LoadError, SyntaxError, ArgumentError => e # (the last one: HEDDLE_WITHOUT)
+      rescue LoadError, SyntaxError, ArgumentError => e # the last one: HEDDLE_WITHOUT
         e.message.lines.first.chomp
       end
 
-      # The one that Heddle.run would take, or why there is none.
+      # Returns the backend that Heddle.run would take, or the reason why it cannot take any.
       def backend_or_failure
         scheduler = Scheduler.new
         [scheduler.backend, nil]
@@ -78,7 +78,7 @@ module Heddle
         RubyVM::YJIT.enabled? ? "on" : "off"
       end
 
-      # Each hook: since which Ruby, does this one call it, does Heddle define it?
+      # Answers for each hook: since which Ruby does it exist, does this Ruby call it, does Heddle define it?
       def hooks
         HOOKS.flat_map do |since, names|
           offered = RubyFeatures.at_least?(since)
@@ -86,14 +86,14 @@ module Heddle
         end
       end
 
-      # The names, by the state of the patch.
+      # Returns the names of the patches, by their state.
       def patches
         return {} unless @loaded
 
         Heddle.patches.group_by(&:state).transform_values { |patches| patches.map(&:name) }
       end
 
-      # What `require "heddle/accelerate/net_http"` does with the Net::HTTP that is here.
+      # Says what `require "heddle/accelerate/net_http"` does with the Net::HTTP of this Ruby.
       def net_http
         return unless @loaded
 
@@ -106,11 +106,11 @@ module Heddle
         version = release[/\A\d+(\.\d+)*/] || "0"
         linux = name == "Linux"
         features = KERNEL_FEATURES.transform_values { |since,| linux && RubyFeatures.at_least?(since, version) }
-        { name:, release:, cores: Etc.nprocessors, features:, # (0: allowed, 1: for a group only, 2: for nobody)
+        { name:, release:, cores: Etc.nprocessors, features:, # 0: allowed, 1: for a group only, 2: for nobody
           io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
       end
 
-      # Does a seccomp filter (a container's, a service's) restrict the system calls?
+      # Does a seccomp filter (of a container or a service) restrict the system calls?
       def seccomp?
         File.read("/proc/self/status")[/^Seccomp:\s*(\d)/, 1] == "2"
       rescue SystemCallError
@@ -130,14 +130,14 @@ module Heddle
         { soft:, hard: }
       end
 
-      # How many can be alive at once, about.
+      # Estimates how many fibers can be alive at once.
       def fibers(maps)
         (maps - File.foreach("/proc/self/maps").count) / MAPS_PER_FIBER
       rescue SystemCallError
         nil
       end
 
-      # @return [Integer, nil] nil: this kernel does not say
+      # @return [Integer, nil] nil: this kernel does not have the file
       def number_in(path)
         Integer(File.read(path), exception: false)
       rescue SystemCallError

@@ -4,12 +4,12 @@ module Heddle
   module CLI
     # A script that runs as if it were Ruby's main program.
     class MainProgram
-      # There is no such script.
+      # The script does not exist.
       class Missing < StandardError; end
 
       # @param name [String] as given on the command line, "-" for standard input
       # @return [MainProgram]
-      # @raise [Missing] if it cannot be read
+      # @raise [Missing] if the script cannot be read
       def self.find(name)
         return new(name, nil, read_program($stdin), data: $stdin) if name == "-"
 
@@ -22,8 +22,8 @@ module Heddle
         raise Missing, "#{e.message[/\A[^@]+(?= @)/] || e.message} -- #{name}"
       end
 
-      # How many lines come before the Ruby program. (The commands of gems begin as shell scripts where the path of Ruby
-      # is too long for a shebang, or unknown.)
+      # Counts the lines before the Ruby program. The commands of gems begin as shell scripts where the path of Ruby is
+      # too long for a shebang, or unknown.
       def self.lines_of_shell(lines, name)
         return 0 unless lines.first&.start_with?("#!") && !lines.first.include?("ruby")
 
@@ -35,7 +35,7 @@ module Heddle
       # Looks for a script where `ruby -S` does. A path is taken as it is.
       #
       # @param name [String]
-      # @return [String] the name itself, if no folder has it
+      # @return [String] the name itself, if no folder has the script
       def self.search(name)
         return name if name == "-" || name.match?(%r{\A\.{0,2}/})
 
@@ -49,13 +49,13 @@ module Heddle
       end
       private_class_method :place
 
-      # @param lines [Array<String>] what the options -e have given
+      # @param lines [Array<String>] the values of the options -e
       # @return [MainProgram]
       def self.of_lines(lines)
         new("-e", nil, [*lines, nil].join("\n").force_encoding(Encoding.find("locale")))
       end
 
-      # Reads up to and including __END__: the rest is left for DATA, and for those who read standard input.
+      # Reads up to and including __END__: the rest is left for DATA, and for code that reads standard input.
       def self.read_program(io)
         io.each_line.with_object(+"") do |line, program|
           program << line
@@ -64,12 +64,12 @@ module Heddle
       end
       private_class_method :read_program
 
-      # @return [String] what it takes itself for: $0 and __FILE__
+      # @return [String] the name that the program sees in $0 and __FILE__
       attr_reader :name
 
-      # @param path [String, nil] the real one of its file, for require_relative
+      # @param path [String, nil] the real path of its file, for require_relative
       # @param skipped [Integer] how many lines the file has before the source
-      # @param data [IO, nil] what DATA is if the source has an __END__; nil: the rest of the file
+      # @param data [IO, nil] the value of DATA if the source has an __END__; nil: the rest of the file
       def initialize(name, path, source, skipped: 0, data: nil)
         @name = name
         @path = path
@@ -78,7 +78,8 @@ module Heddle
         @data = data
       end
 
-      # Compiles and runs it. Unlike `load`, this leaves __FILE__ and the names in a backtrace as in a main program.
+      # Compiles and runs the program. Unlike `load`, this leaves __FILE__ and the names in a backtrace as in a main
+      # program.
       # @return [void]
       def run
         $PROGRAM_NAME = @name
@@ -91,15 +92,15 @@ module Heddle
 
       private
 
-      # (What is compiled from a String is not called <main> in a backtrace: OwnFrames puts that right.)
+      # Code that is compiled from a String is not called <main> in a backtrace: OwnFrames corrects that.
       def compile
         return RubyVM::InstructionSequence.compile_file(@name) if @path && @skipped.zero?
 
         keeping_lines { RubyVM::InstructionSequence.compile(@source, @name, @path, @skipped + 1) }
       end
 
-      # TOPLEVEL_BINDING has the local variables of the main program (ERB reads them there). Here it has those of
-      # `heddle`, until the program has come to its first line.
+      # Shows the local variables of the program in TOPLEVEL_BINDING, where those of a main program are (ERB reads them
+      # there). Until the program has reached its first line, TOPLEVEL_BINDING has the variables of `heddle`.
       def show_variables_of(program)
         return if program.trace_points.none? { |_, event| event == :line }
 
@@ -111,7 +112,7 @@ module Heddle
         first_line.enable(target: program)
       end
 
-      # Ruby shows the line of an error, which it can read from no file.
+      # Keeps the lines of the source, because Ruby shows the line of an error and can read it from no file.
       def keeping_lines
         kept = RubyVM.keep_script_lines
         RubyVM.keep_script_lines = true
@@ -126,7 +127,7 @@ module Heddle
         Object.const_set(:DATA, @data || rest_of_file(@skipped + line))
       end
 
-      # The line of __END__, if it is no part of a heredoc or of a comment. Ruby's own lexer knows.
+      # Finds the line of __END__, if it is not a part of a heredoc or of a comment. Ruby's own lexer decides that.
       def end_of_program
         require "ripper"
         Ripper.lex(@source).find { |_, event,| event == :on___end__ }&.first&.first

@@ -2,20 +2,20 @@
 
 module Heddle
   module CLI
-    # Takes the frames of `heddle run` and of Heddle itself out of an error's backtrace, so that Ruby's report of it
+    # Removes the frames of `heddle run` and of Heddle itself from an error's backtrace, so that Ruby's report of it
     # reads as without Heddle. With `ruby -d` they stay.
     module OwnFrames
-      # lib/ and exe/ of this copy of Heddle, and the file that was started: exe/heddle, or what RubyGems or Bundler put
-      # in its place.
+      # lib/ and exe/ of this copy of Heddle, and the file that was started: exe/heddle, or the file with which RubyGems
+      # or Bundler replaced it.
       OWN = [*%w[../../../ ../../../../exe/].map { |dir| "#{File.expand_path(dir, __dir__)}/" },
              "#{$PROGRAM_NAME}:"].freeze
-      # What stands below the script's main program.
+      # The beginning of the frames below the script's main program.
       BELOW = "#{File.join(__dir__, "main_program.rb")}:".freeze
       private_constant :OWN, :BELOW
 
       # @param error [Exception] changed in place, and so are its causes
-      # @param name [String] of the main program in a backtrace
-      # @param callers [Array<String>] the frames of what has called `heddle run`
+      # @param name [String] the name of the main program in a backtrace
+      # @param callers [Array<String>] the frames of the code that has called `heddle run`
       # @return [void]
       def self.remove_from(error, name, callers)
         return if $DEBUG
@@ -28,8 +28,9 @@ module Heddle
         end
       end
 
-      # A main program that was compiled from a String is called <compiled>. One that cannot be compiled has no frames:
-      # its name stands for it. (The file that RubyGems puts in the place of exe/heddle loads that: frames of RubyGems.)
+      # Returns the frames of the program alone. A main program that was compiled from a String is called <compiled>. A
+      # program that cannot be compiled has no frames: its name stands for it. RubyGems replaces exe/heddle with a file
+      # that loads it, which adds frames of RubyGems.
       def self.cleaned(frames, name, callers)
         above = without_own(frames.take_while { |frame| !frame.start_with?(BELOW) })
         above.pop(above.reverse.zip(callers).take_while { |frame, caller| frame == caller }.size)

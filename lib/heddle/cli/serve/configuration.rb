@@ -26,7 +26,7 @@ module Heddle
 
         # @param path [String]
         # @param names [Array<String>] of the options, without their dashes
-        # @raise [UsageError] if it cannot be read
+        # @raise [UsageError] if the file cannot be read
         def initialize(path, names)
           @arguments = []
           @hooks = HOOKS.to_h { |name| [name, []] }

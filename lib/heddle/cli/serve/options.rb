@@ -9,7 +9,7 @@ module Heddle
     class Serve
       # The options of `heddle serve`, of the command line and of a configuration file.
       class Options
-        # The options of limits, and what they are.
+        # The options of limits, with their descriptions.
         LIMITS = {
           connections: "connections that are open at once", requests: "requests that are in the application at once",
           client_requests: "the same of one client's address", request_time: "seconds until an answer begins",
@@ -22,7 +22,7 @@ module Heddle
         NUMBER = OptionParser::DecimalNumeric
         private_constant :LIMITS, :INTEGER, :NUMBER
 
-        # @return [Hash{Symbol => Object}] what was given; the limits are in a Hash of their own
+        # @return [Hash{Symbol => Object}] the options that were given; the limits are in a Hash of their own
         attr_reader :given
 
         def initialize
@@ -31,7 +31,7 @@ module Heddle
         end
 
         # @param args [Array<String>]
-        # @return [Array<String>] what is no option
+        # @return [Array<String>] the arguments that are not options
         # @raise [OptionParser::ParseError]
         def parse(args) = @parser.parse(args)
 
@@ -60,7 +60,7 @@ module Heddle
           parser.on("-h", "--help", "show this text") { @given[:help] = true }
         end
 
-        # What the block refuses for an argument of its own is said of the option.
+        # Runs the block. When it refuses an argument, the error names the option.
         def checked(value)
           yield
           value

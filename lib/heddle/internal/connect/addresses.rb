@@ -2,18 +2,19 @@
 
 module Heddle
   module Connect
-    # The addresses of a host, as they become known.
+    # Collects the addresses of a host as they become known.
     #
-    # One lookup asks for both families at once, which a hosts file answers at once. (Asking for each of them by
-    # itself would send the IPv6 addresses of a localhost that has none to the name server.) When it takes longer than
-    # RESOLUTION_DELAY, each family is looked up by itself too, so that an answer for one need not wait for the other.
+    # One lookup asks for both families at once, and a hosts file answers it at once. Two lookups, one for each family,
+    # would send the question for the IPv6 addresses of a localhost that has none to the name server. When the lookup
+    # takes longer than RESOLUTION_DELAY, each family is looked up by itself, too, so that an answer for one need not
+    # wait for the other.
     class Addresses
-      # @return [Array<Lookup>] those under way
+      # @return [Array<Lookup>] the lookups under way
       def lookups = @lookups.values
 
       # @param target [Target]
       # @param family [Integer] AF_UNSPEC: both
-      # @param lookup [Lookup, nil] one that was started before
+      # @param lookup [Lookup, nil] a lookup that was started before
       def initialize(target, family, lookup = nil)
         @target = target
         @family = family
@@ -25,19 +26,19 @@ module Heddle
         collect if lookup
       end
 
-      # @return [Float, nil] when #collect is to be called again at the latest
+      # @return [Float, nil] the latest time for the next call of #collect
       attr_reader :split_at
 
-      # Is everything known that ever will be?
+      # Are all addresses known?
       def finished? = @lookups.empty?
 
-      # Is there no address to be tried, for now?
+      # Is there no address to try at the moment?
       def empty? = @waiting.empty?
 
-      # The one address that is left, if it is the only one and no other can come.
+      # Is one address left, and can no other arrive?
       def single? = finished? && @waiting.size == 1
 
-      # Takes what the resolver has found by now.
+      # Takes the results that the resolver has found by now.
       def collect
         @lookups.to_a.each { |family, lookup| settle(family, lookup) if @lookups.key?(family) && lookup.finished? }
         split if @split_at && Clock.now >= @split_at
@@ -51,10 +52,10 @@ module Heddle
         address
       end
 
-      # @return [Exception] why there is no address
+      # @return [Exception] the reason why no address is known
       def error = @errors.last
 
-      # Ends what is under way.
+      # Ends the lookups under way.
       def release
         @split_at = nil
         @lookups.each_value(&:release)
@@ -67,7 +68,7 @@ module Heddle
         @target.scheduler.lookup(@target.name, @target.service, family)
       end
 
-      # A lookup has ended.
+      # Records that a lookup has ended.
       def settle(family, lookup)
         @lookups.delete(family)
         error = lookup.error(@target.resolver)
@@ -76,7 +77,7 @@ module Heddle
         release if family == @family ? !error || @known.empty? : others_done?
       end
 
-      # Are only the families together still being looked up? Nothing new can come of it.
+      # Is only the lookup of both families still under way? It can add nothing new.
       def others_done?
         (@lookups.keys - [@family]).empty?
       end

@@ -5,7 +5,7 @@ module Heddle
     # Connects to the first address of a host that answers.
     class Race
       # @param target [Target]
-      # @param lookup [Lookup, nil] one for the host's addresses of both families, if it has been started
+      # @param lookup [Lookup, nil] a lookup of the host's addresses of both families, if it has been started
       def initialize(target, lookup)
         @target = target
         @lookup = lookup
@@ -23,7 +23,7 @@ module Heddle
         @attempts.each_key(&:close)
       end
 
-      # Makes a TCPSocket in its making the owner of the connection, in the mode in which Ruby opens its own.
+      # Makes a new TCPSocket the owner of the connection, in the mode in which Ruby opens its own.
       def run_for(tcp_socket)
         socket = run
         return if socket == true
@@ -81,7 +81,7 @@ module Heddle
         raise @failure || @target.no_local_address
       end
 
-      # Connects to one address, beside which there is no other.
+      # Connects to an address when no other is left.
       def connect(address)
         local = local_for(address)
         return if @locals && !local
@@ -119,7 +119,7 @@ module Heddle
         @next_attempt_at.nil? || Clock.now >= @next_attempt_at
       end
 
-      # Tries the addresses until one of them is under way.
+      # Starts attempts until one of them is under way.
       def start_attempts
         until @addresses.empty?
           connected = @addresses.single? && @attempts.empty? ? connect(@addresses.shift) : attempt(@addresses.shift)
@@ -152,7 +152,7 @@ module Heddle
         :under_way
       end
 
-      # A socket has become writable. When its attempt has failed, the next one need not wait.
+      # Handles a socket that has become writable. When its attempt has failed, the next one need not wait.
       def connected?(socket)
         address = @attempts.delete(socket)
         error = socket.getsockopt(:SOCKET, :ERROR).int
@@ -174,7 +174,7 @@ module Heddle
         [@addresses.split_at, limit].compact.min
       end
 
-      # The time at which something is to be done even if nothing happens; nil: never.
+      # The next time at which the loop must act even if nothing happens; nil: never.
       def limit
         return [@next_attempt_at, @target.open_at].compact.min unless @addresses.empty?
         return @target.open_at if @target.open_at
@@ -184,8 +184,8 @@ module Heddle
         [(@target.resolv_at unless @addresses.finished?), (@connect_at if @attempts.any?)].compact.max
       end
 
-      # A connect_timeout counts from the last address's attempt on; the name may come late when an attempt is under
-      # way.
+      # A connect_timeout counts from the attempt at the last address; the name may become known late, when an attempt
+      # is already under way.
       def check_timeouts
         now = Clock.now
         raise @target.timed_out if @target.open_at && now >= @target.open_at

@@ -2,9 +2,9 @@
 
 module Heddle
   module Connect
-    # Socket.tcp. Its messages name the address that failed.
+    # The target of Socket.tcp. Its messages name the address that failed.
     class SocketTarget < Target
-      # @param block [Proc, nil] what is to be done with the socket, before it is closed
+      # @param block [Proc, nil] is called with the socket, which is closed afterwards
       # @yield connects to one address, with the arguments of Ruby's own Socket.tcp and this block
       # @return [Socket, Object] the value of the block
       def open(block)
@@ -27,28 +27,28 @@ module Heddle
         local ? remote.connect_from(addrinfo(local), timeout:) : remote.connect(timeout:)
       end
 
-      # What Ruby raises for a failure at one of the addresses.
+      # Returns Ruby's error for a failure at one of the addresses.
       def failure(error, address)
         return error unless error.message.end_with?("connect(2)")
 
         SystemCallError.new("connect(2) for #{addrinfo(address).inspect_sockaddr}", error.errno)
       end
 
-      # Does it end all attempts, not only the one?
+      # Does the error end all attempts, not only this one?
       def final?(error) = error.is_a?(IO::TimeoutError)
 
       # @return [Exception]
       def timed_out = timeout_error("#{@host}:#{@port}")
 
-      # No own address is of the family of any address of the host.
+      # No own address has the family of any address of the host.
       def no_local_address = SocketError.new("no appropriate local address")
 
-      # Before a socket is bound to an own address.
+      # Called before a socket is bound to an own address.
       def prepare(_socket) = true
 
       private
 
-      # Ruby's goes on to the next address, without giving it time.
+      # Ruby's own method goes on to the next address, without giving it time.
       def too_late = 0
 
       def addrinfo(address)

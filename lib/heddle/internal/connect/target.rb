@@ -2,18 +2,18 @@
 
 module Heddle
   module Connect
-    # Where to connect to, with which options, and what Ruby's own method would say when that fails. A subclass for
-    # each of the methods.
+    # Holds where to connect to, with which options, and the errors of Ruby's own method when that fails. Each of the
+    # methods has a subclass.
     class Target
       attr_reader :host, :port, :local_host, :local_port, :connect_timeout, :began_at
 
-      # @return [Scheduler] that waits meanwhile
+      # @return [Scheduler] the scheduler that waits meanwhile
       attr_reader :scheduler
 
-      # @return [String, nil] what is looked up: the host, or the address for which Ruby takes it
+      # @return [String, nil] the name that is looked up: the host, or the address that Ruby uses for it
       attr_reader :name
 
-      # As the method was called.
+      # Takes the arguments of the method.
       def initialize(scheduler, arguments, options, began_at = Clock.now)
         @scheduler = scheduler
         @host, @port, @local_host, @local_port = arguments
@@ -26,16 +26,16 @@ module Heddle
         timeouts_of_ruby.each { |seconds| Connect.check_seconds(seconds) }
       end
 
-      # What most hosts need: the only address.
+      # Finds the only address of the host, which is enough for most hosts.
       #
-      # @return [Array(String, Integer), Lookup, nil] the host and the port; else what has been begun
+      # @return [Array(String, Integer), Lookup, nil] the host and the port; else the lookup that has begun
       def find
         return if @local_host || @local_port
 
         @scheduler.find_address(name, service, [RESOLUTION_DELAY, @resolv_timeout, @open_timeout].compact.min)
       end
 
-      # Are the addresses to be tried at the same time?
+      # Should the addresses be tried at the same time?
       def racing? = @racing
 
       # @return [String, nil]
@@ -47,7 +47,7 @@ module Heddle
       # @return [Float, nil] when everything must be done at the latest
       def open_at = @open_timeout && (@began_at + @open_timeout)
 
-      # @return [Target, nil] the own address, to be looked up
+      # @return [Target, nil] the own address, which has to be looked up
       def local
         return unless @local_host || @local_port
 
@@ -55,10 +55,10 @@ module Heddle
         self.class.new(@scheduler, [@local_host, @local_port], options)
       end
 
-      # What getaddrinfo is called in a message.
+      # The name of getaddrinfo in a message.
       def resolver = "getaddrinfo"
 
-      # @param error [Exception] as the lookup tells it
+      # @param error [Exception] the error of the lookup
       def resolution_error(error)
         return error unless resolver == "getaddrinfo" && @host&.end_with?("\n")
 
@@ -74,10 +74,10 @@ module Heddle
         left.negative? ? too_late : left
       end
 
-      # @return [Exception] the name was not known in time
+      # @return [Exception] says that the name was not known in time
       def resolution_timed_out = timeout_error("#{@host} port #{@port}")
 
-      # @return [Exception] no address has answered in time
+      # @return [Exception] says that no address has answered in time
       def connect_timed_out = timed_out
 
       # Is a host looked up for the family of the own address alone?
@@ -88,7 +88,7 @@ module Heddle
       # The timeouts for which Ruby has an upper limit.
       def timeouts_of_ruby = [@connect_timeout, @open_timeout]
 
-      # (Ruby 3.3 tries one after the other; here the hosts that have several addresses are raced there too.)
+      # Ruby 3.3 tries the addresses one after the other. Here hosts with several addresses are raced on Ruby 3.3, too.
       def fast_fallback(wanted)
         return true if !RubyFeatures::ADDRESSES_ARE_RACED && wanted.nil?
 

@@ -2,9 +2,9 @@
 
 module Heddle
   module Connect
-    # TCPSocket.new. Its messages name the host as it was given.
+    # The target of TCPSocket.new. Its messages name the host as it was given.
     class TCPSocketTarget < Target
-      # @param tcp_socket [TCPSocket] to be connected
+      # @param tcp_socket [TCPSocket] the socket that gets the connection
       # @yield connects it to one address, with the arguments of Ruby's own TCPSocket.new
       def open(tcp_socket, &connect)
         found = find
@@ -17,27 +17,27 @@ module Heddle
         end
       end
 
-      # When there are several addresses, or none as yet.
+      # Connects when the host has several addresses, or none is known yet.
       #
-      # @param lookup [Lookup, nil] what has been begun
-      # @yield as above
+      # @param lookup [Lookup, nil] the lookup that has begun
+      # @yield connects it to one address, with the arguments of Ruby's own TCPSocket.new
       def race(tcp_socket, lookup, &connect)
         @connect = connect
         Race.new(self, lookup).run_for(tcp_socket)
       end
 
-      # @raise [Exception] what Ruby raises when the only address fails
+      # @raise [Exception] Ruby's error for a failure at the only address
       def raise_failure(error)
-        raise final?(error) ? error : failure(error), cause: error.cause # (what is being rescued there)
+        raise final?(error) ? error : failure(error), cause: error.cause # the error that is being rescued there
       end
 
-      # Ruby's two ways to connect call it differently.
+      # Ruby's two ways to connect use different names for the resolver.
       def resolver
         raced = RubyFeatures::ADDRESSES_ARE_RACED && racing? && !@one_family
         raced && !Connect.address_of(@host) ? "getaddrinfo(3)" : super
       end
 
-      # Ruby asks for the one family only when it races.
+      # Ruby restricts the lookup to one family only when it races.
       def one_family? = @one_family = RubyFeatures::ADDRESSES_ARE_RACED && racing?
 
       # @return [true] connected
@@ -50,7 +50,7 @@ module Heddle
         true
       end
 
-      # What Ruby raises for a failure at one of the addresses.
+      # Returns Ruby's error for a failure at one of the addresses.
       def failure(error, _address = nil)
         syscall = error.message[/(?:socket|bind|connect)\(2\)/] || "connect(2)"
         host, port = syscall == "bind(2)" ? [@local_host, @local_port] : [@host, @port]
@@ -60,7 +60,7 @@ module Heddle
         SystemCallError.new(message, error.errno)
       end
 
-      # Does it end all attempts, not only the one? From Ruby 3.4 on a connect_timeout does.
+      # Does the error end all attempts, not only this one? From Ruby 3.4 on a connect_timeout does.
       def final?(error)
         error.is_a?(IO::TimeoutError) && !error.message.include?("(2) for ")
       end
@@ -68,15 +68,15 @@ module Heddle
       # @return [Exception]
       def timed_out = resolution_timed_out
 
-      # Ruby 3.3 says what the system would.
+      # Ruby 3.3 raises the error of the system.
       def connect_timed_out = RubyFeatures::ADDRESSES_ARE_RACED ? super : failure(Errno::ETIMEDOUT.new)
 
-      # No own address is of the family of any address of the host.
+      # No own address has the family of any address of the host.
       def no_local_address
         Errno::EAFNOSUPPORT.new("bind(2) for #{@local_host.inspect} port #{@local_port}")
       end
 
-      # Before a socket is bound to an own address.
+      # Called before a socket is bound to an own address.
       def prepare(socket)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
       end

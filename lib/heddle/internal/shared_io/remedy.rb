@@ -2,12 +2,12 @@
 
 module Heddle
   module SharedIO
-    # What helps where two tasks share a connection, by the library that has given it to both.
+    # Names the remedy where two tasks share a connection, by the library that has given it to both.
     module Remedy
       POOL = "give each task a connection of its own, or take one from a pool (Heddle::Pool). "
       ANY = "#{POOL}If they may share it: Heddle.share_io(io).".freeze
 
-      # A library comes before those that it uses.
+      # A library stands before the libraries that it uses.
       LIBRARIES = {
         "activerecord" => "config.active_support.isolation_level = :fiber (without Rails: " \
                           "ActiveSupport::IsolatedExecutionState.isolation_level = :fiber)",
@@ -18,8 +18,8 @@ module Heddle
         "httpx" => "a session with the plugin :persistent must not be shared. One without it may be; or #{POOL}".strip,
         "http" => "a persistent client of HTTP.rb must not be shared: #{POOL}".strip,
         "net-http" => "a Net::HTTP that was started must not be shared: #{POOL}".strip
-      }.each_value(&:freeze).freeze # (for Ractors)
-      # Where those are that come with Ruby.
+      }.each_value(&:freeze).freeze # for Ractors
+      # The folder of the libraries that are part of Ruby.
       OWN = "#{RbConfig::CONFIG["rubylibdir"]}/".freeze
       private_constant :POOL, :ANY, :LIBRARIES, :OWN
 
