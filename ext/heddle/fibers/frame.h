@@ -31,7 +31,7 @@ bool hd_frame_pop(hd_frame *frame);
 /* Was it pushed in the parent of a fork? */
 bool hd_frame_void(const hd_frame *frame);
 
-/* Finds the innermost frame of this kind that the fiber is in, among those that this scheduler knows; or NULL. */
+/* Finds the innermost frame of this kind that the fiber is in, as far as this scheduler knows of it; or NULL. */
 hd_frame *hd_frame_find(const hd_scheduler *scheduler, VALUE fiber, hd_frame_kind kind);
 
 /* Finds the next frame of the same kind, further out; or NULL. */

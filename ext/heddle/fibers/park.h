@@ -56,5 +56,5 @@ static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request 
     return wake < 0 ? wake : wake != HD_WOKEN_BY_TIMEOUT;
 }
 
-/* Lets other fibers run first: those that events have woken, and the first of those whose turn was used up. */
+/* Lets other fibers run first: fibers that events have woken, and the first fiber whose turn was used up. */
 void hd_yield(hd_scheduler *scheduler);

@@ -113,7 +113,7 @@ void hd_scheduler_check_fork(hd_scheduler *scheduler);
 /* The struct of a Heddle::Scheduler; after a fork, cleaned for the child. */
 hd_scheduler *hd_scheduler_get(VALUE self);
 
-/* The same struct with the backend open, for everything that may park. Raises when the scheduler is closed. */
+/* Returns this struct with the backend open, for everything that may park. Raises when the scheduler is closed. */
 hd_scheduler *hd_scheduler_ready(VALUE self);
 
 /* The Heddle scheduler of the current thread, whatever kind of fiber runs; or NULL. */

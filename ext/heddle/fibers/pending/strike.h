@@ -40,10 +40,10 @@ typedef struct hd_strike {
     VALUE kept;      /* the fiber, which must not be collected meanwhile */
     VALUE exception; /* or its class, by which the masks are looked up */
     uint64_t due;    /* the order in which they became due; 0: a Timeout whose time is not over yet */
-    uint64_t began; /* the number of the block that it ends, a limit or a scope; 0: the task, or somebody has sent it */
+    uint64_t began; /* the block that it ends, a limit or a scope; 0: the task, or somebody has sent it */
     bool limits;     /* it belongs to a Timeout */
     bool forced;     /* nothing holds it back, because the time to clean up is over */
-    /* takes it out of the queue and returns it to be raised; undef: it has raised itself */
+    /* takes it out and returns it to be raised; undef: it has raised itself */
     VALUE (*take)(struct hd_strike *strike);
     void (*drop)(struct hd_strike *strike);  /* takes it out of the queue, so that it is never raised */
 } hd_strike;
@@ -112,7 +112,7 @@ void hd_strike_left_task(VALUE exception);
 typedef enum { HD_ALL_STRIKES, HD_TIMEOUTS_ONLY } hd_strike_choice;
 
 /* Raises the outermost exception that is due in the running chain of fibers and that is not masked more strictly
- * than this. Returns if there is none. */
+ * than this. Returns if no such exception exists. */
 void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice);
 
 /* Raises an overdue exception at the beginning of a hook that may not have to wait: the loop may not have run for
