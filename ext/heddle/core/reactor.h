@@ -46,10 +46,10 @@ typedef struct hd_reactor {
     hd_backend *backend;
     hd_list ready;    /* waits whose fiber can run, first come first served */
     hd_list due;      /* waits whose deadline has come, first come first served: see hd_next_ready */
-    /* waits that let others run first, first come first served: their turn was used up, or they have yielded */
+    /* waits that let others run first, in order: their turn was used up, or they have yielded */
     hd_list behind;
     size_t behind_count;
-    int64_t behind_ns; /* when one of those behind was taken last, or when the first of them came */
+    int64_t behind_ns; /* when one of those behind was last taken, or the first of them came */
     bool due_was_last; /* the fiber that was taken last was a due one */
     bool ran;         /* a fiber was taken since the last look at the kernel */
     struct {
@@ -114,7 +114,7 @@ static inline bool hd_reactor_count_operation(hd_reactor *reactor)
 }
 
 /* Looks at the clock. True: the turn is used up, and there is a reason for the fiber to stop. Either others are
- * ready, or the kernel was last looked at a whole turn ago; then a look at it is due. */
+ * ready, or a look at the kernel is due: the last one was HD_NS_PER_POLL ago, or a deadline has come. */
 bool hd_reactor_turn_is_over(hd_reactor *reactor);
 
 /* Begins a turn. */

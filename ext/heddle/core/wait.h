@@ -101,12 +101,12 @@ bool hd_wait_settle(hd_wait *wait, hd_wake wake);
  * the wait. */
 bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
-/* Who runs next, taken out of the queue, or NULL. THE ORDER:
- *  1. what became ready in front;
- *  2. those that an event has woken, and those that yield, first come, first served. (Whose deadline has come goes
- *     before those that have become ready since it was parked, so that it is on time however many there are. But such
- *     ones and others take turns: neither kind can keep the other from running.)
- *  3. those behind, first come, first served. They come before 2 when the others have had all the turns for
+/* Takes the wait of the fiber that runs next out of the queue, or returns NULL. THE ORDER:
+ *  1. fibers that became ready in front;
+ *  2. fibers that an event has woken, and fibers that yield, first come, first served. A fiber whose deadline has come
+ *     goes before fibers that have become ready since it was parked, so it is on time however many there are. But
+ *     fibers of both kinds take turns, so neither kind can keep the other from running.
+ *  3. fibers behind, first come, first served. They come before 2 when the others have had all the turns for
  *     HD_NS_PASSED_OVER; and one of them comes before a fiber that yields. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
 

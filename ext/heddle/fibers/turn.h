@@ -2,8 +2,8 @@
  *
  * Problem: a stream whose data is always there never parks its reader, which would keep all other fibers from
  * running. Way: every operation that may succeed without waiting (a method in C, a hook) calls hd_turn_spend before
- * it begins. When the turn is used up (HD_NS_PER_TURN), and other fibers are ready or the kernel was last looked at
- * longer ago than that, the fiber moves behind the fibers that an event has woken.
+ * it begins. When the turn is used up (HD_NS_PER_TURN), and other fibers are ready or a look at the kernel is due,
+ * the fiber moves behind the fibers that an event has woken.
  *
  * It moves before the operation, because nothing has been read then that could get lost: a pending exception is
  * raised there, as at any wait.
