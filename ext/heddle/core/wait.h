@@ -48,7 +48,7 @@ typedef enum {
 typedef enum {
     HD_IN_LINE,  /* first come, first served: an event has woken it */
     HD_IN_FRONT, /* before all others */
-    HD_YIELDS,   /* before all others, but after the first one of those behind, if that was there before */
+    HD_YIELDS,   /* in line, but the first one of those behind runs before it, if it was there before */
     HD_BEHIND    /* behind all others, first come, first served: its turn was used up */
 } hd_place;
 

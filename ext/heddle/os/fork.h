@@ -18,7 +18,7 @@
 
 #include "core/list.h"
 
-/* The number of forks between this process and the one that has loaded the extension. */
+/* The number of forks between this process and the process that has loaded the extension. */
 extern unsigned hd_fork_generation;
 
 /* Is this process a child, as seen from that generation? */

@@ -175,7 +175,7 @@ static hd_job *find_same(const worker_pool *own, const hd_job *job)
     return other;
 }
 
-/* Puts a job into the queue. When no worker can be started, those that exist do the work. */
+/* Puts a job into the queue. When no worker can be started, the existing workers do the work. */
 static int enqueue(worker_pool *own, hd_job *job)
 {
     set_state(job, HD_JOB_SUBMITTED);
