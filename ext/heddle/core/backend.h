@@ -17,7 +17,7 @@
  *    that. If none were sent, it reports readiness. can_send is NULL where release_bytes is.
  *  - has_news says whether something has come that the next poll will deliver. It makes no system call. It is NULL
  *    where can_send is.
- *  - withdraw makes sure that the kernel will not get the descriptor from now on: the descriptor will soon be
+ *  - withdraw makes sure that the kernel does not get the descriptor later: the descriptor will soon be
  *    closed, and its number may become another file's. The interest stays armed, but its wait is over. polls:
  *    poll_nogvl runs, or will soon run, in the backend's thread; then the kernel has the descriptor when withdraw
  *    returns. It is NULL where can_send is.

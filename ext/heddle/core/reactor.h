@@ -124,7 +124,7 @@ void hd_reactor_begin_turn(hd_reactor *reactor);
  * count. */
 void hd_reactor_begin_turn_later(hd_reactor *reactor);
 
-/* How long the kernel may keep us: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
+/* Returns how long the kernel may wait: 0 when something is ready, HD_NO_DEADLINE when no timer is set. */
 int64_t hd_reactor_timeout(hd_reactor *reactor);
 
 void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns);

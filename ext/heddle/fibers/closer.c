@@ -33,8 +33,9 @@ static int masks_error(VALUE class, VALUE timing, VALUE masked)
     return ST_STOP;
 }
 
-/* Is an IOError or a kill about to be raised in this thread? A thread has two hidden lists. One holds what will be
- * raised in it (a number stands for a kill), the other the masks of Thread.handle_interrupt. */
+/* Will an IOError or a kill be raised in this thread, with no mask that holds it back? A thread has two hidden
+ * lists. One holds what will be raised in it (a number stands for a kill), the other the masks of
+ * Thread.handle_interrupt. */
 static bool error_will_be_raised(void)
 {
     bool sent = false, masked = false;

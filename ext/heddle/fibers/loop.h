@@ -16,9 +16,9 @@
 #include "scheduler.h"
 
 /* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control
- * comes back, for any reason. The returned value matters only if another than the scheduler has switched to the
- * caller, see fiber_return.h. own: the wait of the calling fiber; NULL for home while it turns the loop, and for a
- * fiber that has done its work. */
+ * comes back, for any reason. If the scheduler has switched to the caller, the returned value has no meaning; else
+ * see fiber_return.h. own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber
+ * that has done its work. */
 VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 
 /* Notes that the fiber of this wait runs now. */

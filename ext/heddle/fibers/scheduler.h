@@ -134,7 +134,8 @@ hd_map *hd_io_table(void);
 /* The type of the objects; see scheduler_class.c. */
 extern const rb_data_type_t hd_scheduler_type;
 
-/* The scheduler that runs in a thread, or NULL; and a function that records it, or that it has ended. */
+/* Returns the scheduler that runs in a thread, or NULL. The second function records which scheduler runs in a thread
+ * from now on; NULL: it has ended. */
 hd_scheduler *hd_scheduler_in(VALUE thread);
 void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 

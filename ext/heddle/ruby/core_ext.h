@@ -3,5 +3,5 @@
 
 #include <ruby.h>
 
-/* The second name of Ruby's own method, after one of Heddle's has replaced it. (An ID that is found once.) */
+/* The second name of Ruby's own method, after one of Heddle's has replaced it. The ID is found once. */
 #define HD_KEPT(name) rb_intern("__heddle_" name)

@@ -42,9 +42,9 @@ VALUE hd_io_write_lock(VALUE io);
 /* Does another fiber hold the write lock? */
 bool hd_io_is_being_written(VALUE io);
 
-/* Gives the IO a new write lock, because the fiber that holds the old one will never unlock it. Ruby makes the lock
- * when it writes, even two empty strings. The function writes these if the IO is not buffered. Without a lock it
- * could not flush the buffer. */
+/* Gives the IO a new write lock, because the fiber that holds the old one will never unlock it. Ruby makes a lock
+ * when an IO without a buffer is written to, even with two empty strings. write_nothing makes such a write, and the
+ * IO counts as unbuffered meanwhile. Without a lock Ruby could not flush the buffer. */
 void hd_io_forget_writer(VALUE io, VALUE (*write_nothing)(VALUE io));
 
 /* Does the write buffer take this number of bytes without being flushed? */
@@ -64,7 +64,8 @@ bool hd_io_reads_ascii(VALUE io);
  * that are written to it must be neither buffered nor converted. */
 bool hd_io_is_plain(VALUE io, bool reads);
 
-/* Is this true of any IO that will be read? */
+/* Have all bytes that were read from the IO been taken? Its buffers are empty, and no converter has begun. For any
+ * IO that will be read, even one with a path. */
 bool hd_io_has_read_nothing(VALUE io);
 
 /* Is its read buffer empty? Then *size is the buffer's size, and hd_io_fill puts at most this number of bytes into
@@ -144,7 +145,7 @@ void hd_leave_owners(void);
 bool hd_called_by_read_nonblock(void);
 
 /* Was the hook called by IO#write? IO#syswrite calls the io_write hook in the same way, but accepts that only a part
- * is written. From Ruby 4.1 on this does not matter. */
+ * is written. From Ruby 4.1 on no io_write waits. */
 bool hd_called_by_io_write(void);
 
 /* Was the hook called by IO#wait or a similar method, which returns nil when IO#timeout is over? Asked only for Ruby
@@ -154,8 +155,8 @@ bool hd_called_by_wait(void);
 /* -- from the heap -------------------------------------------------------------------------------------------- */
 
 /* Does Ruby hide this object? Then it has no class. Such objects are the Mutex of an autoload or of a close, and the
- * object that a throw leaves in errinfo, which is none of the language. From Ruby 4.1 on another value stands where
- * such an object would have a class. */
+ * object that a throw leaves in errinfo, which programs cannot get. From Ruby 4.1 on another value stands where such
+ * an object would have a class. */
 static inline bool hd_is_hidden(VALUE object)
 {
     return !RB_SPECIAL_CONST_P(object) && (RB_BUILTIN_TYPE(object) == RUBY_T_IMEMO || !RBASIC_CLASS(object));

@@ -96,7 +96,8 @@ void hd_strike_add(hd_strike *strike, hd_scheduler *scheduler, VALUE fiber);
 void hd_strike_make_due(hd_strike *strike);
 bool hd_strike_remove(hd_strike *strike);
 
-/* The next strike in the queue of a fiber, due or not, after one or NULL; or NULL. */
+/* Returns the strike in the queue of a fiber, due or not, that follows `after` (NULL: the first one); NULL at the
+ * end. */
 hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *after);
 
 /* Ends the wait of its fiber for a strike that is due, if the masks allow it. */

@@ -2,11 +2,11 @@
  *
  * Problem: a timeout nearly always ends without being needed, so it must be cheap; and when its time is over, its
  * fiber may wait, run or compute. Way: each call has one record on the C stack of its fiber: a timer of the loop and
- * a strike (strike.h). Nothing is allocated until its time is over. A fiber that waits is woken by the timer. A
- * fiber that computes is found by the thread of overdue.h.
+ * a strike (strike.h). No object is made until its time is over. A fiber that waits is woken by the timer. A fiber
+ * that computes is found by the thread of overdue.h.
  *
- * Rejected: a timer of the kernel or a thread for each timeout. One heap of timers gives the loop's one deadline,
- * without a system call and without an object for each timeout.
+ * Rejected: a timer of the kernel for each timeout. One heap of timers gives the loop its one deadline, without a
+ * system call and without an object for each timeout.
  *
  * Price: the record is void after a fork, and every use has to check that. */
 #pragma once
