@@ -63,7 +63,7 @@ void hd_closer_unblocked(VALUE closer)
     VALUE error = rb_errinfo();
     for (int i = 0, failed = 1; i < mutexes.count && failed; i++) {
         if (!RTEST(rb_mutex_locked_p(mutexes.found[i]))) continue;
-        rb_protect(rb_mutex_unlock, mutexes.found[i], &failed); /* only the fiber that holds it can */
+        rb_protect(rb_mutex_unlock, mutexes.found[i], &failed); /* only the fiber that holds it can do this */
         if (failed) rb_set_errinfo(error);
     }
 }

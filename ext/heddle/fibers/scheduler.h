@@ -42,7 +42,7 @@ typedef struct hd_scheduler {
     struct { /* see home.h */
         VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
         VALUE outside; /* the fiber that has set the scheduler; or nil */
-        VALUE last;    /* its value or its last value: the fiber in which the child of a fork goes on */
+        VALUE last;    /* home.fiber, but it stays after a run: the child of a fork goes on there */
         hd_wait *top;  /* the last wait of home, or of a fiber that home has resumed or entered; or NULL */
         VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
