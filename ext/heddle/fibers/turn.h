@@ -36,5 +36,5 @@ static inline bool hd_turn_spend(hd_scheduler *scheduler, VALUE subject, hd_turn
     return hd_turn_look(scheduler, subject, end);
 }
 
-/* Does this where Heddle's scheduler may not run. */
+/* Counts an operation as hd_turn_spend does, where it is not known whether one of Heddle's schedulers runs. */
 void hd_turn_spend_here(VALUE subject, hd_turn_end end);

@@ -23,14 +23,15 @@ static size_t root_environment; /* in pointers; 0: unknown */
 static ID id_blocking, id_blocking_p;
 static VALUE cFiber;
 
-static size_t thread_size; /* in bytes; 0: that of its block on the heap */
+static size_t thread_size; /* in bytes; 0: it has a block of its own on the heap */
 
 static void *memory_of(VALUE object)
 {
     return RTYPEDDATA_GET_DATA(object);
 }
 
-/* The main thread of Ruby 4.1 and later is static (vm.c, _main_thread). Other objects hold their data themselves. */
+/* Is the memory of this object a block of its own on the heap? Some objects contain their data, and the main thread of
+ * Ruby 4.1 and later is static (vm.c, _main_thread). */
 static bool on_heap(VALUE object)
 {
     Dl_info unused;
