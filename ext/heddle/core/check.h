@@ -7,7 +7,7 @@
 
 #define HD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A broken invariant means that memory can no longer be trusted: say where, and stop. */
+/* Says where an invariant is broken, and ends the process, because memory can no longer be trusted. */
 __attribute__((noreturn, cold)) static inline void hd_check_failed(const char *what, const char *file, int line)
 {
     fprintf(stderr, "heddle: assertion failed: %s (%s:%d). Please report this with the output of `heddle doctor`.\n",

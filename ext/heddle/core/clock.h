@@ -9,13 +9,13 @@
 
 int64_t hd_clock_now(void);
 
-/* What the clock on the wall says, in seconds; it may be set back. */
+/* The time on the wall clock, in seconds. It may be set back. */
 int64_t hd_clock_wall_seconds(void);
 
-/* Replaces the clock (NULL: the real one again). Test builds only call this. */
+/* Replaces the clock (NULL: the real one again). Only test builds call this. */
 void hd_clock_replace(int64_t (*now)(void));
 
-/* The deadline that lies timeout_ns ahead of now; a far one never overflows. */
+/* Returns the deadline that lies timeout_ns ahead of now. A far one never overflows. */
 static inline int64_t hd_clock_deadline(int64_t now_ns, int64_t timeout_ns)
 {
     return timeout_ns >= HD_NO_DEADLINE - now_ns ? HD_NO_DEADLINE : now_ns + timeout_ns;

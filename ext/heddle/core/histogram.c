@@ -3,7 +3,8 @@
 
 #include "check.h"
 
-/* The two bits below the highest one choose among the four buckets of a power of two. */
+/* Finds the bucket of a duration. The two bits below its highest bit choose among the four buckets of a power of
+ * two. */
 static int bucket_of(uint64_t duration_ns)
 {
     if (duration_ns < UINT64_C(1) << HD_HISTOGRAM_FIRST_BIT) return 0;

@@ -1,12 +1,12 @@
-/* How often durations of which length came. A power of two has four buckets, so a quantile is told with an error of
- * a quarter at most; to add one takes a few instructions, and no memory is ever allocated. */
+/* Counts durations by their length. A power of two has four buckets, so a quantile has an error of a quarter at
+ * most. To add a duration takes a few instructions, and no memory is ever allocated. */
 #pragma once
 
 #include <stdint.h>
 
 enum {
-    HD_HISTOGRAM_FIRST_BIT = 10, /* what is shorter than 2^10 ns is in the first bucket */
-    HD_HISTOGRAM_LAST_BIT = 36,  /* what is as long as 2^36 ns (69 s), or longer, is in the last one */
+    HD_HISTOGRAM_FIRST_BIT = 10, /* durations shorter than 2^10 ns are in the first bucket */
+    HD_HISTOGRAM_LAST_BIT = 36,  /* durations of 2^36 ns (69 s) or longer are in the last bucket */
     HD_HISTOGRAM_BUCKETS = (HD_HISTOGRAM_LAST_BIT - HD_HISTOGRAM_FIRST_BIT) * 4 + 2
 };
 
@@ -18,8 +18,8 @@ typedef struct {
 
 void hd_histogram_add(hd_histogram *histogram, int64_t duration_ns);
 
-/* Adds what is in the other one. */
+/* Adds the counts of the other histogram. */
 void hd_histogram_merge(hd_histogram *histogram, const hd_histogram *other);
 
-/* Everything in this bucket is shorter than that; INT64_MAX for the last one. */
+/* The upper bound of this bucket: its durations are shorter. INT64_MAX for the last one. */
 int64_t hd_histogram_bound(int bucket);

@@ -1,4 +1,4 @@
-/* Arming, disarming and answering of interest.h. */
+/* Arms, disarms and answers interests; see interest.h. */
 #include "interest.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     hd_node_init(&interest->fd_node);
     hd_node_init(&interest->io_node.node);
     int error = interest->unpollable ? -EPERM : reactor->ops->arm(reactor->backend, interest);
-    interest->unpollable = error == -EPERM && interest->selects; /* others know by the error that it is always ready */
+    /* other waits see by the error that it is always ready */
+    interest->unpollable = error == -EPERM && interest->selects;
     if (error && !interest->unpollable) return error;
     if (!error) reactor->armed++;
     hd_map_add(reactor->ios, &interest->io_node, (hd_word)fd);
@@ -37,7 +38,7 @@ void hd_interest_disarm(hd_interest *interest)
     }
     if (!interest->token || !reactor->backend) return;
     reactor->ops->disarm(reactor->backend, interest);
-    if (!interest->token) return; /* it has brought bytes */
+    if (!interest->token) return; /* it has received bytes */
     interest->token = 0;
     reactor->armed--;
 }
@@ -78,7 +79,8 @@ bool hd_wait_brings(const hd_wait *wait)
     return wait->interests_count == 1 && wait->interests->brought;
 }
 
-/* The sets of select(2) in the Linux kernel (fs/select.c), which Ruby's own IO#wait makes of poll's answer too. */
+/* Returns the sets of select(2) that poll's answer belongs to, as the Linux kernel does (fs/select.c). Ruby's own
+ * IO#wait does this with poll's answer, too. */
 static short sets_of(short revents)
 {
     short readable = revents & (POLLIN | POLLHUP | POLLERR) ? POLLIN : 0;

@@ -35,14 +35,16 @@ void hd_map_forget(hd_map *map)
     map->count = 0;
 }
 
-/* Object addresses are multiples of 8 (mostly of 40): spread them with a multiplicative hash. */
+/* Finds the bucket of a key. Object addresses are multiples of 8 (mostly of 40), so a multiplicative hash spreads
+ * them. */
 static inline hd_list *bucket_of(const hd_map *map, uintptr_t key)
 {
     uint64_t hash = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15);
     return &map->buckets[(hash >> 32) & map->mask];
 }
 
-/* May fail for want of memory; then the chains are longer, or the table is larger, and nothing else is wrong. */
+/* Changes the number of buckets. It may fail for want of memory. Then the chains are longer, or the table is larger,
+ * and nothing else is wrong. */
 static void resize(hd_map *map, size_t buckets)
 {
     hd_map resized;
@@ -72,7 +74,7 @@ void hd_map_remove(hd_map *map, hd_map_node *node)
     HD_ASSERT(map->count > 0);
     hd_node_remove(&node->node);
     map->count--;
-    /* The garbage collector walks every bucket: those of a burst are not to stay. */
+    /* The garbage collector walks every bucket, so the buckets of a burst must not stay. */
     if (HD_UNLIKELY(map->count < map->mask / 8 && map->mask >= INITIAL_BUCKETS)) resize(map, (map->mask + 1) / 2);
 }
 

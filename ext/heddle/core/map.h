@@ -18,11 +18,11 @@ typedef struct {
     size_t count;
 } hd_map;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int hd_map_init(hd_map *map);
 void hd_map_free(hd_map *map);
 
-/* Forget every node without touching it: their memory may be gone (after fork). */
+/* Forgets every node without touching it: their memory may be gone (after a fork). */
 void hd_map_forget(hd_map *map);
 
 void hd_map_add(hd_map *map, hd_map_node *node, uintptr_t key);

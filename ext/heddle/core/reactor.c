@@ -96,7 +96,7 @@ void hd_reactor_begin_turn(hd_reactor *reactor)
 {
     reactor->turn.began_ns = reactor->turn.looked_ns = reactor->now_ns;
     reactor->turn.operations = 0;
-    reactor->turn.looked_at = HD_FIRST_LOOK - 1; /* (so many will have been made then) */
+    reactor->turn.looked_at = HD_FIRST_LOOK - 1; /* the number of operations by then */
     reactor->turn.next_look = HD_FIRST_LOOK;
     reactor->turn.extended = false;
 }
@@ -107,7 +107,7 @@ void hd_reactor_begin_turn_later(hd_reactor *reactor)
     reactor->turn.began_ns = HD_NO_DEADLINE;
 }
 
-/* How long a turn may last now. */
+/* How long a turn may now last. */
 static int64_t length_of_turn(const hd_reactor *reactor)
 {
     if (reactor->behind_count <= HD_NS_PER_ROUND / HD_NS_PER_TURN) return HD_NS_PER_TURN;
@@ -145,7 +145,7 @@ void hd_reactor_poll_nogvl(hd_reactor *reactor, int64_t timeout_ns)
     reactor->ops->poll_nogvl(reactor->backend, timeout_ns, reactor->armed > 0);
 }
 
-/* (A poll that may wait begins when nobody is ready.) */
+/* Notes the latency of the loop. A poll that may wait begins when no fiber is ready. */
 static void note_latency(hd_reactor *reactor, int64_t until_ns)
 {
     int64_t since_ns = reactor->polled_ns;

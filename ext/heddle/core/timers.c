@@ -71,8 +71,8 @@ static int reserve(hd_timers *timers)
     return 0;
 }
 
-/* Memory follows use: a burst of a million timers does not stay with the process. The slots are given anew, to have
- * them at the beginning of the array. */
+/* Makes the memory follow its use: the memory of a million timers does not stay with the process after a burst. All
+ * timers get new slots, at the beginning of the array. */
 static void shrink(hd_timers *timers)
 {
     size_t capacity = timers->capacity / 2;

@@ -1,7 +1,12 @@
-/* Timers in user space: an intrusive 4-ary heap ordered by (deadline, sequence). Its minimum feeds the single
- * wait of the loop, so a timeout costs no system call and no object. 4-ary: half the height of a binary heap
- * and four children in two cache lines. The timers lie on the stacks of their fibers, and to look at one costs a miss
- * of the cache. So the heap has the deadlines itself, and an array beside it has the places of the timers. */
+/* TIMERS in user space: an intrusive 4-ary heap, ordered by (deadline, sequence).
+ *
+ * Problem: nearly every wait may have a timeout, and few of these ever end it. Way: one heap, whose minimum is the
+ * timeout of the loop's single wait. So a timeout costs no system call and no object. A 4-ary heap has half the
+ * height of a binary one, and four children lie in two cache lines. The timers themselves lie on the stacks of their
+ * fibers, and a look at one costs a cache miss. So the heap contains the deadlines, and an array beside it has the
+ * places of the timers.
+ *
+ * Rejected: a timer of the kernel for each timeout. Price: the two arrays grow and shrink with the number of timers. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,21 +23,21 @@ typedef struct hd_timer {
 typedef struct {
     int64_t deadline_ns;
     hd_timer *timer;
-    uint32_t slot; /* the timer's */
+    uint32_t slot; /* the timer's slot */
 } hd_timer_entry;
 
 typedef struct {
     hd_timer_entry *heap;
-    uint32_t *places; /* by slot: the index in the heap; of a free slot: the next free one, as timer->slot */
-    uint32_t free;    /* the first free slot, as timer->slot; 0: all that were used are taken */
-    size_t count, used, capacity; /* timers that are set; slots that were ever used; of both arrays */
+    uint32_t *places; /* by slot: the index in the heap; in a free slot: the next free one, as timer->slot */
+    uint32_t free;    /* the first free slot, as timer->slot; 0: all slots that were used are taken */
+    size_t count, used, capacity; /* timers that are set; slots that were ever used; room of both arrays */
     uint64_t next_sequence;
 } hd_timers;
 
 void hd_timers_init(hd_timers *timers);
 void hd_timers_free(hd_timers *timers);
 
-/* Bytes of heap memory. */
+/* The number of bytes of heap memory. */
 static inline size_t hd_timers_memsize(const hd_timers *timers)
 {
     return timers->capacity * (sizeof(*timers->heap) + sizeof(*timers->places));
@@ -43,12 +48,12 @@ static inline bool hd_timer_set(const hd_timer *timer)
     return timer->slot != 0;
 }
 
-/* 0 or -ENOMEM. The timer must not be set. */
+/* Sets a timer that is not set. Returns 0 or -ENOMEM. */
 int hd_timers_add(hd_timers *timers, hd_timer *timer, int64_t deadline_ns);
 void hd_timers_remove(hd_timers *timers, hd_timer *timer);
 
 /* The earliest deadline, or HD_NO_DEADLINE. */
 int64_t hd_timers_next(const hd_timers *timers);
 
-/* Fires the timer with the earliest deadline, which there must be. */
+/* Fires the timer with the earliest deadline. At least one timer must be set. */
 void hd_timers_fire_first(hd_timers *timers);

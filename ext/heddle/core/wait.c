@@ -1,4 +1,4 @@
-/* Every transition of the wait record. */
+/* Every transition of the wait record; see wait.h. */
 #include "wait.h"
 
 static void wait_timed_out(hd_timer *timer)
@@ -100,7 +100,7 @@ static hd_wait *first_of(const hd_list *queue)
     return node ? HD_CONTAINER_OF(node, hd_wait, ready_node) : NULL;
 }
 
-/* The first one of those that an event has woken, or in front; or NULL. */
+/* Finds the first wait that stands in front, or that an event has woken; or NULL. */
 static hd_wait *first_woken(hd_reactor *reactor)
 {
     hd_wait *ready = first_of(&reactor->ready), *due = first_of(&reactor->due);
@@ -110,7 +110,7 @@ static hd_wait *first_woken(hd_reactor *reactor)
     return overtakes ? due : ready;
 }
 
-/* Has the first one of those behind been passed over for long enough? */
+/* Has the first wait of those behind been passed over for long enough? */
 static bool passed_over(const hd_reactor *reactor)
 {
     const hd_wait *ready = first_of(&reactor->ready);
@@ -118,7 +118,7 @@ static bool passed_over(const hd_reactor *reactor)
     return reactor->now_ns - reactor->behind_ns >= HD_NS_PASSED_OVER;
 }
 
-/* Is the next one a fiber that has yielded to the first one of those behind? Once is enough. */
+/* Has the next fiber yielded to the first one behind? It does so only once. */
 static bool yields_to(hd_wait *next, const hd_wait *behind)
 {
     if (next->place != HD_YIELDS) return false;

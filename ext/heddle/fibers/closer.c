@@ -8,8 +8,8 @@
 #include "park.h"
 #include "unblock_relay.h"
 
-/* A closer looks again after so long: an unblock that comes before its sleep is lost. How often its wait may be struck
- * (or fail, without memory) until it gives up. */
+/* LOOK_AGAIN_NS: a closer looks again after this time, because an unblock that comes before its sleep is lost.
+ * STRIKES_MAX: after this number of waits that end with an exception (or fail, without memory) the closer gives up. */
 enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
@@ -33,7 +33,8 @@ static int masks_error(VALUE class, VALUE timing, VALUE masked)
     return ST_STOP;
 }
 
-/* Of the two hidden lists of a thread, one holds what is to be raised in it (a number: a kill), the other the masks of
+/* Will an IOError or a kill be raised in this thread, with no mask that holds it back? A thread has two hidden
+ * lists. One holds what will be raised in it (a number stands for a kill), the other the masks of
  * Thread.handle_interrupt. */
 static bool error_will_be_raised(void)
 {
@@ -62,7 +63,7 @@ void hd_closer_unblocked(VALUE closer)
     VALUE error = rb_errinfo();
     for (int i = 0, failed = 1; i < mutexes.count && failed; i++) {
         if (!RTEST(rb_mutex_locked_p(mutexes.found[i]))) continue;
-        rb_protect(rb_mutex_unlock, mutexes.found[i], &failed); /* (only the fiber that holds it can) */
+        rb_protect(rb_mutex_unlock, mutexes.found[i], &failed); /* only the fiber that holds it can do this */
         if (failed) rb_set_errinfo(error);
     }
 }
@@ -106,7 +107,7 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
         if (!NIL_P(caught.exception))
             rb_ary_push(raised, caught.exception);
         else if (caught.state)
-            killed = caught.state; /* its errinfo can only be left as it is */
+            killed = caught.state; /* its errinfo must stay as it is */
     }
     if (killed) rb_jump_tag(killed);
     if (caught.state) rb_exc_raise(rb_ary_entry(raised, 0)); /* it cannot wait */

@@ -1,6 +1,10 @@
-/* Deadlock, as Ruby defines it for threads: all wait for a lock, a queue or a thread, without a timeout. A fiber in
- * sleep or at an IO, a timer, a child process or a worker rules it out, and so does another thread that is not itself
- * in such a wait. That is asked only now and then, when a poll brings nothing. */
+/* Deadlock, as Ruby defines it for threads.
+ *
+ * Problem: a thread whose fibers all wait for each other would sleep for ever. Way: when a poll brings nothing for a
+ * while, the loop checks whether all fibers wait for a lock, a queue or a thread, without a timeout. A fiber in
+ * sleep or at an IO, a timer, a child process or a worker rules a deadlock out, and so does another thread that is
+ * not in such a wait itself. Price: the other threads are looked at only now and then, so a deadlock is found a
+ * little late. */
 #include "deadlock.h"
 
 #include "ruby/init.h"
@@ -32,7 +36,7 @@ void hd_deadlock_check(hd_scheduler *scheduler)
     scheduler->loop.patience_ms = longer_ms > LAST_LOOK_MS ? LAST_LOOK_MS : longer_ms;
 }
 
-/* Has the program a handler for a signal, beside ours? */
+/* Has the program a handler for a signal, besides Heddle's own? */
 static VALUE handles_signals_p(VALUE self, VALUE ours)
 {
     (void)self;

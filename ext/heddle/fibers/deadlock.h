@@ -3,9 +3,9 @@
 
 #include "scheduler.h"
 
-/* How long a poll without a deadline may last before this is to be checked; HD_NO_DEADLINE when something in the
- * kernel or a worker can end it. */
+/* How long a poll without a deadline may last before the loop must check for a deadlock; HD_NO_DEADLINE when
+ * something in the kernel or a worker can end the poll. */
 int64_t hd_deadlock_patience(hd_scheduler *scheduler);
 
-/* Such a poll has ended: raises Heddle::Deadlock if nothing can wake the fibers. */
+/* Raises Heddle::Deadlock if nothing can wake the fibers. Called when a poll has lasted that long. */
 void hd_deadlock_check(hd_scheduler *scheduler);

@@ -12,7 +12,8 @@ bool hd_left_alone(hd_scheduler *scheduler)
            RTEST(rb_fiber_alive_p(root)) && root != rb_fiber_current() && !hd_wait_of_chain(scheduler, root);
 }
 
-/* (The task has resumed a fiber, and that one has called transfer: only an exception finds the way to it.) */
+/* Raises FiberError when the value cannot be sent back: the task has resumed a fiber, and that fiber has called
+ * transfer. Only an exception can reach the task then. */
 static VALUE refuse(VALUE fiber)
 {
     VALUE error = rb_exc_new_cstr(rb_path2class("FiberError"),
@@ -41,7 +42,8 @@ static VALUE raise_in_running(VALUE pointer)
     return hd_send_back(scheduler, value);
 }
 
-/* (Where the caller is being killed, the number in errinfo could not be put back.) */
+/* Sends an exception back; see fiber_return.h. It does not if the caller is being killed, because the number in
+ * errinfo could not be put back. */
 bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state)
 {
     VALUE error = rb_errinfo();

@@ -1,19 +1,20 @@
-/* Where control goes when a fiber ends that a task has entered with Fiber#transfer: back to the task.
+/* Sends control back to a task when a fiber ends that the task has entered with Fiber#transfer.
  *
- * CRuby gives control to the fiber at the end of the root fiber's resume chain (cont.c, return_fiber). In a thread that
- * is the one that has called transfer, here it is one that is parked, or home. That one sends on what has come. */
+ * CRuby gives control to the fiber at the end of the root fiber's resume chain (cont.c, return_fiber). In a plain
+ * thread this fiber has called transfer. Here it is a parked fiber, or home. So that fiber passes the value or the
+ * exception on to the task. */
 #pragma once
 
 #include "scheduler.h"
 
-/* Control has come to a fiber to which the scheduler has not switched. Is the fiber that ran neither at its end nor
- * waiting for anything? (Without a stack it has not begun.) */
+/* Was a fiber left alone? True if control has come to the caller without a switch by the scheduler, and the fiber
+ * that ran before has not ended and waits for nothing. A fiber without a stack has not begun, and does not count. */
 bool hd_left_alone(hd_scheduler *scheduler);
 
-/* Sends the value that has come to the fiber that was left alone. Returns what has come when the caller goes on. */
+/* Passes the value on to the fiber that was left alone. Returns the value that comes when the caller goes on. */
 VALUE hd_send_back(hd_scheduler *scheduler, VALUE value);
 
-/* An exception has come to the caller. Raises it in the fiber that was left alone, and returns true when control comes
- * back, with the state of rb_protect. false: the exception is meant for the caller.
- * before: what errinfo was. */
+/* Raises the exception that the caller has received in the fiber that was left alone. Returns true when control
+ * comes back, with the state of rb_protect, and false if the exception is meant for the caller. before: the errinfo
+ * of before the switch. */
 bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state);

@@ -6,14 +6,14 @@
 
 static VALUE eFiberError;
 
-/* With many fibers a collection takes long, and so does it to find out that there is no stack. Both are worth while
- * when a part of the fibers has ended, or some time has passed. */
+/* With many fibers a run of the GC takes long, and Ruby needs long to find that it has no stack. Both are worth
+ * while only when a part of the fibers has ended, or some time has passed. */
 enum { PART = 64 };
 #define PAUSE_NS HD_NS_PER_SECOND
 
-/* Any thread may write these, and a lost count does no harm. */
+/* Any thread may write these fields, and a lost count does no harm. */
 static struct {
-    bool ran_out;      /* a start has failed, and none was tried since */
+    bool ran_out;      /* a start has failed, and none has been tried since */
     size_t ended;      /* fibers, ever */
     size_t ended_then; /* when it failed */
     int64_t failed_ns;
@@ -40,7 +40,7 @@ static void raise_no_stack(const hd_scheduler *scheduler)
 typedef struct {
     hd_scheduler *scheduler;
     VALUE (*start)(VALUE);
-    VALUE argument, root; /* root: of the caller */
+    VALUE argument, root; /* root: the caller's */
 } stack_call;
 
 static VALUE call_start(VALUE pointer)
@@ -53,7 +53,7 @@ static VALUE give_up(VALUE pointer, VALUE error)
 {
     const stack_call *call = (void *)pointer;
     hd_scheduler *scheduler = call->scheduler;
-    if (!scheduler->fibers.starting) rb_exc_raise(error); /* the fiber has begun: it is another error */
+    if (!scheduler->fibers.starting) rb_exc_raise(error); /* the fiber has begun, so this is another error */
     scheduler->fibers.starting = false;
     scheduler->running.root = call->root;
     stacks.ended_then = stacks.ended;
@@ -62,8 +62,8 @@ static VALUE give_up(VALUE pointer, VALUE error)
     raise_no_stack(scheduler);
 }
 
-/* Not tried again from a blocking fiber: the failed switch has left Ruby's count of blocking fibers too low (cont.c,
- * fiber_switch), and another one would lower it again. */
+/* Tries again after a run of the GC, but not from a blocking fiber. The failed switch has left Ruby's count of
+ * blocking fibers too low (cont.c, fiber_switch), and another one would lower it again. */
 static VALUE start_after_gc(VALUE pointer, VALUE error)
 {
     bool blocking = RTEST(rb_funcall(rb_fiber_current(), rb_intern("blocking?"), 0));
@@ -72,7 +72,7 @@ static VALUE start_after_gc(VALUE pointer, VALUE error)
     return rb_rescue2(call_start, pointer, give_up, pointer, eFiberError, (VALUE)0);
 }
 
-/* Is there hope that a start does not fail as the last one did? */
+/* May a start succeed, though the last one failed? */
 static bool may_have_come_back(const hd_scheduler *scheduler)
 {
     return stacks.ended - stacks.ended_then > scheduler->reactor.waits.count / PART ||

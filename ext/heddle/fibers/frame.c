@@ -3,7 +3,7 @@
 
 #include "ruby/init.h"
 
-static ID id_frames; /* where a fiber has the address of the innermost of its frames, as a Fixnum: it is even */
+static ID id_frames; /* where a fiber holds the address of its innermost frame, as a Fixnum: the address is even */
 
 static VALUE fixnum_of(hd_frame *frame)
 {
@@ -31,7 +31,7 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     frame->kind = kind;
     frame->generation = scheduler->reactor.generation;
     frame->outer = innermost(scheduler, fiber);
-    bool root = scheduler->running.root == fiber; /* one that was resumed may be abandoned */
+    bool root = scheduler->running.root == fiber; /* a fiber that was resumed may be abandoned */
     if (!frame->outer && root && NIL_P(scheduler->frames.fiber)) scheduler->frames.fiber = fiber;
     if (scheduler->frames.fiber == fiber) {
         scheduler->frames.innermost = frame;

@@ -76,7 +76,7 @@ void hd_run_until_idle(hd_scheduler *scheduler)
     if (hd_scheduler_inside(scheduler)) rb_raise(hd_eError, "the scheduler is running already");
     settle_in(scheduler);
     scheduler->home.waits = true;
-    hd_unblocked(turn_here, (VALUE)scheduler); /* a handler that comes meanwhile may wait */
+    hd_unblocked(turn_here, (VALUE)scheduler); /* a handler that runs meanwhile may wait */
 }
 
 /* -- the block of a run ------------------------------------------------------------------------------------------ */

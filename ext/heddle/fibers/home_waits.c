@@ -16,7 +16,8 @@ void hd_home_wait_begins(hd_scheduler *scheduler, hd_wait *wait)
     scheduler->home.top = wait;
 }
 
-/* (It is not the last one if a fiber that home has entered waits, and home was entered by another one meanwhile.) */
+/* Takes a wait out of the list. It is not the last one if a fiber that home has entered waits, and another fiber has
+ * entered home meanwhile. */
 void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait)
 {
     hd_wait **place = &scheduler->home.top;

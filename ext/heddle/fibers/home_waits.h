@@ -1,16 +1,16 @@
-/* The waits of home (home.h) and of the fibers that home has resumed: a list, the last one first. A signal's handler
- * may wait on top of the wait that it has interrupted. Only the last wait may go on: Ruby cannot switch to a fiber that
- * has resumed another one. */
+/* The waits of home (home.h) and of the fibers that home has resumed, as a list with the last wait first. A signal's
+ * handler may wait on top of the wait that it has interrupted. Only the last wait may go on, because Ruby cannot
+ * switch to a fiber that has resumed another one. */
 #pragma once
 
 #include "scheduler.h"
 
-/* Where interrupts reach the program, if that is a fiber that waits or turns the loop; else nil. */
+/* The fiber in which interrupts reach the program, if it waits or turns the loop; else nil. */
 VALUE hd_home_position(const hd_scheduler *scheduler);
 
-/* The wait has a root and begins; it has ended. */
+/* Notes that a wait with a root begins, and that it has ended. */
 void hd_home_wait_begins(hd_scheduler *scheduler, hd_wait *wait);
 void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait);
 
-/* Does a handler, or a fiber that it has resumed, wait on top of this wait? Then its fiber cannot go on yet. */
+/* Does a handler, or a fiber that it has resumed, wait on top of this wait? Then the wait's fiber cannot go on yet. */
 bool hd_home_wait_is_covered(const hd_scheduler *scheduler, const hd_wait *wait);

@@ -17,7 +17,7 @@ VALUE hd_call_inline(hd_scheduler *scheduler, hd_frame_kind kind, VALUE (*functi
     return rb_ensure(function, argument, pop, (VALUE)&frame);
 }
 
-/* Runs the block; what it offers to blocking_operation_wait meanwhile runs inline. */
+/* Runs the block. Operations that it passes to blocking_operation_wait meanwhile run inline. */
 static VALUE scheduler_inline(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

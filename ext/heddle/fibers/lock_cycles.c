@@ -1,7 +1,8 @@
-/* See lock_cycles.h. Ruby tells nobody who holds a Mutex, so that is found in its struct (ruby_internals.h).
+/* See lock_cycles.h. Ruby has no method that says who holds a Mutex, so the holder is read from its struct
+ * (ruby_internals.h).
  *
  * To follow the holders at every wait for a lock would cost n steps for each of n waiters. So a wait only leaves a
- * note, and the loop looks at all of them when it has nothing else to do, ten times in a second at most. */
+ * note. The loop looks at all waits when it has nothing else to do, at most ten times in a second. */
 #include "lock_cycles.h"
 
 #include <stdlib.h>
@@ -30,11 +31,11 @@ void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex)
 /* A fiber that waits for a lock, or until tasks have ended. */
 typedef struct {
     hd_wait *wait;
-    size_t next;  /* that of the holder of the lock; NONE: the holder waits for no lock */
-    size_t round; /* in which it was visited; 0: in none */
+    size_t next;  /* the wait of the lock's holder; NONE: the holder waits for no lock */
+    size_t round; /* the round in which it was visited; 0: none */
 } waiter;
 
-/* Who may be a holder: the fiber, or the one that has resumed it. */
+/* A fiber that may be a holder: the waiting fiber, or the fiber that has resumed it. */
 typedef struct {
     uintptr_t owner;
     size_t waiter;
@@ -49,7 +50,8 @@ typedef struct {
 
 static const size_t NONE = SIZE_MAX;
 
-/* (What is to strike there, the end of a Timeout or a cancel, will end the wait.) */
+/* Does the fiber wait for a lock? A pending exception, the end of a Timeout or a cancel, will end its wait, so such
+ * a fiber does not count. */
 static bool waits_for_lock(const hd_scheduler *scheduler, const hd_wait *wait)
 {
     return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
@@ -92,7 +94,7 @@ static void connect_waiters(lock_graph *graph)
     }
 }
 
-/* Follows the holders from here on. One of a circle that has not been found before, or NONE. */
+/* Follows the holders from here on. Returns a member of a circle that has not been found before, or NONE. */
 static size_t find_circle(lock_graph *graph, size_t from)
 {
     size_t at = from;
@@ -100,7 +102,7 @@ static size_t find_circle(lock_graph *graph, size_t from)
     return at != NONE && graph->waiters[at].round == from + 1 ? at : NONE;
 }
 
-/* [[fiber, its root, the lock that it waits for], ...]: the next one holds it. */
+/* Returns [[fiber, its root, the lock that it waits for], ...]. Each entry holds the lock of the one before. */
 static VALUE members_of(const lock_graph *graph, size_t first)
 {
     VALUE members = rb_ary_new();
@@ -114,8 +116,8 @@ static VALUE members_of(const lock_graph *graph, size_t first)
     return members;
 }
 
-/* Follows the holders. Adds who waits for a lock, if the last holder waits until tasks have ended: with what that one
- * waits for. */
+/* Follows the holders. Adds the fiber that waits for a lock, if the last holder waits until tasks have ended, and
+ * what that holder waits for. */
 static void add_candidate(const lock_graph *graph, size_t from, VALUE candidates)
 {
     const hd_wait *wait = graph->waiters[from].wait;
@@ -128,7 +130,7 @@ static void add_candidate(const lock_graph *graph, size_t from, VALUE candidates
     rb_ary_push(candidates, rb_ary_new_from_args(4, fiber, (VALUE)wait->root, (VALUE)wait->subject, awaited));
 }
 
-/* The circles of locks. Adds to the candidates. */
+/* Finds the circles of locks. Adds to the candidates. */
 static VALUE find_circles(hd_scheduler *scheduler, VALUE candidates)
 {
     VALUE circles = rb_ary_new();
@@ -148,7 +150,8 @@ static VALUE find_circles(hd_scheduler *scheduler, VALUE candidates)
     return circles;
 }
 
-/* (To make the error is Ruby code: who waited may have gone on.) */
+/* Ends the waits of the members with a Deadlock. Making the error runs Ruby code, so a member may have gone on
+ * meanwhile. */
 static bool end_waits(hd_scheduler *scheduler, VALUE members, const char *errors_of)
 {
     bool ended = false;

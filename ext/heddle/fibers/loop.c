@@ -9,10 +9,11 @@
 #include "lock_cycles.h"
 #include "stalls.h"
 
-/* Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and by then the target may
- * have ended: this frame keeps it alive. A fiber that another one has resumed (an Enumerator's) may yield to that one,
- * and be resumed by a third: no frame keeps the first one alive then. What is passed to a fiber is kept until it is
- * passed something else, so it gets its root (as Enumerator#next passes the caller). */
+/* Switches to a fiber. Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and the
+ * target may have ended by then, so this frame keeps it alive. A fiber that another one has resumed (an
+ * Enumerator's) may yield to that one, and be resumed by a third: then no frame keeps the first one alive. Ruby
+ * keeps the value that is passed to a fiber until it is passed another one. So this function passes the root (as
+ * Enumerator#next passes the caller). */
 static VALUE switch_to(VALUE fiber, VALUE root)
 {
     VALUE value = rb_fiber_transfer(fiber, fiber != root, &root);
@@ -36,7 +37,7 @@ void hd_raise_fatal(hd_scheduler *scheduler)
 
 static VALUE switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait)
 {
-    hd_note_running(scheduler, wait); /* before the switch: a signal's handler may run at its end */
+    hd_note_running(scheduler, wait); /* before the switch, because a signal's handler may run at its end */
     return switch_to((VALUE)hd_wait_fiber(wait), (VALUE)wait->root);
 }
 
@@ -49,9 +50,9 @@ static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
-/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt that holds it back: the masks are
- * the thread's. A fiber that is parked there must not make the thread immortal, so a kill looks past them; and so does
- * a Ctrl-C, which is meant for the program. */
+/* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt block that holds it back:
+ * Ruby's masks are the thread's. A fiber that is parked in such a block must not make the thread immortal, so a kill
+ * is raised in spite of masks. So is a Ctrl-C, which is meant for the program. */
 static void check_interrupts(hd_scheduler *scheduler)
 {
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
@@ -63,7 +64,7 @@ static void check_interrupts(hd_scheduler *scheduler)
     rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
 }
 
-/* To home, which turns the loop and goes on with that, or to a fiber outside of the scheduler. */
+/* Switches to home, which turns the loop and goes on with the interrupt, or to a fiber outside of the scheduler. */
 static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
 {
     scheduler->running.root = fiber;
@@ -72,8 +73,8 @@ static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
     return switch_to(fiber, fiber);
 }
 
-/* Ruby runs no handler in a fiber while another handler runs there, but in every other one that control comes to next.
- * A task must not be held up so: if the handler at home waits, the next one runs in the maker. */
+/* Leaves signals to the maker if the handler at home waits. Ruby runs no handler in a fiber in which another handler
+ * runs, but it runs the next one in any other fiber that gets control. A task must not be held up by that. */
 static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
 {
     VALUE maker = scheduler->home.maker;
@@ -84,7 +85,8 @@ static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
     return switch_to(maker, maker);
 }
 
-/* Interrupts reach the program at home. Whatever the caller waits for may have come afterwards. */
+/* Switches to home, where interrupts reach the program. Meanwhile the event for which the caller waits may have
+ * come. */
 static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     VALUE where = hd_home_position(scheduler);
@@ -116,7 +118,7 @@ static void *poll_without_gvl(void *pointer)
     return NULL;
 }
 
-/* Runs in other threads and in the timer thread. */
+/* Ends the poll. Runs in other threads, and in Ruby's timer thread. */
 static void unblock_poll(void *pointer)
 {
     hd_scheduler *scheduler = pointer;
@@ -156,8 +158,8 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = reactor->rests = false;
     reap(scheduler);
-    /* rb_nogvl returns at once for any interrupt, also for a time slice that is over, which rb_thread_interrupted does
-     * not see: another thread waits for the GVL. */
+    /* rb_nogvl returns at once for any interrupt. One kind is the end of a time slice, when another thread waits for
+     * the GVL. rb_thread_interrupted does not report that. */
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
         return look_for_interrupts(scheduler, own, current);
     if (hd_reactor_has_ready(reactor))
@@ -167,8 +169,9 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     return Qnil;
 }
 
-/* Outside of `run` a fiber that was entered by transfer hands control back when it waits, as every scheduler does: the
- * program goes on, and runs the scheduler later. (A fiber that has resumed this one can only wait for it.) */
+/* Must this fiber hand control back when it waits? Outside of `run` a fiber that was entered by transfer does so, as
+ * with every scheduler: the program goes on, and runs the scheduler later. A fiber that was resumed cannot, because
+ * its resumer can only wait for it. */
 static bool hands_back(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     VALUE outside = scheduler->home.outside;
@@ -184,20 +187,19 @@ VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
     /* 1. Interrupts of the thread go first. */
     if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread)))
         return look_for_interrupts(scheduler, own, current);
-    /* 2. A look at the kernel, when it is time for one, or when nobody is ready and the loop is busy: more has likely
-     * come meanwhile. */
+    /* 2. Looks at the kernel when it is time, or when no fiber is ready and the loop is busy: more events have
+     * likely come. */
     if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);
     hd_wait *next = hd_next_ready(reactor);
     if (!next && !reactor->slept) {
         hd_loop_poll(scheduler);
         next = hd_next_ready(reactor);
     }
-    /* 3. The first ready fiber goes on; perhaps it is the caller itself. */
+    /* 3. The first ready fiber goes on. It may be the caller itself. */
     if (next == own && own) return Qnil;
     if (next && RB_UNLIKELY(hd_home_wait_is_covered(scheduler, next))) return Qnil;
     if (next) return switch_to_waiting(scheduler, next);
-    /* 4. No fiber is ready: the caller waits in the kernel for all of them. (If no fiber waits any more, home ends its
-     * loop.) */
+    /* 4. No fiber is ready: the caller waits in the kernel for all of them. If no fiber waits, home ends its loop. */
     if (!own && scheduler->home.waits && current != scheduler->home.fiber)
         return switch_to_own(scheduler, scheduler->home.fiber);
     if (RB_UNLIKELY(hands_back(scheduler, own, current))) return switch_to_own(scheduler, scheduler->home.outside);

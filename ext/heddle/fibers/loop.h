@@ -1,26 +1,31 @@
 /* THE TURN OF THE LOOP: hd_loop_turn in loop.c. START READING THERE.
  *
- * There is no loop fiber. A fiber that parks (park.h) makes the turn itself: it picks the next ready fiber and
- * transfers to it. When no fiber is ready, it sleeps in the kernel, for all of them. If it is woken by an interrupt of
- * the thread, it switches to home (home.h), where interrupts reach the program.
+ * Problem: while some fibers of a thread wait, others must run, and the thread must sleep when none can. Way: a
+ * fiber that parks (park.h) turns the loop itself. It picks the next ready fiber and transfers to it. When no fiber
+ * is ready, it sleeps in the kernel for all of them. If an interrupt of the thread wakes it, it switches to home
+ * (home.h), where interrupts reach the program.
  *
- * Coming back without a wake is normal: CRuby returns a finished fiber to the end of the root fiber's resume
- * chain, which is some fiber that is parked here. It means: you are the loop now. */
+ * Rejected: a fiber of its own for the loop. Each wait would then cost two switches instead of one.
+ *
+ * Price: control may come back to a fiber without a wake. CRuby returns from a finished fiber to the end of the root
+ * fiber's resume chain, which is some fiber that is parked here. This fiber turns the loop from then on.
+ *
+ * Sources: CRuby's cont.c (return_fiber, fiber_switch); guides/design.md, "A read, step by step". */
 #pragma once
 
 #include "scheduler.h"
 
-/* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control comes
- * back, for whatever reason; what has come with it is of use only if the scheduler has not switched to the caller, see
- * fiber_return.h.
- * own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber that has done its work. */
+/* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control
+ * comes back, for any reason. If the scheduler has switched to the caller, the returned value has no meaning; else
+ * see fiber_return.h. own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber
+ * that has done its work. */
 VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 
-/* What has waited runs now. */
+/* Notes that the fiber of this wait runs now. */
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);
 
-/* A look at the kernel that does not wait. */
+/* Looks at the kernel without waiting. */
 void hd_loop_poll(hd_scheduler *scheduler);
 
-/* Raises what must reach the thread. Called in home. */
+/* Raises the exception that must reach the thread. Called in home. */
 NORETURN(void hd_raise_fatal(hd_scheduler *scheduler));

@@ -1,6 +1,7 @@
-/* Mutex#sleep and ConditionVariable#wait return nil when they end by their timeout, but Ruby (up to 4.0) does not look
- * at what the hook kernel_sleep returns. Methods of Heddle's take their place: the hook leaves a note in the call's
- * frame, and learns from it what it waits for: only a signal ends the wait for a ConditionVariable. */
+/* Makes Mutex#sleep and ConditionVariable#wait return nil when they end by their timeout. Ruby (up to 4.0) does not
+ * look at the value that the hook kernel_sleep returns. So methods of Heddle's replace these two, and push a frame.
+ * The hook notes in the frame how the sleep has ended. It also reads there what it waits for: the wait for a
+ * ConditionVariable is ended only by a signal of it. */
 #include "mutex_sleep.h"
 
 #include "fibers/pending/strike.h"
@@ -19,8 +20,8 @@ static hd_mutex_sleep *innermost(const hd_scheduler *scheduler)
 hd_mutex_sleep *hd_mutex_sleep_begins(hd_scheduler *scheduler)
 {
     hd_mutex_sleep *first = NULL;
-    /* Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer to give without a timeout. What the
-     * program sleeps for later, in a Mutex#sleep of its own or in a handler, is neither's. */
+    /* Up to 3.4 ConditionVariable#wait calls Mutex#sleep, which has no answer without a timeout. A later sleep of
+     * the program, in a Mutex#sleep of its own or in a handler, belongs to neither call. */
     for (hd_mutex_sleep *one = innermost(scheduler); one; one = (hd_mutex_sleep *)hd_frame_next(&one->frame)) {
         if (!first && one->sleeps) first = one;
         one->sleeps = false;
@@ -42,8 +43,8 @@ static VALUE wait_for_lock(VALUE pointer)
     return Qnil;
 }
 
-/* As with threads, nothing ends the locking at the end of the sleep: or the fiber would go on without the lock. Ruby
- * tries again whenever this returns; a Fiber#kill strikes again at the next switch. */
+/* As with threads, nothing ends the locking at the end of the sleep, or the fiber would go on without the lock. Ruby
+ * tries again whenever this function returns. A Fiber#kill is raised again at the next switch. */
 bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex)
 {
     hd_mutex_sleep *sleep = innermost(scheduler);
@@ -82,13 +83,13 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     return sleep.timed_out ? Qnil : value;
 }
 
-/* In place of Thread::Mutex#sleep. */
+/* Replaces Thread::Mutex#sleep. */
 static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
 {
     return timed(mutex, HD_KEPT("sleep"), argc, argv, 0, Qnil);
 }
 
-/* In place of Thread::ConditionVariable#wait, which does without the method Mutex#sleep since 4.0. */
+/* Replaces Thread::ConditionVariable#wait, which does not call the method Mutex#sleep since 4.0. */
 static VALUE condition_wait(int argc, VALUE *argv, VALUE condition)
 {
     if (argc < 1 || !RTEST(rb_obj_is_kind_of(argv[0], cMutex)))

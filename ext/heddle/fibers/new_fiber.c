@@ -13,8 +13,8 @@ static ID id_new;
 
 /* -- the maker ------------------------------------------------------------------------------------------------ */
 
-/* The maker of a thread: a fiber in which no handler runs, and which makes the fibers for those that do. It has the
- * orders: [[body, storage], ...]; a third element is what was made. */
+/* The maker of a thread: a fiber in which no handler runs, and which makes fibers for fibers in which one runs. It
+ * holds the orders: [[body, storage], ...]. A third element is the fiber that was made. */
 static ID id_maker, id_orders;
 
 static VALUE serve(VALUE orders)
@@ -29,7 +29,7 @@ static VALUE serve(VALUE orders)
     return Qnil;
 }
 
-/* Serves all orders, whenever control comes here, and then lets the fibers go on that have ordered. */
+/* Serves all orders whenever control comes here, and then wakes the fibers that have ordered. */
 static VALUE maker_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, orders))
 {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
@@ -38,7 +38,8 @@ static VALUE maker_body(RB_BLOCK_CALL_FUNC_ARGLIST(unused, orders))
         rb_protect(serve, orders, &state);
         if (!state) continue;
         if (!hd_is_exception(rb_errinfo())) rb_jump_tag(state);
-        hd_raise_at_home(hd_scheduler_of_thread(), rb_errinfo()); /* of another handler, or sent to the thread */
+        /* it comes from another handler, or was sent to the thread */
+        hd_raise_at_home(hd_scheduler_of_thread(), rb_errinfo());
         rb_set_errinfo(Qnil);
     }
     return Qnil;
@@ -53,7 +54,7 @@ static VALUE go_to_maker(VALUE pointer)
     return rb_fiber_transfer(scheduler->home.maker, 0, NULL);
 }
 
-/* nil: the maker was interrupted by another handler, which waits there. */
+/* Has the maker make a fiber. nil: another handler has interrupted the maker, and waits there. */
 static VALUE make_without_handler(hd_scheduler *scheduler, VALUE body)
 {
     VALUE nothing, order = rb_ary_new_from_args(2, body, rb_funcall(rb_fiber_current(), rb_intern("storage"), 0));

@@ -1,11 +1,13 @@
-/* New fibers for tasks. */
+/* Makes the fibers of tasks. */
 #pragma once
 
 #include "scheduler.h"
 
-/* A new fiber for this Proc. Ruby takes a fiber that is made in a signal's handler for the handler, as long as it
- * lives, and lets it lock no Mutex. So a fiber that a handler asks for is made by another fiber, the maker. */
+/* Makes a fiber for this Proc. Ruby takes a fiber that is made in a signal's handler for a part of the handler, as
+ * long as it lives, and lets it lock no Mutex. So when a handler asks for a fiber, another fiber makes it: the
+ * maker. */
 VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body);
 
-/* The maker of this thread, an old or a new one; nil where it cannot be made. Called before a handler may need it. */
+/* The maker of this thread, which is made at the first call; nil where it cannot be made. Called before a handler
+ * may need it. */
 VALUE hd_maker(void);

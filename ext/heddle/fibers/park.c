@@ -1,4 +1,4 @@
-/* See park.h. Whatever comes at a switch, a raise, a kill or an interrupt, is held back until the wait record is
+/* See park.h. An exception, a kill or an interrupt that comes at a switch is held back until the wait record is
  * unlinked, so nothing is left behind. */
 #include "park.h"
 
@@ -18,9 +18,9 @@ typedef struct {
     const hd_request *request;
     size_t armed;
     VALUE last_status; /* $?, or nil */
-    bool again; /* it has been parked for this request before */
+    bool again; /* it was parked for this request before */
     bool switched_away;
-    bool over; /* it has ended as it was to end: no exception came at the switch */
+    bool over; /* its wait has ended: no exception came at the switch */
 } park_call;
 
 static void begin(park_call *parking)
@@ -30,7 +30,7 @@ static void begin(park_call *parking)
     hd_wait *wait = &parking->wait;
     VALUE root = hd_root(scheduler);
     hd_word fiber = (hd_word)rb_fiber_current();
-    /* (When the scheduler ends, who has been cancelled must not start one more fiber, which nobody would cancel.) */
+    /* When the scheduler ends, a cancelled fiber must not start one more fiber, which nobody would cancel. */
     if (request->switch_away && !scheduler->masks.ended)
         hd_strikes_raise_overdue(scheduler);
     else if (!request->quiet)
@@ -50,12 +50,13 @@ static void begin(park_call *parking)
     wait->scheduled = scheduler->running.scheduled;
     wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
-    scheduler->running.root = root; /* also of a fiber of the program's own */
+    scheduler->running.root = root; /* the root may be a fiber of the program's own */
     hd_home_wait_begins(scheduler, wait);
     parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
 }
 
-/* For Ruby $? is the thread's. So the children that others have waited for meanwhile are taken out of it again. */
+/* Puts the fiber's own $? back. For Ruby $? belongs to the thread, so it may show a child for which another fiber
+ * has waited meanwhile. */
 static void restore_last_status(VALUE last_status)
 {
     if (NIL_P(last_status) || rb_last_status_get() == last_status) return;
@@ -63,7 +64,7 @@ static void restore_last_status(VALUE last_status)
     rb_last_status_set(status, NUM2PIDT(rb_funcall(last_status, rb_intern("pid"), 0)));
 }
 
-/* Asks the kernel and the workers. 0 or -errno. */
+/* Submits the request to the kernel and the workers. Returns 0 or -errno. */
 static int ask(park_call *parking)
 {
     const hd_request *request = parking->request;
@@ -79,15 +80,15 @@ static int ask(park_call *parking)
     return 0;
 }
 
-/* May control come to this fiber when one has ended that a task had entered by transfer? It comes to fibers that this
- * scheduler has not started: home, one that home has resumed, one of the program's own. */
+/* May control come to this fiber when another one ends that a task had entered by transfer? It comes only to fibers
+ * that this scheduler has not started: home, a fiber that home has resumed, a fiber of the program's own. */
 static bool strays_may_come(const hd_scheduler *scheduler, const hd_wait *wait)
 {
     return (VALUE)wait->root != scheduler->running.root && !hd_wait_void(wait) &&
            (!wait->scheduled || (VALUE)wait->root == scheduler->home.fiber);
 }
 
-/* Control has come back, with a value. */
+/* Continues after control has come back with a value. */
 static VALUE go_on(park_call *parking, VALUE value)
 {
     hd_scheduler *scheduler = parking->scheduler;
@@ -109,7 +110,7 @@ static VALUE until_woken(VALUE pointer)
     return Qnil;
 }
 
-/* Returns the state of rb_protect. */
+/* Turns the loop until the wait has ended. Returns the state of rb_protect. */
 static int wait_until_woken(park_call *parking)
 {
     VALUE before = rb_errinfo();
@@ -122,8 +123,8 @@ static int wait_until_woken(park_call *parking)
     return state;
 }
 
-/* Takes back what has not been answered. Another thread may close one of these IOs at any moment, also while this one
- * computes, and the peer is to see it: the kernel must let go of the file now. */
+/* Takes back requests that were not answered. Another thread may close one of these IOs at any moment, also while
+ * this one computes, and the peer must see this. So the kernel must let go of the file now. */
 static void disarm(park_call *parking)
 {
     const hd_reactor *reactor = &parking->scheduler->reactor;
@@ -136,18 +137,18 @@ static void disarm(park_call *parking)
     if (RB_UNLIKELY(held) && reactor->backend && !rb_thread_alone()) reactor->ops->release_files(reactor->backend);
 }
 
-/* Fiber#raise, a kill or an interrupt was faster. */
+/* Passes a wake on, because Fiber#raise, a kill or an interrupt was faster. */
 static void pass_on(hd_scheduler *scheduler, const hd_wait *wait)
 {
     if (wait->wake == HD_WOKEN_BY_UNBLOCK) hd_relay_wake(scheduler, wait);
 }
 
-/* Takes the bytes that the kernel has read. (Of those that it has sent there is nothing to take.) */
+/* Takes the bytes that the kernel has read. Bytes that it has sent need no such step. */
 static void land(const park_call *parking)
 {
     hd_interest *interest = parking->request->interests;
     if (hd_wait_void(&parking->wait)) {
-        interest->brought = false; /* the child of a fork: they are for its parent */
+        interest->brought = false; /* the child of a fork: the bytes are for its parent */
         return;
     }
     if (interest->bytes_to_send) return;
@@ -170,12 +171,13 @@ static void unpark(park_call *parking)
     hd_home_wait_ends(scheduler, wait);
     hd_wait_end(wait);
     if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
-    /* What may raise for want of memory comes when nothing refers to this stack any more. */
+    /* This may raise for want of memory, so it comes when nothing refers to this stack any longer. */
     if (request->brings && request->interests->brought) land(parking);
     restore_last_status(parking->last_status);
 }
 
-/* Then the numbers of the descriptors may be others' soon: the caller looks again. */
+/* Was an IO closed meanwhile? Then the numbers of its descriptors may soon belong to others, and the caller must
+ * look again. */
 static bool closed_meanwhile(const hd_request *request)
 {
     bool closed = false;
@@ -183,10 +185,11 @@ static bool closed_meanwhile(const hd_request *request)
     return closed;
 }
 
-/* What has woken it, or -errno; HD_WOKEN_BY_EXCEPTION: a strike that was withdrawn, or is held back. */
+/* Parks once. Returns how the fiber was woken, or -errno. HD_WOKEN_BY_EXCEPTION: the pending exception was
+ * withdrawn, or is held back. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
-    park_call parking; /* the wait in it is initialized when it begins; zeros would cost as much as the rest */
+    park_call parking; /* its wait is initialized when it begins; zeros would cost as much as the rest of a park */
     parking.scheduler = scheduler;
     parking.request = request;
     parking.armed = 0;
@@ -205,7 +208,7 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);
-    /* A cancel goes before the error of a close. */
+    /* A cancel has precedence over the error of a close. */
     VALUE exception = (VALUE)parking.wait.exception;
     bool closed = closed_meanwhile(request);
     if (exception && !closed) rb_exc_raise(exception);
@@ -217,8 +220,9 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
 int hd_park(hd_scheduler *scheduler, const hd_request *request)
 {
     int wake = park_once(scheduler, request, false);
-    /* Another fiber may have left the block of the Timeout that was to strike here, a signal's handler may have rescued
-     * the strike, or its block is being ended already: what was asked for has not come. */
+    /* The pending exception is not raised if another fiber has left the block of its Timeout, if a signal's handler
+     * has rescued it, or if its block is being ended already. The request was not fulfilled, so the fiber parks
+     * again. */
     while (RB_UNLIKELY(wake == HD_WOKEN_BY_EXCEPTION)) wake = park_once(scheduler, request, true);
     return wake;
 }

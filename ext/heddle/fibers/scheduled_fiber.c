@@ -36,7 +36,8 @@ static VALUE jump(VALUE state)
     rb_jump_tag((int)state);
 }
 
-/* A signal handler that waits while the task ends may be cancelled with it. That is not reported. */
+/* Is the error a cancel? A signal handler that waits while the task ends may be cancelled with it, and that is not
+ * reported. */
 static bool is_cancel(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
@@ -50,7 +51,7 @@ void hd_end_task(hd_scheduler *scheduler, VALUE task)
         hd_caught caught;
         hd_catch(tell_end, task, &caught);
         if (!caught.state) break;
-        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* a kill */
+        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* it is a kill */
         if (!is_cancel(caught.exception)) hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);
@@ -61,7 +62,7 @@ static VALUE run_task(VALUE task)
     return rb_funcall(task, id_run, 0);
 }
 
-/* (The child of a fork has no scheduler.) */
+/* Ends the run of a task. The child of a fork has no scheduler. */
 static VALUE end_of_run(VALUE task)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
@@ -70,14 +71,14 @@ static VALUE end_of_run(VALUE task)
     return Qnil;
 }
 
-/* What a fiber runs: a block, or a task. No signal's handler runs between the task's run and its end. */
+/* Runs a block or a task in its fiber. No signal's handler runs between the task's run and its end. */
 static VALUE run_work(VALUE work)
 {
     if (RTEST(rb_obj_is_proc(work))) return rb_proc_call_with_block(work, 0, NULL, Qnil);
     return rb_ensure(run_task, work, end_of_run, work);
 }
 
-/* Has the task of this fiber, which is about to end, told of its end? */
+/* Has the task of this fiber, which is about to end, recorded its end? */
 static bool has_ended(hd_scheduler *scheduler, VALUE work)
 {
     if (scheduler->fibers.ended != rb_fiber_current())
@@ -86,7 +87,7 @@ static bool has_ended(hd_scheduler *scheduler, VALUE work)
     return true;
 }
 
-/* What is to be done with the exception that has ended a fiber. */
+/* Passes on the exception that has ended a fiber. */
 static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
 {
     int ignored;
@@ -99,10 +100,10 @@ static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
     rb_set_errinfo(Qnil);
 }
 
-/* The body of every scheduled fiber. It returns when the block is done, so that the fiber really ends and gives
- * its stack back. An exception does not end the loop: SystemExit and Interrupt are raised in the thread that runs
- * the scheduler, as is what was sent to that by Thread#raise, and what strikes a task that has told of its end; any
- * other is reported as Ruby does for a thread. */
+/* The body of every scheduled fiber. It returns when the block has ended, so that the fiber really ends and frees
+ * its stack. An exception does not end the loop. Three kinds are raised in the thread that runs the scheduler:
+ * SystemExit and Interrupt, what was sent to this thread by Thread#raise, and what is raised in a task that has
+ * recorded its end. Any other is reported as Ruby does for a thread. */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
 {
     (void)argc, (void)argv, (void)blockarg;
@@ -116,7 +117,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
     hd_stack_is_done_with();
     if (!child) hd_strikes_drop(scheduler);
-    /* A kill goes on; in the child this is the root fiber: Ruby exits. */
+    /* A kill goes on. In the child this is the root fiber, so Ruby exits. */
     bool jumps = state && (child || !hd_is_exception(rb_errinfo()));
     if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
     scheduler->running.task = Qnil;
@@ -159,10 +160,11 @@ VALUE hd_run_instead(hd_scheduler *scheduler, hd_place place, VALUE (*switch_awa
     return result;
 }
 
-/* A loop that starts a thousand fibers would hold up the first until the last has begun, with all their stacks
- * alive: every so often the fibers that events have woken run before the caller goes on. Each has a turn of its own,
- * so that it comes as far as its first wait before the next one begins. What it computes there does not count for the
- * caller. Otherwise a task that accepts connections would go behind all the busy ones after each accept. */
+/* After this number of starts in a row, fibers that events have woken run before the caller goes on. Otherwise a
+ * loop that starts a thousand fibers would hold up the first one until the last has begun, with all their stacks
+ * alive. Each fiber has a turn of its own, so it comes to its first wait before the next one begins. The time that
+ * it computes does not count for the caller. Otherwise a task that accepts connections would go behind all the busy
+ * ones after each accept. */
 enum { STARTS_IN_A_ROW = 32 };
 
 VALUE hd_start_fiber(hd_scheduler *scheduler, VALUE work, VALUE task)

@@ -1,4 +1,4 @@
-/* See scheduler.h: how the other files come to a scheduler. (The class is in scheduler_class.c.) */
+/* Gives other files their scheduler; see scheduler.h. The Ruby class is in scheduler_class.c. */
 #include "scheduler.h"
 
 #include <ruby/debug.h>
@@ -12,7 +12,7 @@ VALUE hd_cScheduler;
 static VALUE cRactor;
 static bool main_threads_move; /* those of the main Ractor */
 static ID id_current, id_main;
-static ID id_scheduler; /* where a thread has the scheduler that runs in it */
+static ID id_scheduler; /* where a thread holds the scheduler that runs in it */
 
 /* -- the IO table of a Ractor -------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ void hd_scheduler_check_fork(hd_scheduler *scheduler)
     if (RB_UNLIKELY(hd_forked_since(scheduler->reactor.generation))) scheduler->forget_parent(scheduler);
 }
 
-/* (Every hook and every direct operation passes here: rb_check_typeddata would cost five times as much.) */
+/* Every hook and every direct operation calls this: rb_check_typeddata would cost five times as much. */
 hd_scheduler *hd_scheduler_get(VALUE self)
 {
     bool own = RB_LIKELY(hd_data_type(self) == &hd_scheduler_type);
@@ -63,8 +63,9 @@ hd_scheduler *hd_scheduler_get(VALUE self)
     return scheduler;
 }
 
-/* A native thread of the main Ractor stays with its Ruby thread, but not under RUBY_MN_THREADS; elsewhere
- * Ruby's threads migrate. Only a pinned thread may have a ring that is tied to it. */
+/* Does the caller run in the main Ractor? A native thread of the main Ractor stays with its Ruby thread, but not
+ * under RUBY_MN_THREADS; in other Ractors Ruby's threads migrate. Only a pinned thread may have a ring that is tied
+ * to it. */
 bool hd_in_main_ractor(void)
 {
     return rb_funcall(cRactor, id_current, 0) == rb_funcall(cRactor, id_main, 0);
@@ -103,7 +104,7 @@ static void thread_ends(rb_event_flag_t event, VALUE data, VALUE self, ID method
 
 void hd_scheduler_close_backend(hd_scheduler *scheduler)
 {
-    static bool ends_are_told; /* of the main Ractor's threads: those of others are not pinned */
+    static bool ends_are_told; /* for the main Ractor's threads; those of other Ractors are not pinned */
     if (!scheduler->keeps_backend || !scheduler->reactor.backend) {
         hd_reactor_close(&scheduler->reactor);
         return;

@@ -1,4 +1,4 @@
-/* The Ruby object Heddle::Scheduler and what the hooks share. */
+/* The C struct of the Ruby object Heddle::Scheduler, and how hooks and patches get it. */
 #pragma once
 
 #include "core/interest.h"
@@ -13,36 +13,36 @@ typedef struct hd_scheduler {
     hd_inbox inbox;
     const hd_backend_ops *ops; /* the backend that was chosen; opened at first use */
     VALUE self, thread;        /* the thread that runs it; nil until first use */
-    VALUE sent;                /* WeakMap: what Thread#raise was given for the thread, or nil; see thread_calls.h */
+    VALUE sent; /* WeakMap: the exceptions that Thread#raise was given for the thread, or nil; see thread_calls.h */
     bool closed;
     bool keeps_backend;        /* its thread keeps the backend for the next scheduler */
-    void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans it for the child of a fork */
+    void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans the scheduler for the child of a fork */
 
-    struct { /* what runs now: see park.h */
-        VALUE root;     /* the fiber that the loop last switched to; what runs is it or what it resumed */
-        bool scheduled; /* that root was started by this scheduler */
+    struct { /* the fibers that run now: see park.h */
+        VALUE root;     /* the fiber that the loop last switched to; it runs, or a fiber that it has resumed */
+        bool scheduled; /* this scheduler has started that root */
         VALUE task;     /* the Heddle::Task that the root runs, or in which it was started; or nil */
         unsigned parks; /* how often a fiber has begun to wait */
-        bool has_waited_for_child; /* then $? is kept for each fiber: see park.c */
+        bool has_waited_for_child; /* then each fiber keeps its own $?: see park.c */
     } running;
 
     struct { /* see stalls.h */
         hd_node node;
         bool on;
-        int64_t since_ns;   /* when the fiber that runs has begun to; 0: none does. Atomic */
-        int64_t ordered_ns; /* the last one for which a look was ordered */
+        int64_t since_ns;   /* when the running fiber has begun; 0: none runs. Atomic */
+        int64_t ordered_ns; /* the last start for which a look was ordered */
     } watch;
 
     struct { /* see loop.h */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
-        bool check_interrupts; /* the thread has an interrupt for home to look at */
+        bool check_interrupts; /* the thread has an interrupt that home must look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     } loop;
 
     struct { /* see home.h */
         VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
         VALUE outside; /* the fiber that has set the scheduler; or nil */
-        VALUE last;    /* the same, or the last one: where the child of a fork goes on */
+        VALUE last;    /* home.fiber, but it stays after a run: the child of a fork goes on there */
         hd_wait *top;  /* the last wait of home, or of a fiber that home has resumed or entered; or NULL */
         VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
@@ -53,38 +53,38 @@ typedef struct hd_scheduler {
 
     struct { /* see scheduled_fiber.h */
         VALUE body;     /* the Proc that every scheduled fiber runs; nil before the first one */
-        VALUE ended;    /* the fiber that is about to end, if its task has told so; or nil */
+        VALUE ended;    /* the fiber that is about to end, if its task has recorded its end; or nil */
         uint64_t count; /* fibers started so far */
-        bool starting;  /* one is about to begin, for the first time */
+        bool starting;  /* a new fiber is about to begin */
     } fibers;
 
     struct { /* see stats.h */
         uint64_t closes;  /* IOs that were closed in its fibers */
-        uint64_t cancels; /* that were sent to its fibers */
+        uint64_t cancels; /* cancels that were sent to its fibers */
     } counted;
 
     struct { /* see strike.h */
         hd_map by_fiber;
-        hd_list exceptions;  /* those strikes that are heap memory */
+        hd_list exceptions;  /* the pending exceptions that are heap memory */
         size_t due, timeouts_due;
-        uint64_t sequence;   /* how many ever were due */
+        uint64_t sequence;   /* how many have ever become due */
     } strikes;
 
     struct { /* what the Thread.handle_interrupt blocks hold back: see interrupt_mask.c */
         struct hd_mask_kind *kinds;
         size_t kinds_count;
-        size_t blocks;     /* how many such blocks its fibers are in, also those that nobody asks any more */
-        uint64_t sequence; /* and how many there ever were */
-        bool ended;        /* no block holds anything back any more */
+        size_t blocks;     /* how many such blocks its fibers are in, with those of abandoned fibers */
+        uint64_t sequence; /* how many such blocks have ever begun */
+        bool ended;        /* the scheduler ends, so no block holds anything back */
     } masks;
 
     struct { /* see frame.h */
-        VALUE fiber; /* the one whose frames these are, or nil */
+        VALUE fiber; /* the fiber whose frames these are, or nil */
         struct hd_frame *innermost;
-        size_t kept_by_fibers; /* how many fibers have their frames themselves */
+        size_t kept_by_fibers; /* how many fibers hold their frames themselves */
     } frames;
 
-    struct { /* by descriptor, the IO and a bit a direction: the last transfer waited; see transfer.c */
+    struct { /* by descriptor: the IO, and a bit for each direction in which the last transfer waited; see transfer.c */
         uintptr_t *by_descriptor;
         int count;
     } guesses;
@@ -100,9 +100,9 @@ typedef struct hd_scheduler {
     } locks;
 
     char *landing;        /* where bytes arrive that are read directly, or NULL; see hd_landing */
-    hd_node overdue_node; /* in the list of those that have had a timeout; see overdue.c */
-    struct hd_hand_over *hand_over; /* of a lock, by who runs now; or NULL: see unblock_relay.c */
-    struct hd_line *line; /* who waits at the queue that was last asked for, or NULL; see unblock_relay.c */
+    hd_node overdue_node; /* in the list of the schedulers that have had a timeout; see overdue.c */
+    struct hd_hand_over *hand_over; /* of a lock, by the fiber that runs now; or NULL: see unblock_relay.c */
+    struct hd_line *line; /* the fibers that wait at the queue that was last asked for, or NULL; see unblock_relay.c */
 } hd_scheduler;
 
 extern VALUE hd_cScheduler;
@@ -113,19 +113,19 @@ void hd_scheduler_check_fork(hd_scheduler *scheduler);
 /* The struct of a Heddle::Scheduler; after a fork, cleaned for the child. */
 hd_scheduler *hd_scheduler_get(VALUE self);
 
-/* As above, with the backend open: for everything that may park. Raises when the scheduler is closed. */
+/* Returns this struct with the backend open, for everything that may park. Raises when the scheduler is closed. */
 hd_scheduler *hd_scheduler_ready(VALUE self);
 
 /* The Heddle scheduler of the current thread, whatever kind of fiber runs; or NULL. */
 hd_scheduler *hd_scheduler_of_thread(void);
 
-/* Called on another thread than the scheduler's? (copy_stream's worker calls io_wait there.) */
+/* Is the current thread another one than the scheduler's? The worker of copy_stream calls io_wait so. */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 
 /* Closes its backend, or leaves it to the thread. */
 void hd_scheduler_close_backend(hd_scheduler *scheduler);
 
-/* Does its loop run, or does one of its own fibers (or one that such a fiber has resumed)? */
+/* Does its loop run, or one of its own fibers, or a fiber that such a fiber has resumed? */
 bool hd_scheduler_inside(const hd_scheduler *scheduler);
 
 /* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
@@ -134,7 +134,8 @@ hd_map *hd_io_table(void);
 /* The type of the objects; see scheduler_class.c. */
 extern const rb_data_type_t hd_scheduler_type;
 
-/* The scheduler that runs in a thread, or NULL; and that it runs there from now on, or no more. */
+/* Returns the scheduler that runs in a thread, or NULL. The second function records which scheduler runs in a thread
+ * from now on; NULL: it has ended. */
 hd_scheduler *hd_scheduler_in(VALUE thread);
 void hd_scheduler_runs(hd_scheduler *scheduler, bool runs);
 

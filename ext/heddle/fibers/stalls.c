@@ -10,10 +10,10 @@
 
 static hd_list watched;
 static int64_t limit_ns;
-static bool started; /* the thread */
+static bool started; /* the thread that looks without the GVL */
 static rb_postponed_job_handle_t look_job;
 
-/* (The child of a fork has no such thread, and its schedulers are the parent's.) */
+/* Forgets every scheduler. The child of a fork has no such thread, and its schedulers are the parent's. */
 static void forget_all(void)
 {
     started = false;
@@ -25,7 +25,7 @@ static void forget_all(void)
 
 static hd_fork_guard guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .reset = forget_all};
 
-/* Is there one that runs for too long, and was not looked at yet? */
+/* Is there a fiber that runs for too long and was not yet looked at? */
 static bool finds_stall(void)
 {
     bool found = false;
@@ -60,7 +60,7 @@ static VALUE look(VALUE unused)
     return rb_funcall(rb_const_get(hd_mHeddle, rb_intern("Stalls")), rb_intern("look"), 0);
 }
 
-/* In the thread that has the GVL, between two instructions. */
+/* Runs in the thread that has the GVL, between two instructions. */
 static void look_soon(void *unused)
 {
     int ignored;
@@ -79,7 +79,7 @@ void hd_stalls_unwatch(hd_scheduler *scheduler)
     scheduler->watch.on = false;
 }
 
-/* From now on it is looked at, when a fiber has run for so many seconds. */
+/* Watches the scheduler from now on. A look follows when a fiber has run for this number of seconds. */
 static VALUE scheduler_watch(VALUE self, VALUE seconds)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -94,8 +94,8 @@ static VALUE scheduler_watch(VALUE self, VALUE seconds)
     return Qnil;
 }
 
-/* @return [Array(Fiber, Float, Integer), nil] the fiber that runs (or has resumed the one that does), for how many
- *   seconds, and since when, in ns; nil: none runs */
+/* @return [Array(Fiber, Float, Integer), nil] the fiber that the loop has switched to (it runs, or has resumed the
+ * fiber that does), for how many seconds, and since when, in ns; nil: no fiber runs */
 static VALUE scheduler_running(VALUE self)
 {
     const hd_scheduler *scheduler = hd_scheduler_get(self);

@@ -1,4 +1,4 @@
-/* See stats.h. What is counted is plain numbers in the scheduler; objects are made only when somebody asks. */
+/* See stats.h. The counts are plain numbers in the scheduler; objects are made only when a program asks. */
 #include "stats.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 typedef struct {
     uint64_t started, polls, closes, cancels;
     hd_histogram latency;
-    unsigned fork_generation; /* of the process whose sums they are */
+    unsigned fork_generation; /* of the process to which the sums belong */
 } totals;
 
 /* -- the schedulers that have ended --------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static VALUE hash_of(const totals *totals)
     return hash;
 }
 
-/* The caller of Heddle.run, until the main task waits for the first time. */
+/* Is it the wait of the caller of Heddle.run, before the main task waits for the first time? */
 static bool is_caller(const hd_wait *wait)
 {
     return wait->kind == HD_WAIT_YIELDED && RTEST(rb_funcall(hd_wait_fiber(wait), rb_intern("blocking?"), 0));
@@ -81,7 +81,7 @@ static void count_state(hd_map_node *node, void *states)
     if (is_caller(wait)) return;
     int state = wait->state == HD_WAIT_PARKED ? STATE_OF_KIND[wait->kind]
                 : wait->state == HD_WAIT_READY ? READY
-                                               : RUNNING; /* it is about to leave its wait */
+                                               : RUNNING; /* it will soon leave its wait */
     ((size_t *)states)[state]++;
 }
 
@@ -106,7 +106,8 @@ static VALUE scheduler_states(VALUE self)
     return hash;
 }
 
-/* @return [Hash{Symbol => Object}] what it has counted so far; seconds, and how often a latency of each bucket came */
+/* @return [Hash{Symbol => Object}] the scheduler's counts so far; seconds, and the number of latencies in each
+ * bucket */
 static VALUE scheduler_counted(VALUE self)
 {
     const hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -116,7 +117,7 @@ static VALUE scheduler_counted(VALUE self)
     return hash_of(&sums);
 }
 
-/* @return [Hash{Symbol => Object}] the same of the schedulers of this Ractor that have ended */
+/* @return [Hash{Symbol => Object}] the counts of the schedulers of this Ractor that have ended */
 static VALUE scheduler_s_ended_counted(VALUE class)
 {
     (void)class;
@@ -132,7 +133,7 @@ static VALUE scheduler_s_workers(VALUE class)
     return rb_assoc_new(INT2NUM(workers), INT2NUM(queued));
 }
 
-/* @return [Array<Float>] what is in each bucket of a latency is shorter than so many seconds */
+/* @return [Array<Float>] for each bucket of a latency, the number of seconds that its latencies stay below */
 static VALUE scheduler_s_latency_bounds(VALUE class)
 {
     (void)class;

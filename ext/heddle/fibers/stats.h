@@ -3,10 +3,10 @@
 
 #include "scheduler.h"
 
-/* The scheduler has ended: what it has counted stays in the sums of its Ractor. */
+/* Adds the counts of a scheduler that has ended to the sums of its Ractor. */
 void hd_stats_keep(const hd_scheduler *scheduler);
 
-/* For the hashes that reports are made of. */
+/* Sets a key of one of the hashes that reports consist of. */
 static inline void hd_set(VALUE hash, const char *key, VALUE value)
 {
     rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);

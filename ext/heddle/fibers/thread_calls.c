@@ -1,5 +1,5 @@
-/* See thread_calls.h. Nothing tells an exception that another thread has sent from one that the block has raised. So
- * what is sent to a thread that runs a scheduler is noted, for as long as the exception exists. */
+/* See thread_calls.h. An exception that another thread has sent cannot be told from one that the block has raised.
+ * So what is sent to a thread that runs a scheduler is noted, as long as the exception exists. */
 #include "thread_calls.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ bool hd_thread_was_sent(const hd_scheduler *scheduler, VALUE exception)
     return !NIL_P(scheduler->sent) && RTEST(rb_funcall(scheduler->sent, rb_intern("key?"), 1, exception));
 }
 
-/* Takes the option cause: from the arguments, which Thread#raise knows since 4.0. */
+/* Removes the option cause: from the arguments. Thread#raise takes it since 4.0. */
 static VALUE take_cause(int *argc, VALUE *argv)
 {
     VALUE cause = Qundef;
@@ -35,7 +35,7 @@ static void note_sent(hd_scheduler *scheduler, VALUE exception)
     rb_funcall(scheduler->sent, rb_intern("[]="), 2, exception, Qtrue);
 }
 
-/* In place of Thread#raise, which gets the exception that it would make. */
+/* Replaces Thread#raise. Ruby's own method gets the exception that it would make. */
 static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
 {
     enum { ARGUMENTS_MAX = 4 };
@@ -55,7 +55,7 @@ static VALUE thread_raise(int argc, VALUE *argv, VALUE thread)
     return rb_funcallv_kw(thread, kept, 2, sent, RB_PASS_KEYWORDS);
 }
 
-/* In sleep, in Thread.stop, or in ConditionVariable#wait. */
+/* Is it a wait in sleep, in Thread.stop, or in ConditionVariable#wait? */
 static bool sleeps(const hd_wait *wait)
 {
     VALUE subject = (VALUE)wait->subject;
@@ -63,7 +63,7 @@ static bool sleeps(const hd_wait *wait)
            (wait->kind == HD_WAIT_FOR_BLOCK && (subject == rb_cThread || hd_is_a(subject, cConditionVariable)));
 }
 
-/* Ends the sleep of the main block, which is the thread's own, so to speak. The tasks sleep on. */
+/* Ends the sleep of the main block, which counts as the thread's own. The tasks sleep on. */
 static void wake_main(VALUE thread)
 {
     hd_scheduler *scheduler = hd_scheduler_in(thread);
@@ -72,22 +72,22 @@ static void wake_main(VALUE thread)
     if (wait && sleeps(wait)) hd_wake_wait(wait, HD_WOKEN_BY_UNBLOCK);
 }
 
-/* In place of Thread#wakeup. */
+/* Replaces Thread#wakeup. */
 static VALUE wakeup(VALUE thread)
 {
     wake_main(thread);
     return rb_funcallv(thread, HD_KEPT("wakeup"), 0, NULL);
 }
 
-/* In place of Thread#run. */
+/* Replaces Thread#run. */
 static VALUE run(VALUE thread)
 {
     wake_main(thread);
     return rb_funcallv(thread, HD_KEPT("run"), 0, NULL);
 }
 
-/* In place of Thread.stop. Ruby asks no scheduler: all the fibers of the thread would stand still. Unlike a sleep
- * without an end it is a wait for another thread: if all threads have stopped, that is a deadlock. */
+/* Replaces Thread.stop. Ruby asks no scheduler, so all the fibers of the thread would stand still. Unlike a sleep
+ * without an end, this is a wait for another thread: if all threads have stopped, it is a deadlock. */
 static VALUE stop(VALUE thread_class)
 {
     VALUE scheduler = rb_fiber_scheduler_current();

@@ -1,4 +1,4 @@
-/* What a program asks of a thread that runs a scheduler: Thread#raise, #wakeup, #run and Thread.stop. */
+/* Calls of a program to a thread that runs a scheduler: Thread#raise, #wakeup, #run and Thread.stop. */
 #pragma once
 
 #include "scheduler.h"

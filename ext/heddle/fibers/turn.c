@@ -5,7 +5,7 @@
 #include "ruby/init.h"
 #include "park.h"
 
-/* (A hook may be called for another thread's fiber.) */
+/* May the current fiber stop here? A hook may be called for another thread's fiber. */
 static bool may_stop(const hd_scheduler *scheduler)
 {
     return scheduler->reactor.backend && !hd_scheduler_foreign(scheduler);
@@ -32,7 +32,7 @@ void hd_turn_spend_here(VALUE subject, hd_turn_end end)
     if (scheduler) hd_turn_spend(scheduler, subject, end);
 }
 
-/* @private Counts what a method in Ruby is about to do, which may succeed without waiting. */
+/* @private Counts an operation of a method in Ruby that begins now and may succeed without waiting. */
 static VALUE spend_turn(VALUE self, VALUE subject)
 {
     (void)self;
@@ -42,7 +42,8 @@ static VALUE spend_turn(VALUE self, VALUE subject)
 
 /* -- OpenSSL -------------------------------------------------------------------------------------------------- */
 
-/* It asks the scheduler only when it has to wait, and most of its reads find a record that has come already. */
+/* OpenSSL asks the scheduler only when it has to wait, and most of its reads find a record that has come already. So
+ * these methods count against the turn before they call Ruby's own. */
 
 static VALUE call_kept(VALUE socket, ID kept, int argc, const VALUE *argv, hd_turn_end end)
 {

@@ -1,6 +1,6 @@
-/* See unblock_relay.h. A lock goes to the next in its line, an item to another fiber that
- * waits at the queue. What cannot be handed on, a signal say, is taken: the exception then comes at the fiber's next
- * wait. (Plain threads lose it: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep.) */
+/* See unblock_relay.h. A lock goes to the next fiber in its line, an item to another fiber that waits at the queue.
+ * What cannot be handed on, such as a signal, is taken: the exception is then raised at the fiber's next wait. Plain
+ * threads lose the item: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep. */
 #include "unblock_relay.h"
 
 #include "fibers/pending/strike.h"
@@ -17,11 +17,11 @@ bool hd_is_a(VALUE object, VALUE class)
     return !hd_is_hidden(object) && RTEST(rb_obj_is_kind_of(object, class));
 }
 
-/* A lock that is being handed on. */
+/* The record of a lock that is being handed on. */
 struct hd_hand_over {
     VALUE mutex;
-    bool again;                 /* the next in its line was struck, too */
-    struct hd_hand_over *outer; /* that of another lock, or NULL */
+    bool again;                 /* an exception was raised in the next fiber of its line, too */
+    struct hd_hand_over *outer; /* the record of another lock, or NULL */
 };
 
 static struct hd_hand_over *hand_over_of(const hd_scheduler *scheduler, VALUE mutex)
@@ -31,15 +31,17 @@ static struct hd_hand_over *hand_over_of(const hd_scheduler *scheduler, VALUE mu
     return one;
 }
 
-/* Unlocking wakes the next of Ruby's list. When the mutex is locked again, its owner will do that. */
+/* Unlocks the mutex, which wakes the next fiber of Ruby's list. If the mutex is locked again meanwhile, its owner
+ * will do that. */
 static VALUE unlock_once(VALUE mutex)
 {
     if (RTEST(rb_mutex_trylock(mutex))) rb_mutex_unlock(mutex);
     return Qnil;
 }
 
-/* If the next of Ruby's list was struck as well, the unlock calls the hook, and that comes here again. It leaves the
- * rest to the first call: so n cancelled waiters need one level of the stack, not n. */
+/* Hands a lock on. If the next fiber of Ruby's list has a pending exception as well, the unlock calls the hook,
+ * which calls this function again. The inner call leaves the remaining work to the first call. So n cancelled
+ * waiters need one level of the stack, not n. */
 static void hand_on_lock(hd_scheduler *scheduler, VALUE mutex)
 {
     struct hd_hand_over *outer = hand_over_of(scheduler, mutex), own = {.mutex = mutex, .outer = scheduler->hand_over};
@@ -58,11 +60,12 @@ static void hand_on_lock(hd_scheduler *scheduler, VALUE mutex)
     hd_go_on(&first);
 }
 
-/* Who waits at a queue, the longest first. It holds until a fiber begins to wait: then others may have come. So the
- * items of n fibers that are struck together are handed on with one look at all waits. */
+/* The fibers that wait at a queue, the longest wait first. The list is valid until a fiber begins to wait, because
+ * then others may have come. So one look at all waits is enough to hand on the items of n fibers that are cancelled
+ * together. */
 struct hd_line {
     VALUE queue;
-    unsigned parks; /* the scheduler's when it was made */
+    unsigned parks; /* the scheduler's count when the line was made */
     size_t next, count;
     struct place {
         int64_t since_ns;
@@ -89,7 +92,7 @@ static int by_time(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* NULL: there is no memory for it. */
+/* Returns the line at this queue; NULL: there is no memory for it. */
 static struct hd_line *line_at(hd_scheduler *scheduler, VALUE queue)
 {
     struct hd_line *line = scheduler->line;
@@ -123,13 +126,14 @@ static hd_wait *longest_at(hd_scheduler *scheduler, VALUE queue)
     return search.longest;
 }
 
-/* (A fiber of the line may have been woken since, or have ended; none that was born since can wait.) */
+/* Takes the next fiber of the line that still waits. A fiber of the line may have been woken since, or have ended;
+ * none that was made since can wait. */
 static hd_wait *next_in_line(hd_scheduler *scheduler, VALUE queue)
 {
     struct hd_line *line = line_at(scheduler, queue);
     if (!line) return longest_at(scheduler, queue);
     while (line->next < line->count) {
-        hd_map *waits = &scheduler->reactor.waits; /* (a fiber has several when its signal handler waits) */
+        hd_map *waits = &scheduler->reactor.waits; /* a fiber has several waits when its signal handler waits */
         hd_map_node *node = hd_map_find(waits, (hd_word)line->places[line->next++].fiber);
         for (; node; node = hd_map_find_next(waits, node)) {
             hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
@@ -139,8 +143,8 @@ static hd_wait *next_in_line(hd_scheduler *scheduler, VALUE queue)
     return NULL;
 }
 
-/* Whoever is woken looks at the queue by itself. Pushers and poppers of a SizedQueue look alike here: all are woken.
- * False: there are others, but not among the fibers of this scheduler. */
+/* Hands an item on. Each woken fiber looks at the queue by itself. Pushers and poppers of a SizedQueue look alike
+ * here, so all are woken. False: others wait, but they are not among the fibers of this scheduler. */
 static bool hand_on_item(hd_scheduler *scheduler, VALUE queue)
 {
     bool sized = rb_obj_class(queue) != cQueue, found = false;
@@ -166,7 +170,7 @@ void hd_relay_unblock(hd_scheduler *scheduler, hd_wait *wait, VALUE blocker)
             hand_on_lock(scheduler, blocker);
             return;
         }
-        /* One whose time is over looks into the queue once more; one that was woken gets its item. */
+        /* A fiber whose time is over looks into the queue once more. A fiber that was woken gets its item. */
         if (hd_is_a(blocker, cQueue) && (wait->wake == HD_WOKEN_BY_TIMEOUT || hand_on_item(scheduler, blocker))) return;
     }
     hd_unblock_instead(scheduler, wait);

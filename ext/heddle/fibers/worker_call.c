@@ -11,7 +11,7 @@ static void *run_job(void *job)
 
 static void run_inline(hd_job *job)
 {
-    /* (It does not begin when an interrupt is pending, which is not to be raised here.) */
+    /* The call does not begin when an interrupt is pending, which must not be raised here. */
     if (!rb_thread_call_without_gvl2(run_job, job, NULL, NULL)) run_job(job);
 }
 

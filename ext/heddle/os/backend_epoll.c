@@ -1,12 +1,16 @@
-/* The epoll backend: one one-shot registration a descriptor, re-armed at every wait, shared by all the fibers
- * that wait on that descriptor.
+/* THE EPOLL BACKEND: one one-shot registration for each descriptor, armed again at every wait, and shared by all
+ * fibers that wait on that descriptor.
  *
- * Why re-arm at every wait though an armed registration could be kept: epoll knows a registration by file and
- * descriptor number, and forgets it when the last descriptor of the file is closed, also by code that we never
- * see (a C library closing its own socket). A registration that we believed armed would then be a fiber that
- * waits for ever. One epoll_ctl a wait is the price of never trusting a number; MOD first, ADD when the kernel
- * no longer knows it. An event carries the number and its generation, so one left over from an earlier arm
- * (the file lives on in a dup or a child) is recognised and dropped. */
+ * Problem: epoll knows a registration by file and descriptor number. It forgets the registration when the last
+ * descriptor of the file is closed, also by code that we never see (a C library that closes its own socket). Way:
+ * every wait arms the registration anew: MOD first, then ADD if the kernel does not know it any longer. An event
+ * carries the number and its generation, so an event of an earlier arm (the file is still open in a dup or a child)
+ * is recognised and dropped.
+ *
+ * Rejected: to leave a registration armed. If it was forgotten while we believed it armed, a fiber would wait for
+ * ever. Price: one epoll_ctl for each wait.
+ *
+ * Sources: epoll(7), epoll_ctl(2). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +32,17 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &
                "epoll's events have poll's values");
 
 typedef struct {
-    hd_list interests; /* those that wait on this number, in order of arrival */
+    hd_list interests; /* the interests in this number, in order of arrival */
     uint32_t generation;
-    uint16_t events;  /* what the registration asks for: the union of its interests, or more */
-    bool registered;  /* the kernel had a registration when we last looked */
-    bool edge;        /* it answers to changes, and goes on after the first (else: one-shot) */
+    uint16_t events;  /* the events of the registration: the union of its interests, or more */
+    bool registered;  /* the kernel had a registration at our last look */
+    bool edge;        /* it reports changes, and goes on after the first (else: one-shot) */
 } fd_entry;
 
 struct hd_backend {
     hd_private_fd epoll_fd;
     hd_wakeup wakeup;
-    int found; /* events that the last poll stored */
+    int found; /* the number of events that the last poll has stored */
     bool no_pwait2;
     fd_entry *fds;
     int fds_count;
@@ -128,7 +132,7 @@ static int arm_for(hd_backend *backend, int fd, uint16_t events, bool edge)
     struct epoll_event event = {.events = (uint32_t)events | (edge ? EPOLLET : EPOLLONESHOT),
                                 .data.u64 = (uint64_t)(entry->generation + 1) << 32 | (uint32_t)fd};
     int error = control(backend, entry, fd, &event);
-    if (error) return error; /* a failed arm leaves the events of the last one valid */
+    if (error) return error; /* a failed arm leaves the events of the registration valid */
     entry->generation++;
     entry->events = events;
     entry->edge = edge;
@@ -145,7 +149,7 @@ static int arm_for_all(hd_backend *backend, int fd, bool edge)
     return arm_for(backend, fd, events, edge);
 }
 
-/* Nobody waits any more. */
+/* Ends the edge-triggered registration of a descriptor for which nobody waits any longer. */
 static void end_edge(hd_backend *backend, int fd)
 {
     fd_entry *entry = &backend->fds[fd];
@@ -159,7 +163,7 @@ static int epoll_arm(hd_backend *backend, hd_interest *interest)
     int error = reserve(backend, interest->fd);
     if (error) return error;
     fd_entry *entry = &backend->fds[interest->fd];
-    /* Those that wait already are armed for, so the list need not be walked: it may be long. */
+    /* The registration already covers the interests of the list, so it need not be walked: it may be long. */
     uint16_t armed = hd_list_empty(&entry->interests) ? 0 : entry->events;
     error = arm_for(backend, interest->fd, armed | (uint16_t)interest->events, false);
     if (error) return error;
@@ -168,7 +172,8 @@ static int epoll_arm(hd_backend *backend, hd_interest *interest)
     return 0;
 }
 
-/* A one-shot registration stays armed: at most one event arrives that nobody waits for, and that ends it. */
+/* Takes an interest back. A one-shot registration stays armed: at most one event arrives for which nobody waits, and
+ * that event ends it. */
 static void epoll_disarm(hd_backend *backend, hd_interest *interest)
 {
     const fd_entry *entry = &backend->fds[interest->fd];
@@ -209,7 +214,7 @@ static void epoll_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watch
     }
     int found = wait_events(backend, timeout_ns);
     if (timeout_ns != 0) hd_wakeup_note_awake(&backend->wakeup);
-    backend->found = found < 0 ? 0 : found; /* EINTR: the caller looks for interrupts and comes again */
+    backend->found = found < 0 ? 0 : found; /* EINTR: the caller looks for interrupts and polls again */
 }
 
 static void deliver(hd_backend *backend, int fd, short revents)
@@ -225,9 +230,10 @@ static void deliver(hd_backend *backend, int fd, short revents)
     }
     bool left = !hd_list_empty(&entry->interests), edge = entry->edge;
     if (!left && edge) end_edge(backend, fd);
-    /* The kernel always tells an error or hang-up. Who selects without asking for it would be told again and again. */
+    /* The kernel always reports an error or a hang-up. An interest that selects without asking for these would get
+     * them again and again. */
     if (left && !edge && arm_for_all(backend, fd, revents & (EPOLLERR | EPOLLHUP)) < 0) {
-        while ((node = hd_list_first(&entry->interests))) { /* the descriptor went away under its waiters */
+        while ((node = hd_list_first(&entry->interests))) { /* the descriptor was closed while fibers waited */
             hd_node_remove(node);
             hd_interest_deliver(HD_CONTAINER_OF(node, hd_interest, fd_node), POLLNVAL);
         }
@@ -240,7 +246,7 @@ static void epoll_reap(hd_backend *backend)
     backend->found = 0;
     for (int i = 0; i < found; i++) {
         uint64_t token = backend->events[i].data.u64;
-        if (token == WAKE_TOKEN) continue; /* nothing to read: with EPOLLET every write of an eventfd is told */
+        if (token == WAKE_TOKEN) continue; /* nothing to read: with EPOLLET every write of an eventfd is reported */
         int fd = (int)(uint32_t)token;
         if (fd < backend->fds_count && backend->fds[fd].generation == token >> 32)
             deliver(backend, fd, (short)backend->events[i].events);
@@ -252,7 +258,7 @@ static void epoll_wake(hd_backend *backend)
     hd_wakeup_signal(&backend->wakeup);
 }
 
-/* An event of a registration that is left is recognised by its generation. */
+/* A registration that remains does no harm: its event is recognised by its generation. */
 static bool epoll_rest(hd_backend *backend)
 {
     backend->found = 0;

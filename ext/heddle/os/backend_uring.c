@@ -1,13 +1,22 @@
-/* The io_uring backend: every interest is a one-shot poll request, and all the requests of a turn go to the
- * kernel in the very call that waits, so arming costs no system call of its own.
+/* THE IO_URING BACKEND: every interest is a one-shot request of the ring.
  *
- * A request carries a token (slot and generation), never a record's address: an interest that was disarmed has
- * freed its slot, and whatever the kernel still says about it is recognised by its generation and dropped. A
- * poll request holds a reference to its file until it is removed: see uring_release_files.
+ * Problem: with epoll each wait costs a system call to arm it, and each transfer another one. Way: the requests of a
+ * turn go to the kernel in the very call that waits, so arming costs no system call of its own. An interest is a
+ * poll request, or moves its bytes itself. If it wants bytes, it is a read request, which waits for readiness itself
+ * and reads into the ring's own memory (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it
+ * becomes a poll request. If it has bytes to send, it is a send request, which sends a copy of them
+ * (uring_outbox.h).
  *
- * An interest that wants bytes is a read request, which waits for readiness itself and reads into the ring's own memory
- * (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it becomes a poll request. One that has
- * bytes to send is a send request, which sends a copy of them (uring_outbox.h). */
+ * A request carries a token (slot and generation), never a record's address. An interest that was disarmed has freed
+ * its slot, and later reports of the kernel are recognised by their generation and dropped.
+ *
+ * Rejected: accept and connect as requests. They would save one system call of 0.3 to 0.5 us for each connection,
+ * and an accepted socket could get lost when its request is taken back.
+ *
+ * Price: a poll request holds a reference to its file until it is removed (see uring_release_files). A read or a
+ * send that is taken back must be waited for.
+ *
+ * Sources: io_uring_enter(2); guides/design.md, "Reads in the ring" and "Writes in the ring". */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -41,20 +50,20 @@ typedef struct {
     uint32_t next_free;
     unsigned request; /* the number of its entry in the ring */
     bool moves;   /* its request is a read or a send */
-    bool dropped; /* which nobody waits for any more */
-    char *sends;  /* what is sent, or NULL */
+    bool dropped; /* nobody waits for its answer any longer */
+    char *sends;  /* the bytes that are sent, or NULL */
 } uring_slot;
 
 struct hd_backend {
     uring_ring ring;
     hd_wakeup wakeup;
     bool wake_armed;
-    unsigned requests; /* that the kernel has not done with, or has not been given yet */
+    unsigned requests; /* requests that the kernel has not finished, or was not given yet */
     unsigned moves; /* reads and sends among these */
-    bool no_reads; /* this kernel does not do them */
+    bool no_reads; /* this kernel has no such requests */
     uring_buffers buffers;
     uring_outbox outbox;
-    bool removals; /* poll requests were removed since the files were released last */
+    bool removals; /* poll requests were removed since the last release of files */
     uring_slot *slots;
     uint32_t slots_count, free_slot;
 };
@@ -166,15 +175,16 @@ static bool prepare_poll(hd_backend *backend, int fd, unsigned events, unsigned 
     return true;
 }
 
-/* A poll for nothing but POLLPRI is never woken: io_uring has a use of its own for the bit and leaves it out when it
- * looks at a wake (IO_ASYNC_POLL_COMMON in the kernel's io_uring/poll.c). A socket's wake for urgent data has
- * POLLRDBAND too. So has the one for any other data: see complete(). */
+/* Returns the events that a poll request must ask for. A poll for nothing but POLLPRI is never woken: io_uring has a
+ * use of its own for the bit and leaves it out when it looks at a wake (IO_ASYNC_POLL_COMMON in the kernel's
+ * io_uring/poll.c). A socket's wake for urgent data has POLLRDBAND too. So has the wake for any other data: see
+ * complete(). */
 static unsigned wake_events(short events)
 {
     return (uint16_t)events | (events & POLLPRI ? POLLRDBAND : 0);
 }
 
-/* Can the read of this interest be a request? The memory for it is made at the first one. */
+/* Can the read of this interest be a request? The memory for it is allocated at the first one. */
 static bool is_read(hd_backend *backend, const hd_interest *interest)
 {
     if (!interest->wanted || interest->bytes_to_send) return false;
@@ -197,7 +207,7 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
     return true;
 }
 
-/* (Without MSG_DONTWAIT: when there is no room, the kernel waits for it.) */
+/* Makes the request of a send. It has no MSG_DONTWAIT: when there is no room, the kernel waits for it. */
 static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint64_t token)
 {
     struct io_uring_sqe *sqe = new_request(backend, token);
@@ -243,8 +253,9 @@ static int uring_arm(hd_backend *backend, hd_interest *interest)
     return 0;
 }
 
-/* Not IORING_OP_POLL_REMOVE: that one gives up (-EALREADY) on a request that has just been woken, and when the wake
- * turns out to be for nothing, or the request is a multishot one, it stays and holds the file for ever. */
+/* Cancels a request. IORING_OP_POLL_REMOVE is not used: it gives up (-EALREADY) on a request that has just been
+ * woken. If the wake turns out to be for nothing, or the request is a multishot one, the request stays and holds the
+ * file for ever. */
 static bool cancel(hd_backend *backend, uint64_t token)
 {
     struct io_uring_sqe *sqe = new_request(backend, NO_TOKEN);
@@ -261,16 +272,17 @@ static void remove_poll(hd_backend *backend, uint64_t token)
     cancel(backend, token);
 }
 
-/* A ring with DEFER_TASKRUN does only about 20 pieces of task work in an enter that wants no completion: ask for
- * many, without waiting, and come again. Completions that do not fit are reaped first by the caller's next turn. */
+/* Finishes the task work of the ring. A ring with DEFER_TASKRUN does only about 20 pieces of it in an enter that
+ * wants no completion. So this asks for many, without waiting, and repeats that. Completions that do not fit are
+ * reaped in the caller's next turn, before all else. */
 static void finish_task_work(uring_ring *ring)
 {
     for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
         uring_ring_enter(ring, RING_ENTRIES * 2, 0);
 }
 
-/* The first enter submits the removals; the removed requests drop their files in task work. Without a removal
- * there is nothing to let go of. */
+/* Makes the kernel let go of files. The first enter submits the removals; the removed requests drop their files in
+ * task work. Without a removal there are no files that the kernel must drop. */
 static void uring_release_files(hd_backend *backend)
 {
     if (!backend->removals) return;
@@ -286,15 +298,15 @@ static bool in_use(const hd_backend *backend, uint64_t token)
     return backend->slots[(uint32_t)token].generation == (uint32_t)(token >> 32);
 }
 
-/* Waits for the answer: what has been read must not be lost, and what has been sent is counted. It comes at once for
- * sockets. (The memory is the ring's: should a driver keep the kernel from answering, nothing is harmed but the bytes
- * that it reads later.) */
+/* Takes back a read or a send, and waits for the answer: bytes that were read must not be lost, and bytes that were
+ * sent are counted. The answer comes at once for sockets. The memory is the ring's: if a driver keeps the kernel
+ * from answering, only the bytes are lost that it reads later. */
 static void drop_move(hd_backend *backend, uint64_t token)
 {
     bool cancelled = false;
     backend->slots[(uint32_t)token].dropped = true;
     for (int turns = 0; turns < DROP_TURNS_MAX && in_use(backend, token); turns++) {
-        if (!cancelled) cancelled = cancel(backend, token); /* (the ring may be full) */
+        if (!cancelled) cancelled = cancel(backend, token); /* the ring may be full */
         uring_ring_enter(&backend->ring, turns > 0, turns > 0 ? DROP_TURN_NS : HD_NO_DEADLINE);
         finish_task_work(&backend->ring);
         uring_reap(backend);
@@ -302,7 +314,8 @@ static void drop_move(hd_backend *backend, uint64_t token)
     if (in_use(backend, token)) release_slot(backend, (uint32_t)token);
 }
 
-/* What the kernel has not been given must not reach it: by then the number of the descriptor may be another file's. */
+/* Takes a request out of the ring that the kernel has not been given. It must not reach the kernel, because by then
+ * the number of the descriptor may be another file's. */
 static bool take_out(hd_backend *backend, uint64_t token)
 {
     uring_slot *slot = &backend->slots[(uint32_t)token];
@@ -314,7 +327,8 @@ static bool take_out(hd_backend *backend, uint64_t token)
     return true;
 }
 
-/* (A poll gives the kernel all that there is. It may be refused, then there is an end to this.) */
+/* Waits until a poll has given the request to the kernel. A poll submits everything. It may be refused, so the wait
+ * is bounded. */
 static void await_submission(const hd_backend *backend, uint64_t token)
 {
     unsigned number = backend->slots[(uint32_t)token].request;
@@ -359,7 +373,7 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watch
         return;
     }
     if (timeout_ns != 0) arm_wake(backend);
-    if (uring_ring_peek(ring) || !backend->wake_armed) timeout_ns = 0; /* never sleep deaf to a wake */
+    if (uring_ring_peek(ring) || !backend->wake_armed) timeout_ns = 0; /* a wake must be able to end the sleep */
     if (timeout_ns != 0) {
         uring_ring_enter(ring, 1, timeout_ns);
         hd_wakeup_note_awake(&backend->wakeup);
@@ -369,8 +383,8 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watch
     finish_task_work(ring);
 }
 
-/* Has the kernel only told that it does not read or send now, or not in this way? Whatever else there is, it tells
- * once. */
+/* Is it no answer: does the kernel only say that it does not read or send now, or not in this way? It reports
+ * anything else just once. */
 static bool is_no_answer(int result)
 {
     return result == -EAGAIN || result == -ENOBUFS || result == -ECANCELED || result == -EINTR || result == -EINVAL ||
@@ -397,7 +411,7 @@ static void complete_move(hd_backend *backend, uint32_t index, uint64_t token, i
     slot->moves = false;
     if (prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
     release_slot(backend, index);
-    hd_interest_deliver(interest, POLLERR); /* the ring is full: let the operation find out */
+    hd_interest_deliver(interest, POLLERR); /* the ring is full: the operation itself will find out */
 }
 
 /* The buffer that the kernel has read into, or NULL. */
@@ -410,7 +424,7 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
 {
     const char *bytes = buffer_of(backend, flags);
     if (token == NO_TOKEN) return;
-    if (token == WAKE_TOKEN) { /* each write of a multishot poll's eventfd is told, whether it is read or not */
+    if (token == WAKE_TOKEN) { /* every write of a multishot poll's eventfd is reported, whether it is read or not */
         if (flags & IORING_CQE_F_MORE) return;
         backend->wake_armed = false;
         hd_wakeup_clear(&backend->wakeup);
@@ -429,21 +443,21 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
     }
     hd_interest *interest = slot->interest;
     bool more = flags & IORING_CQE_F_MORE;
-    /* The native thread on which it was made has ended: a Ruby thread that is not pinned may have left that. */
+    /* The native thread on which the request was made has ended: a Ruby thread that is not pinned may have left it. */
     bool orphaned = result == -ECANCELED;
     if (orphaned && prepare_poll(backend, interest->fd, wake_events(interest->events), 0, token)) return;
     short revents = result < 0 ? POLLNVAL : (short)result;
     interest->unpollable = result < 0 && result != -EBADF && !orphaned;
-    if (revents & POLLPRI) { /* that may be what the wake was for, not what is ready */
+    if (revents & POLLPRI) { /* the wake may be for urgent data, and not for the events that are ready */
         struct pollfd now = {.fd = interest->fd, .events = interest->events};
         revents = poll(&now, 1, 0) < 0 ? POLLNVAL : now.revents;
     }
     if (!hd_interest_ready(interest, revents)) {
-        /* Every poll request ends with POLLRDHUP, POLLHUP and POLLERR, whatever it asks for. A writer whose peer has
-         * half-closed would ask again and again: a multishot request answers only to changes. */
+        /* Every poll request ends with POLLRDHUP, POLLHUP and POLLERR, whatever events it names. A writer whose peer
+         * has half-closed would ask again and again, so this is a multishot request, which answers only to changes. */
         unsigned events = wake_events(interest->events);
         if (more || prepare_poll(backend, interest->fd, events, IORING_POLL_ADD_MULTI, token)) return;
-        revents = POLLERR; /* the ring is full: let the operation find out */
+        revents = POLLERR; /* the ring is full: the operation itself will find out */
     }
     release_slot(backend, index);
     if (more) remove_poll(backend, token);

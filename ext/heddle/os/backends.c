@@ -1,4 +1,4 @@
-/* The candidates, best first. */
+/* The backends, best first. */
 #include "backends.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which backends there are, best first, and the choice among them. */
+/* Lists the backends, best first, and chooses among them. */
 #pragma once
 
 #include "core/backend.h"
@@ -8,8 +8,8 @@ extern const hd_backend_ops hd_backend_uring, hd_backend_epoll;
 /* Best first, ends with NULL. */
 extern const hd_backend_ops *const hd_backends[];
 
-/* Does this machine offer it? A trial costs as much as a ring, so a yes is remembered for the process; the ring may be
- * refused all the same later on. Else there is a reason for people. */
+/* Does this machine offer it? A trial costs as much as a ring, so a yes is remembered for the process. A later ring
+ * may be refused all the same. If it is not offered, `reason` gets a text for people. */
 bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size);
 
 /* The backend of that name, or NULL. */

@@ -5,7 +5,7 @@
 
 unsigned hd_fork_generation;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both lists */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for both lists */
 static hd_fork_guard *guards;
 static hd_list private_fds = {{&private_fds.head, &private_fds.head}};
 
@@ -62,7 +62,7 @@ void hd_private_fd_close(hd_private_fd *fd)
     bool open = hd_node_linked(&fd->node);
     if (open) {
         hd_node_remove(&fd->node);
-        close(fd->number); /* no fork comes between: its child would have one that it does not know */
+        close(fd->number); /* no fork comes in between: its child would have a descriptor that it does not know */
     }
     pthread_mutex_unlock(&lock);
 }

@@ -1,5 +1,5 @@
-/* See hosts_file.h; and hosts(5), nsswitch.conf(5). Only glibc has an nsswitch.conf: with another C library the answer
- * is always no. */
+/* See hosts_file.h, hosts(5) and nsswitch.conf(5). Only glibc has an nsswitch.conf: with another C library the
+ * answer is always no. */
 #include "hosts_file.h"
 
 #include <arpa/inet.h>
@@ -15,12 +15,12 @@
 
 #include "fork.h"
 
-enum { LONGEST_FILE = 64 * 1024 }; /* to search a long list takes as much time as a worker */
+enum { LONGEST_FILE = 64 * 1024 }; /* searching a longer file takes as much time as a worker */
 
-/* What is written in a file, read again when that has changed. */
+/* The text of a file, which is read again when the file has changed. */
 typedef struct {
     const char *path;
-    char *text; /* NULL: none that can be used */
+    char *text; /* NULL: the file cannot be used */
     struct stat status;
 } text_file;
 
@@ -62,7 +62,7 @@ static const char *text_of(text_file *file)
 
 /* -- lines of words ------------------------------------------------------------------------------------------- */
 
-/* The next word of the line, or NULL; without a comment. */
+/* Returns the next word of the line, or NULL; ignores a comment. */
 static const char *next_word(const char **line, size_t *length)
 {
     *line += strspn(*line, " \t\r\f\v");
@@ -92,7 +92,7 @@ static bool is_address(int family, const char *word, size_t length)
     return inet_pton(family, copy, bytes) == 1;
 }
 
-/* "127.0.0.1 localhost vm" */
+/* Does the line name this host? An example is "127.0.0.1 localhost vm". */
 static bool line_names(const char *line, const char *host, int family)
 {
     size_t length;
@@ -105,7 +105,8 @@ static bool line_names(const char *line, const char *host, int family)
     return false;
 }
 
-/* "hosts: files dns", and not "files [SUCCESS=continue]": the files come first, and what they say is final. */
+/* Do the files come first in this line, and is their answer final? "hosts: files dns" is such a line, "files
+ * [SUCCESS=continue]" is not. */
 static bool files_come_first(const char *line)
 {
     size_t length;
@@ -130,7 +131,8 @@ bool hd_hosts_text_answers(const char *name_services, const char *hosts, const c
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static bool resolver_is_of_libc;
 
-/* Who preloads a getaddrinfo of his own may wait in it. (dladdr takes longer than a lookup.) */
+/* Finds out who answers getaddrinfo. A program may preload a getaddrinfo of its own, which may wait. dladdr takes
+ * longer than a lookup, so this is done once. */
 static void prepare(void)
 {
     hd_fork_register(&files_guard);
@@ -139,7 +141,7 @@ static void prepare(void)
                           dladdr((void *)(size_t)getservbyname, &libc) && resolver.dli_fbase == libc.dli_fbase;
 }
 
-/* nscd is asked before any file, and may wait for a name server on behalf of others. */
+/* Does nscd run? It is asked before any file, and may wait for a name server on behalf of others. */
 static bool name_service_cache_runs(void)
 {
     return access("/var/run/nscd/socket", F_OK) == 0;

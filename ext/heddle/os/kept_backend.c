@@ -1,4 +1,4 @@
-/* See kept_backend.h. One lock guards the records of all threads; it is not held while a backend is closed. */
+/* See kept_backend.h. One lock guards the records of all threads. It is not held while a backend is closed. */
 #include "kept_backend.h"
 
 #include <pthread.h>
@@ -10,19 +10,19 @@
 #include "thread.h"
 
 typedef struct {
-    hd_node node; /* among the idle, if there is a backend */
+    hd_node node; /* in the list of the idle ones, if it has a backend */
     const hd_backend_ops *ops;
     hd_backend *backend;
     unsigned generation;
     int64_t until_ns;
 } kept;
 
-static pthread_key_t key; /* of the record of a thread */
-static hd_list idle;      /* the one that has been kept longest first */
+static pthread_key_t key; /* for the record of a thread */
+static hd_list idle;      /* the backend that has been kept for longest comes first */
 static int idle_count;
-static bool watched; /* a thread closes those that have been idle for long */
+static bool watched; /* a thread watches, and closes backends that have been idle for long */
 
-/* (In the child of a fork; take and close see to the record of its only thread.) */
+/* Forgets the records, in the child of a fork. take and close treat the record of its only thread. */
 static void forget_all(void)
 {
     for (hd_node *node; (node = hd_list_first(&idle));) hd_node_remove(node);
@@ -42,7 +42,7 @@ __attribute__((constructor)) static void prepare(void)
     hd_fork_register(&guard);
 }
 
-/* With the lock. */
+/* Takes the backend out of a record. Called with the lock. */
 static hd_backend *take_from(kept *record)
 {
     hd_backend *backend = record->backend;
@@ -91,14 +91,14 @@ static void nap(int64_t duration_ns)
     nanosleep(&duration, NULL);
 }
 
-/* The body of the thread that closes what has been idle for long. */
+/* The body of the thread that closes backends that have been idle for long. */
 static void *watch(void *unused)
 {
     pthread_mutex_lock(lock);
     for (hd_node *node; (node = hd_list_first(&idle));) {
         kept *oldest = HD_CONTAINER_OF(node, kept, node);
         int64_t left_ns = oldest->until_ns - hd_clock_now();
-        const hd_backend_ops *ops = oldest->ops; /* (the record may be gone with its thread when the lock is) */
+        const hd_backend_ops *ops = oldest->ops; /* when the lock is released, the record may go away with its thread */
         hd_backend *backend = left_ns > 0 ? NULL : take_from(oldest);
         pthread_mutex_unlock(lock);
         if (backend)

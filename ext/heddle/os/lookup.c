@@ -32,11 +32,11 @@ static void keep(hd_address_lookup *lookup, const struct addrinfo *list)
 static void look_up_addresses(hd_job *job)
 {
     hd_address_lookup *lookup = (hd_address_lookup *)job;
-    /* One socket type, or every address would come back three times. */
+    /* One socket type, because otherwise every address would come back three times. */
     struct addrinfo hints = {.ai_family = lookup->family, .ai_socktype = SOCK_STREAM}, *list = NULL;
     lookup->error = getaddrinfo(lookup->host, lookup->service, &hints, &list);
     lookup->error_number = errno;
-    /* What some resolvers say of a name that they do not know; Ruby reads it so too. */
+    /* Some resolvers report an unknown name so; Ruby reads it in this way, too. */
     if (lookup->error == EAI_SYSTEM && lookup->error_number == ENOENT) lookup->error = EAI_NONAME;
     if (!lookup->error) keep(lookup, list);
     if (list) freeaddrinfo(list);

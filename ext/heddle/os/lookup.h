@@ -1,5 +1,5 @@
-/* Lookups by the system's own resolver (hosts file, nsswitch, mDNS), as jobs for a worker: the addresses of a name, by
- * getaddrinfo, and the names of an address, by getnameinfo. */
+/* Lookups by the system's own resolver (hosts file, nsswitch, mDNS), as jobs for a worker: getaddrinfo finds the
+ * addresses of a name, getnameinfo the names of an address. */
 #pragma once
 
 #include <netdb.h>
@@ -29,23 +29,24 @@ typedef struct {
     int error_number; /* errno, for EAI_SYSTEM */
     hd_address *addresses; /* in the resolver's order */
     size_t count;
-    hd_address only; /* where they are if there is but the one, as most often */
-    char texts[];    /* of the host and the service */
+    hd_address only; /* the address, if it is the only one, as it mostly is */
+    char texts[];    /* the host and the service */
 } hd_address_lookup;
 
-/* Looks this host and service (copied) up for stream sockets of a family (AF_UNSPEC: any). NULL for want of memory. */
+/* Makes the job that looks this host and service (copied) up, for stream sockets of a family (AF_UNSPEC: any). NULL
+ * for want of memory. */
 hd_address_lookup *hd_address_lookup_new(const char *host, const char *service, int family);
 
 typedef struct {
     hd_job job;
     hd_address address;
     int flags;
-    int error, error_number; /* as above, getnameinfo's */
+    int error, error_number; /* as in hd_address_lookup, of getnameinfo */
     char host[NI_MAXHOST], service[HD_SERVICE_SIZE];
 } hd_name_lookup;
 
-/* Looks up the names of this address (copied) and its port. NULL for want of memory. */
+/* Makes the job that looks up the names of this address (copied) and its port. NULL for want of memory. */
 hd_name_lookup *hd_name_lookup_new(const hd_address *address, int flags);
 
-/* Is the host the text of an IP address, without a zone? Nothing has to be looked up then. */
+/* Is the host the text of an IP address, without a zone? Then no lookup is needed. */
 bool hd_host_numeric(const char *host);

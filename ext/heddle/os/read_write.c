@@ -32,7 +32,7 @@ bool hd_is_regular_file(int fd)
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* The settings of a terminal that hands bytes on as they come (raw); false for everything else. */
+/* Reads the settings of a terminal that passes bytes on as they come (raw). False for everything else. */
 static bool is_raw(int fd, struct termios *settings)
 {
     return tcgetattr(fd, settings) == 0 && !(settings->c_lflag & ICANON);
@@ -45,15 +45,15 @@ int64_t hd_terminal_read_timeout(int fd)
     return settings.c_cc[VTIME] * 100 * HD_NS_PER_MS;
 }
 
-/* Does a read of the terminal wait for more when there is a byte? (poll tells of that one.) */
+/* Does a read of the terminal wait for more bytes when there is one? poll reports the first byte. */
 static bool waits_for_more(int fd, size_t size)
 {
     struct termios settings;
     return size > 1 && is_raw(fd, &settings) && settings.c_cc[VMIN] > 1 && settings.c_cc[VTIME] > 0;
 }
 
-/* The same terminal or FIFO, opened once more in nonblocking mode; or -1. The master of a terminal cannot be: that
- * would be a new terminal. */
+/* Opens the same terminal or FIFO once more, in nonblocking mode. Returns -1 where that is not possible. The master
+ * of a terminal cannot be opened so: that would be a new terminal. */
 static int open_apart(hd_direction direction, int fd)
 {
     char path[32];
@@ -69,7 +69,8 @@ static ssize_t read_or_write(hd_direction direction, int fd, void *bytes, size_t
     return moved < 0 ? -errno : moved;
 }
 
-/* (The mode is shared with whoever else has the open file: it is another one for this moment only.) */
+/* Writes in nonblocking mode. The mode is shared with everybody who has the open file, so it is changed only for
+ * this moment. */
 static ssize_t write_in_nonblocking_mode(int fd, void *bytes, size_t size)
 {
     int mode = fcntl(fd, F_GETFL);
@@ -79,9 +80,9 @@ static ssize_t write_in_nonblocking_mode(int fd, void *bytes, size_t size)
     return moved;
 }
 
-/* One transfer of a descriptor in blocking mode that poll has called ready. A terminal is writable when there is room
- * for one byte, and the write would wait for the rest, which stops the process if the reader is a part of it. Somebody
- * else may have written to a FIFO, or read from it, since poll has looked. */
+/* Makes one transfer of a descriptor in blocking mode that poll has called ready. A terminal is writable when there
+ * is room for one byte, and the write would wait for the rest. That stops the process if the reader is a part of it.
+ * With a FIFO, somebody else may have written to it, or read from it, since the poll. */
 static ssize_t move_in_blocking_mode(hd_direction direction, int fd, void *bytes, size_t size)
 {
     struct stat status;
@@ -93,19 +94,20 @@ static ssize_t move_in_blocking_mode(hd_direction direction, int fd, void *bytes
         return moved;
     }
     if (direction == HD_WRITE && (fifo || terminal)) return write_in_nonblocking_mode(fd, bytes, size);
-    /* Writable means that a little fits. */
+    /* Writable means that a few bytes fit. */
     bool much = direction == HD_WRITE && size > BLOCKING_WRITE_MAX;
     return read_or_write(direction, fd, bytes, much ? BLOCKING_WRITE_MAX : size);
 }
 
-/* The kernel cannot promise not to block here: terminals, FIFOs, old kernels' pipes, file systems without NOWAIT. */
+/* Makes a transfer where the kernel cannot promise not to block: terminals, FIFOs, old kernels' pipes, file systems
+ * without NOWAIT. */
 static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind kind)
 {
     if (offset != HD_NO_OFFSET || is_file(fd)) return -EINPROGRESS;
     struct pollfd poll_fd = {.fd = fd, .events = direction == HD_READ ? POLLIN : POLLOUT};
     int ready = poll(&poll_fd, 1, 0);
     if (ready < 0) return -errno;
-    /* A read that does not wait may find the end where poll has nothing to tell: a FIFO that nobody has opened. */
+    /* A read that does not wait may find the end where poll reports no event: a FIFO that nobody has opened. */
     if (ready == 0 && hd_in_blocking_mode(fd))
         return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
     if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
@@ -117,7 +119,7 @@ static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size
 {
     ssize_t moved;
     if (*kind == HD_TERMINAL) return try_after_poll(direction, fd, bytes, size, offset, *kind);
-    if (*kind == HD_SOCKET && (size > 0 || direction == HD_WRITE)) { /* (a read of nothing takes no message) */
+    if (*kind == HD_SOCKET && (size > 0 || direction == HD_WRITE)) { /* a read of zero bytes takes no message */
         moved = direction == HD_READ ? recv(fd, bytes, size, MSG_DONTWAIT)
                                      : send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (moved >= 0 || errno != ENOTSOCK) return moved < 0 ? -errno : moved;
@@ -185,7 +187,7 @@ static void release(hd_job *job)
 
 static const hd_job_type rw_type = {.run = run, .free = release};
 
-/* Has anybody a record lock on the file, maybe this process? (The kernel takes the caller for another owner here.) */
+/* Has anybody a record lock on the file, maybe this process? The kernel takes the caller for another owner here. */
 static bool has_record_locks(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -42,7 +42,7 @@ bool hd_thread_can_start(void)
     long number = 0;
     if (create_thread(&thread, PTHREAD_CREATE_JOINABLE, 1024 * 1024, tell_number, &number)) return false;
     pthread_join(thread, NULL);
-    /* The kernel counts it for a moment longer: its place may be the last one. */
+    /* The kernel counts the thread for a moment longer, and its place may be the last one. */
     for (int looks = 0; looks < LOOKS_MAX && syscall(SYS_tgkill, getpid(), number, 0) == 0; looks++) sched_yield();
     return true;
 }

@@ -1,4 +1,4 @@
-/* See uring_buffers.h. (The kernel's structs are declared here: older headers have no names for them.) */
+/* See uring_buffers.h. The kernel's structs are declared here, because older headers have no names for them. */
 #include "uring_buffers.h"
 
 #include <errno.h>
@@ -28,14 +28,14 @@ void *uring_memory(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
-    madvise(memory, size, MADV_DONTFORK); /* what comes is for the parent */
+    madvise(memory, size, MADV_DONTFORK); /* the bytes that come are for the parent */
     return memory;
 }
 
 void uring_memory_free(void *memory, size_t size, const uring_ring *ring, bool in_use)
 {
-    if (hd_forked_since(ring->fork_generation)) return; /* (a child has no such mapping: MADV_DONTFORK) */
-    if (in_use) /* a late use finds no memory, and none that is another's by then */
+    if (hd_forked_since(ring->fork_generation)) return; /* a child has no such mapping: MADV_DONTFORK */
+    if (in_use) /* a late write then finds no memory, and no memory that belongs to others by then */
         mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     else
         munmap(memory, size);

@@ -1,6 +1,15 @@
-/* Memory that a ring reads into. The kernel takes a buffer only when there are bytes for it, so who waits holds none,
- * and a request that is dropped has none. It is the ring's, not the waiter's: no stack or string has to stay for the
- * kernel. */
+/* THE RING'S BUFFERS: memory into which a ring reads.
+ *
+ * Problem: the kernel writes into a buffer while the fiber that waits may be ended, or its string may move. Way: the
+ * buffers belong to the ring, not to the waiter, so no stack or string has to stay for the kernel. The kernel takes
+ * a buffer only when there are bytes for it. So a fiber that waits holds none, and a request that is dropped has
+ * none.
+ *
+ * Price: the bytes are copied once more, to where the fiber takes them. Without a free buffer the request becomes a
+ * poll.
+ *
+ * Sources: io_uring_register(2), IORING_REGISTER_PBUF_RING, from Linux 5.19 on; guides/design.md, "Reads in the
+ * ring". */
 #pragma once
 
 #include <stdbool.h>
@@ -11,25 +20,26 @@
 enum { URING_BUFFER_SIZE = 8 * 1024, URING_BUFFERS = 64, URING_BUFFER_GROUP = 1 };
 
 typedef struct {
-    char *memory;  /* NULL: there are none */
-    void *offered; /* the ring of those that the kernel may take */
+    char *memory;  /* NULL: no buffers exist */
+    void *offered; /* the ring of the buffers that the kernel may take */
     unsigned short tail;
 } uring_buffers;
 
-/* 0 or -errno: before Linux 5.19 there is no such thing. On the thread that submits. */
+/* Opens the buffers, on the thread that submits. Returns 0 or -errno: before Linux 5.19 they do not exist. */
 int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring);
 
-/* In use: the kernel may still write into them. Then their memory is given back, but not its addresses. */
+/* Closes the buffers. in_use: the kernel may still write into them. Then their memory is freed, but not its
+ * addresses. */
 void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in_use);
 
-/* The buffer that a completion names. */
+/* Returns the buffer that a completion names. */
 const char *uring_buffers_find(const uring_buffers *buffers, unsigned completion_flags);
 
-/* Memory for what a ring moves, which the child of a fork does not have; or NULL. */
+/* Allocates memory for bytes that a ring moves; or NULL. The child of a fork does not have it. */
 void *uring_memory(size_t size);
 
-/* In use: the kernel may still use it. Then it is given back, but not its addresses. */
+/* Frees such memory. in_use: the kernel may still use it. Then its addresses stay reserved. */
 void uring_memory_free(void *memory, size_t size, const uring_ring *ring, bool in_use);
 
-/* The kernel may have it again. */
+/* Gives a buffer back to the kernel. */
 void uring_buffers_offer(uring_buffers *buffers, const char *buffer);

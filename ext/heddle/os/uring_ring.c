@@ -1,5 +1,5 @@
-/* The rings of uring_ring.h. Kernel 5.11 is the oldest that serves (IORING_ENTER_EXT_ARG: a timeout without an
- * operation of its own); everything newer is tried and done without when refused. */
+/* See uring_ring.h. Linux 5.11 is the oldest kernel that works (IORING_ENTER_EXT_ARG: a timeout without an operation
+ * of its own). Every newer feature is tried, and not used when it is refused. */
 #include "uring_ring.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@
 #define IORING_SQ_TASKRUN (1U << 2)
 #endif
 
-/* The kernel finds a request that is to be cancelled by a hash table, the larger the more completions fit in: with the
- * default of 2 for each entry, taking back a poll costs ever more from 1,000 of them on. */
+/* The kernel finds a request that must be cancelled by a hash table, which is larger the more completions fit in.
+ * With the default of 2 for each entry, taking back a poll costs ever more from 1,000 polls on. */
 enum { MINIMUM_ENTRIES = 64, COMPLETIONS_PER_ENTRY = 32, SUBMIT_TRIES_MAX = 16 };
 
 static const unsigned NEEDED_FEATURES =
@@ -46,7 +46,8 @@ static int setup(unsigned entries, unsigned flags, struct io_uring_params *param
     return -ENOMEM;
 }
 
-/* Best first. DEFER_TASKRUN (6.1) ties the ring to one native thread. */
+/* Sets up the ring with the best flags that the kernel accepts. DEFER_TASKRUN (6.1) ties the ring to one native
+ * thread. */
 static int setup_best(unsigned entries, bool pinned, struct io_uring_params *params)
 {
     const unsigned candidates[] = {
@@ -107,7 +108,7 @@ int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned)
 
 void uring_ring_close(uring_ring *ring)
 {
-    if (!hd_forked_since(ring->fork_generation)) { /* (a child has no such mapping: MADV_DONTFORK) */
+    if (!hd_forked_since(ring->fork_generation)) { /* a child has no such mapping: MADV_DONTFORK */
         if (ring->sqe_memory) munmap(ring->sqe_memory, ring->sqe_size);
         if (ring->ring_memory) munmap(ring->ring_memory, ring->ring_size);
     }
@@ -122,7 +123,8 @@ static bool full(const uring_ring *ring)
 
 struct io_uring_sqe *uring_ring_sqe(uring_ring *ring)
 {
-    /* It may be refused for a moment: EAGAIN, no memory for the requests; EBUSY, completions to be fetched first. */
+    /* The kernel may refuse for a moment. EAGAIN: no memory for the requests. EBUSY: completions must be fetched
+     * first. */
     for (int tries = 0; full(ring) && tries < SUBMIT_TRIES_MAX; tries++) uring_ring_enter(ring, 0, 0);
     if (full(ring)) return NULL;
     struct io_uring_sqe *sqe = &ring->sqes[ring->sq_local_tail++ & ring->sq_mask];

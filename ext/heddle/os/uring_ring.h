@@ -1,4 +1,4 @@
-/* The rings of io_uring by raw system calls: mapping, submission, completion. No policy: backend_uring.c has it. */
+/* The rings of io_uring by raw system calls: mapping, submission, completion. The policy is in backend_uring.c. */
 #pragma once
 
 #include <linux/io_uring.h>
@@ -13,22 +13,22 @@ typedef struct {
     unsigned fork_generation;
     unsigned *sq_head, *sq_tail, *sq_flags, *cq_head, *cq_tail;
     unsigned sq_mask, sq_entries, cq_mask;
-    unsigned sq_local_tail; /* prepared up to here */
-    unsigned sq_submitted;  /* handed to the kernel up to here */
+    unsigned sq_local_tail; /* entries are prepared up to here */
+    unsigned sq_submitted;  /* the kernel was given the entries up to here */
     struct io_uring_sqe *sqes;
     struct io_uring_cqe *cqes;
     void *ring_memory, *sqe_memory;
     size_t ring_size, sqe_size;
 } uring_ring;
 
-/* Makes a ring of at most `entries`, fewer where memory may not be locked (64 at least). 0 or -errno.
- * Where a feature that Heddle needs is missing: -EOPNOTSUPP. */
+/* Makes a ring of at most `entries`, fewer where little memory may be locked (64 at least). Returns 0 or -errno;
+ * -EOPNOTSUPP where a feature that Heddle needs is missing. */
 int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned);
 
-/* In the child of a fork it does nothing to the parent's ring. */
+/* Closes the ring. In the child of a fork it does nothing to the parent's ring. */
 void uring_ring_close(uring_ring *ring);
 
-/* A zeroed entry. When the queue is full, what is in it is submitted first. NULL only if the kernel refuses. */
+/* Returns a zeroed entry. When the queue is full, its entries are submitted first. NULL only if the kernel refuses. */
 struct io_uring_sqe *uring_ring_sqe(uring_ring *ring);
 
 /* The number of the entry that was given last. */
@@ -37,18 +37,18 @@ static inline unsigned uring_ring_last(const uring_ring *ring)
     return ring->sq_local_tail - 1;
 }
 
-/* The entry of that number and with that user data shall do nothing, and its completion have the other user data.
- * False: the kernel has it already. */
+/* Turns the entry of that number and with that user data into one that does nothing; its completion has the other
+ * user data. False: the kernel has it already. */
 bool uring_ring_withdraw(uring_ring *ring, unsigned number, uint64_t user_data, uint64_t other_user_data);
 
 /* Has the kernel been given the entry of that number? Any thread may ask. */
 bool uring_ring_was_given(const uring_ring *ring, unsigned number);
 
-/* Submits what is prepared and waits for min_complete completions at most timeout_ns (HD_NO_DEADLINE: for ever).
- * 0 or -errno (-ETIME, -EINTR, ...). */
+/* Submits the prepared entries and waits for min_complete completions, at most for timeout_ns (HD_NO_DEADLINE: for
+ * ever). Returns 0 or -errno (-ETIME, -EINTR, ...). */
 int uring_ring_enter(uring_ring *ring, unsigned min_complete, int64_t timeout_ns);
 
-/* Has the kernel work that only an enter finishes (deferred task work, overflown completions)? */
+/* Does the kernel have work that only an enter finishes (deferred task work, overflown completions)? */
 bool uring_ring_wants_enter(const uring_ring *ring);
 
 static inline unsigned uring_ring_unsubmitted(const uring_ring *ring)
@@ -56,6 +56,6 @@ static inline unsigned uring_ring_unsubmitted(const uring_ring *ring)
     return ring->sq_local_tail - ring->sq_submitted;
 }
 
-/* The oldest completion or NULL; advance past it when done. */
+/* Returns the oldest completion or NULL. The caller must advance past it afterwards. */
 struct io_uring_cqe *uring_ring_peek(uring_ring *ring);
 void uring_ring_advance(uring_ring *ring);

@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 
-/* AWAKE: the poll does not sleep, or in the kernel's watch. */
+/* AWAKE: the poll does not sleep, or it sleeps in the kernel's watch. */
 enum { AWAKE, ON_FUTEX, SIGNALLED };
 
 int hd_wakeup_open(hd_wakeup *wakeup)

@@ -1,5 +1,5 @@
-/* The worker pools of worker.h. One mutex guards everything here; it is held only for a few list operations and
- * copies, and never while a job runs. */
+/* The worker pools; see worker.h. One mutex guards everything here. It is held only for a few list operations and
+ * copies, never while a job runs. */
 #include "worker.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 typedef struct {
     hd_list queue, running;
     int queued, threads, idle, limit;
-    bool starting; /* a thread is about to begin */
+    bool starting; /* a thread will soon begin */
     pthread_cond_t work_came;
 } worker_pool;
 
@@ -22,7 +22,7 @@ static worker_pool pools[HD_POOLS] = {
     [HD_POOL_IPV6_LOOKUPS] = {.limit = HD_FAMILY_WORKERS_MAX},
 };
 
-/* (The child of a fork has no workers, and the jobs in the queues are the parent's.) */
+/* Makes the pools. The child of a fork has no workers, and the jobs in the queues are the parent's. */
 static void make_pools(void)
 {
     pthread_condattr_t attributes;
@@ -55,7 +55,7 @@ void hd_inbox_init(hd_inbox *inbox, hd_reactor *reactor)
     inbox->closed = false;
 }
 
-/* (hd_job_finished has no lock.) */
+/* Sets the state of a job. hd_job_finished reads it without the lock. */
 static void set_state(hd_job *job, hd_job_state state)
 {
     __atomic_store_n(&job->state, state, __ATOMIC_RELEASE);
@@ -66,7 +66,7 @@ static void deliver(hd_job *job)
     hd_inbox *inbox = job->inbox;
     bool awaited = job->wait && !inbox->closed;
     set_state(job, HD_JOB_FINISHED);
-    if (!awaited) return; /* (it may be gone by now: see hd_job_release) */
+    if (!awaited) return; /* the job may be gone by now: see hd_job_release */
     hd_list_push_back(&inbox->finished, &job->node);
     __atomic_add_fetch(&inbox->pending, 1, __ATOMIC_RELEASE);
     inbox->reactor->ops->wake(inbox->reactor->backend);
@@ -82,7 +82,7 @@ static void deliver_to_followers(hd_job *job)
     }
 }
 
-/* Gives the result to all who want it. Lets go of the lock while it frees a job that nobody wants. */
+/* Gives the result to all jobs that want it. Releases the lock while it frees a job that nobody wants. */
 static void finish(hd_job *job)
 {
     hd_node_remove(&job->node);
@@ -96,7 +96,7 @@ static void finish(hd_job *job)
     pthread_mutex_lock(lock);
 }
 
-/* False when there was nothing to do for long: the worker ends. */
+/* Waits for a job. False when none has come for long: the worker ends. */
 static bool await_work(worker_pool *own)
 {
     struct timespec until;
@@ -113,7 +113,7 @@ static bool await_work(worker_pool *own)
 
 static void *worker_main(void *pointer);
 
-/* Lets go of the lock for a while. */
+/* Starts a worker. Releases the lock for a while. */
 static int start_thread(worker_pool *own)
 {
     own->starting = true;
@@ -144,7 +144,7 @@ static void *worker_main(void *pointer)
         own->queued--;
         job->started_ns = hd_clock_now();
         hd_list_push_front(&own->running, &job->node);
-        if (too_few(own)) start_thread(own); /* (so that whoever submits many waits for one start only) */
+        if (too_few(own)) start_thread(own); /* so a caller that submits many jobs waits for one start only */
         pthread_mutex_unlock(lock);
         job->type->run(job);
         pthread_mutex_lock(lock);
@@ -164,8 +164,8 @@ static hd_job *same_in(const hd_list *list, const hd_job *job)
     return NULL;
 }
 
-/* The job whose result this one may have: not one that was begun long ago, for things may have changed since. (The
- * latest is first among the running.) */
+/* Finds the job whose result this one may have. A job that was begun long ago does not count, because things may
+ * have changed since. The latest is first among the running jobs. */
 static hd_job *find_same(const worker_pool *own, const hd_job *job)
 {
     hd_job *other = same_in(&own->queue, job);
@@ -175,7 +175,7 @@ static hd_job *find_same(const worker_pool *own, const hd_job *job)
     return other;
 }
 
-/* When no worker can be started, those that there are still do the work. */
+/* Puts a job into the queue. When no worker can be started, the existing workers do the work. */
 static int enqueue(worker_pool *own, hd_job *job)
 {
     set_state(job, HD_JOB_SUBMITTED);
@@ -211,7 +211,7 @@ int hd_job_submit(hd_job *job, hd_inbox *inbox, hd_wait *wait)
         error = enqueue(&pools[job->pool], job);
     }
     pthread_mutex_unlock(lock);
-    /* (Not before: the worker would wake only to wait for the lock.) */
+    /* Not earlier: the worker would wake only to wait for the lock. */
     if (!other && !error) pthread_cond_signal(&pools[job->pool].work_came);
     return error;
 }
@@ -220,7 +220,7 @@ void hd_job_run_inline(hd_job *job)
 {
     job->type->run(job);
     pthread_mutex_lock(lock);
-    deliver_to_followers(job); /* (of one that was in the queue while a thread for it could not be started) */
+    deliver_to_followers(job); /* of a job that was in the queue while a thread for it could not be started */
     pthread_mutex_unlock(lock);
     set_state(job, HD_JOB_FINISHED);
 }
@@ -241,7 +241,7 @@ bool hd_job_finished(hd_job *job)
     return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE) == HD_JOB_FINISHED || hd_forked_since(job->fork_generation);
 }
 
-/* Takes a job off the list that it is in. False: it stays, for a worker runs it, or others want its result. */
+/* Takes a job off the list that it is in. False: it stays, because a worker runs it, or others want its result. */
 static bool withdraw(hd_job *job)
 {
     bool submitted = job->state == HD_JOB_SUBMITTED || job->state == HD_JOB_ABANDONED;
@@ -258,7 +258,7 @@ static bool withdraw(hd_job *job)
 
 void hd_job_release(hd_job *job)
 {
-    /* Nobody else knows it any more. (Its worker holds the lock still, most likely.) */
+    /* Nobody else knows the job any longer. Its worker most likely still holds the lock. */
     if (hd_forked_since(job->fork_generation) || (!job->had_wait && hd_job_finished(job))) {
         job->type->free(job);
         return;

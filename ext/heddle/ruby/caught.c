@@ -24,8 +24,8 @@ static VALUE call_rescued(VALUE pointer)
     return rb_rescue2(call->function, call->argument, note, pointer, rb_eException, (VALUE)0);
 }
 
-/* If a kill was caught before, its number is in errinfo. Then an exception is rescued, for only so Ruby puts the number
- * back, without which it crashes when the kill goes on. */
+/* If a kill was caught before, its number is in errinfo. Then this function rescues the exception, because only in
+ * this way Ruby puts the number back. Without the number Ruby crashes when the kill goes on. */
 VALUE hd_catch(VALUE (*function)(VALUE), VALUE argument, hd_caught *caught)
 {
     VALUE before = rb_errinfo();

@@ -5,12 +5,12 @@
 
 #include "init.h"
 
-/* -- when the methods are put in place: once, with the first scheduler of the process, in whichever Ractor ---- */
+/* -- when the methods are replaced: once, with the first scheduler of the process, in whichever Ractor ---------- */
 
 enum { NOT_YET, UNDER_WAY, DONE };
 static rb_atomic_t replaced = NOT_YET;
 
-/* @return [Boolean] is the caller the first one, and has to do it? */
+/* @return [Boolean] is the caller the first one, which must do it? */
 static VALUE begin_replacing(VALUE self)
 {
     (void)self;

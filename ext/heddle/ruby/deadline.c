@@ -22,7 +22,8 @@ int64_t hd_deadline_of_limit(VALUE limit)
     if (NIL_P(limit)) return HD_NO_DEADLINE;
     if (RB_TYPE_P(limit, T_BIGNUM)) return RBIGNUM_POSITIVE_P(limit) ? HD_NO_DEADLINE : hd_clock_now();
     double seconds = rb_num2dbl(limit); /* to_f, or TypeError */
-    if (!(seconds <= LIMIT_MAX)) return HD_NO_DEADLINE; /* also infinity, and what is not a number, as in plain Ruby */
+    /* infinity, too, and a value that is not a number, as in plain Ruby */
+    if (!(seconds <= LIMIT_MAX)) return HD_NO_DEADLINE;
     if (seconds <= 0) return hd_clock_now();
     return hd_deadline_from(RB_FIXNUM_P(limit) ? limit : DBL2NUM(seconds));
 }

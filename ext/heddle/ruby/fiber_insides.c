@@ -9,7 +9,7 @@
 #include "init.h"
 #include "ruby_internals.h"
 
-typedef unsigned word; /* as wide as what is looked for */
+typedef unsigned word; /* as wide as the searched values */
 
 static struct {
     bool found;
@@ -23,14 +23,15 @@ static size_t root_environment; /* in pointers; 0: unknown */
 static ID id_blocking, id_blocking_p;
 static VALUE cFiber;
 
-static size_t thread_size; /* in bytes; 0: that of its block on the heap */
+static size_t thread_size; /* in bytes; 0: it has a block of its own on the heap */
 
 static void *memory_of(VALUE object)
 {
     return RTYPEDDATA_GET_DATA(object);
 }
 
-/* The main thread of Ruby 4.1 and later is static (vm.c, _main_thread). Other objects hold their data themselves. */
+/* Is the memory of this object a block of its own on the heap? Some objects contain their data, and the main thread of
+ * Ruby 4.1 and later is static (vm.c, _main_thread). */
 static bool on_heap(VALUE object)
 {
     Dl_info unused;
@@ -38,7 +39,7 @@ static bool on_heap(VALUE object)
     return memory && (VALUE)memory - object > sizeof(struct RTypedData) && !dladdr(memory, &unused);
 }
 
-/* 0: it is not known. */
+/* Returns the size of this memory; 0: it is not known. */
 static size_t size_of(VALUE object)
 {
     if (thread_size && object == rb_thread_current()) return thread_size;
@@ -73,7 +74,7 @@ static bool asks(VALUE object, ID question)
     return RTEST(rb_funcall(object, question, 0));
 }
 
-/* Does Ruby's own answer follow this word? */
+/* Does Ruby's own answer change with this word? */
 static bool follows(word *place, word changed, VALUE object)
 {
     word before = *place;
@@ -88,7 +89,7 @@ static bool one_bit(word bits)
     return bits && !(bits & (bits - 1));
 }
 
-/* How many places of the fiber have one bit more inside, which is confirmed. */
+/* Counts the places of the fiber that have one bit more inside, if Ruby's answer confirms it. */
 static int find_in_fiber(const comparison *compared)
 {
     word *now = memory_of(compared->objects[FIBER]), *before = compared->before[FIBER];
@@ -104,7 +105,7 @@ static int find_in_fiber(const comparison *compared)
     return count;
 }
 
-/* The same of the thread, where it is a counter. */
+/* Counts such places of the thread, where the value is a counter. */
 static int find_in_thread(const comparison *compared)
 {
     word *now = memory_of(compared->objects[THREAD]), *before = compared->before[THREAD];
@@ -151,7 +152,7 @@ static word *counter(void)
     return (word *)RTYPEDDATA_GET_DATA(rb_thread_current()) + blocking.in_thread;
 }
 
-/* (In the child of a fork Ruby 4.0 has done it already.) */
+/* Makes the fiber blocking again. In the child of a fork Ruby 4.0 has done it already. */
 static VALUE block_again(VALUE fiber)
 {
     if (*bit_of(fiber) & blocking.bit) return Qnil;
@@ -171,7 +172,7 @@ VALUE hd_unblocked(VALUE (*function)(VALUE), VALUE argument)
 
 /* -- which fiber has resumed a fiber ------------------------------------------------------------------------------ */
 
-/* Where the memory of an object has this pointer. 0: nowhere, or in several places. */
+/* Finds the place where the memory of an object has this pointer. 0: nowhere, or in several places. */
 static size_t find_pointer(VALUE object, const void *pointer)
 {
     void *const *memory = memory_of(object);
@@ -189,11 +190,12 @@ static VALUE compare_resumed(RB_BLOCK_CALL_FUNC_ARGLIST(outer, unused))
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     VALUE fiber = rb_fiber_current();
     bool found = find_pointer(fiber, memory_of(outer)) == resumer;
-    if (!found || find_pointer(rb_thread_current(), memory_of(fiber))) resumer = 0; /* (only a root fiber is there) */
+    if (!found || find_pointer(rb_thread_current(), memory_of(fiber))) resumer = 0; /* only a root fiber is there */
     return Qnil;
 }
 
-/* Found in a fiber that was resumed by another, and confirmed in one that this fiber resumes. */
+/* Finds the place of the resumer in a fiber that was resumed by another, and confirms it in a fiber that this fiber
+ * resumes. */
 static void find_resumer(VALUE fiber, VALUE outer)
 {
     resumer = find_pointer(fiber, memory_of(outer));
@@ -205,7 +207,7 @@ hd_landing_place hd_lands_at(VALUE fiber)
     if (!resumer) return HD_LANDING_UNKNOWN;
     void **memory = RTYPEDDATA_GET_DATA(fiber);
     while (memory[resumer]) memory = memory[resumer];
-    /* The root fiber is the one of which the thread itself knows. */
+    /* The thread itself refers only to its root fiber. */
     return find_pointer(rb_thread_current(), memory) ? HD_LANDS_THERE : HD_LANDS_ELSEWHERE;
 }
 
@@ -229,7 +231,7 @@ static const VALUE *method_environment(const VALUE *environment)
     return environment;
 }
 
-/* Found in a fiber that was made with this Proc, a block of C. */
+/* Finds the place in a fiber that was made with this Proc, a block of C. */
 static void find_root_environment(VALUE fiber, VALUE body)
 {
     const proc_head *proc = RTYPEDDATA_GET_DATA(body);
@@ -295,7 +297,7 @@ static VALUE can_match_apart_p(VALUE module)
     return HD_BOOL(root_environment);
 }
 
-/* @private Nothing is written to the place any more. */
+/* @private From now on nothing is written to the place. */
 static VALUE leave_blocking(VALUE module)
 {
     (void)module;

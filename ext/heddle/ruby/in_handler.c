@@ -4,7 +4,7 @@
 #include "caught.h"
 #include "init.h"
 
-static rb_ractor_local_key_t probe_key; /* of a Mutex that nobody holds; a Mutex is not for several Ractors */
+static rb_ractor_local_key_t probe_key; /* the key of a Mutex that nobody holds; several Ractors cannot share a Mutex */
 
 static VALUE probe(void)
 {
@@ -19,7 +19,8 @@ static VALUE lock_and_unlock(VALUE mutex)
     return rb_mutex_unlock(mutex);
 }
 
-/* (Only the refusal to lock a Mutex tells. Signals' handlers run in the main thread, finalizers in every one.) */
+/* Does a handler run? Only the refusal to lock a Mutex shows it. Signals' handlers run in the main thread,
+ * finalizers in every one. */
 bool hd_in_handler(void)
 {
     hd_caught caught;

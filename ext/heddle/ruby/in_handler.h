@@ -1,7 +1,7 @@
-/* Whether a handler runs. */
+/* Says whether a handler runs. */
 #pragma once
 
 #include "compat.h"
 
-/* Does the handler of a signal run here, or a finalizer, which Ruby calls in the same way? */
+/* Does the handler of a signal run here, or a finalizer? Ruby calls both in the same way. */
 bool hd_in_handler(void);

@@ -1,4 +1,5 @@
-/* What the extension defines: each file with something to define has a function hd_init_NAME, called in this order. */
+/* The definitions of the extension: each file that defines something has a function hd_init_NAME. They are called in
+ * this order. */
 #pragma once
 
 #include "compat.h"

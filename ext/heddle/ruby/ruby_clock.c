@@ -1,4 +1,4 @@
-/* Heddle::Clock, for what counts time in Ruby. Programs replace Process.clock_gettime in their tests. */
+/* Heddle::Clock, for Ruby code that counts time. Programs replace Process.clock_gettime in their tests. */
 #include "core/clock.h"
 #include "init.h"
 

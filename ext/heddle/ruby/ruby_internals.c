@@ -12,12 +12,12 @@
 #ifdef HAVE_RB_IO_T_WBUF /* public up to Ruby 4.0, every member marked as deprecated */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* As Ruby makes them, the second one for an IO that converts what it reads. */
+/* The sizes that Ruby uses; the second one is for an IO that converts the bytes that it reads. */
 enum { READ_BUFFER_MIN = 8192, CONVERTED_BUFFER_MIN = 128 * 1024 };
 
-#define PUT_BACK "heddle_put_back" /* true: its read buffer has had bytes of a read that was ended */
+#define PUT_BACK "heddle_put_back" /* true: its read buffer has received bytes of a read that was ended */
 
-static bool some_were_put_back; /* in any IO, at any time */
+static bool some_were_put_back; /* of any IO, at any time */
 
 void hd_io_take_over(VALUE io)
 {
@@ -84,11 +84,11 @@ static VALUE buffer_again(VALUE io)
     return Qnil;
 }
 
-/* (A Mutex of ours would do, but a signal's handler could not lock it.) */
+/* Gives the IO a new lock for writing. A Mutex of Heddle's would do, but a signal's handler could not lock it. */
 void hd_io_forget_writer(VALUE io, VALUE (*write_nothing)(VALUE io))
 {
     rb_io_t *fptr = RFILE(io)->fptr;
-    rb_gc_register_mark_object(fptr->write_lock); /* its memory refers to fibers that may go before it */
+    rb_gc_register_mark_object(fptr->write_lock); /* its memory refers to fibers that may be freed before it */
     fptr->write_lock = Qnil;
     if (fptr->fd < 0 || !(fptr->mode & FMODE_WRITABLE)) return;
     if (fptr->mode & FMODE_SYNC) {
@@ -153,7 +153,7 @@ bool hd_io_read_buffer(VALUE io, size_t *size)
     return true;
 }
 
-/* (It has room, unless another reader has filled it meanwhile.) */
+/* Makes room in the read buffer. It has room already, unless another reader has filled it meanwhile. */
 static void make_room(rb_io_t *fptr, size_t size)
 {
     size_t there = (size_t)fptr->rbuf.len, least = read_buffer_min(fptr);
@@ -236,7 +236,7 @@ void hd_io_show(const hd_hidden_io *hidden)
 
 #else
 
-/* What each of them says where Ruby shows no insides. */
+/* The answer of each function where Ruby shows no insides. */
 #define SAYS(answer, function) function { return answer; }
 
 SAYS(false, bool hd_io_flushes(VALUE io, const void *bytes))
@@ -296,7 +296,8 @@ bool hd_thread_in_system_call(VALUE thread)
     return !RB_TYPE_P(status, T_STRING) || strcmp(StringValueCStr(status), "run") != 0;
 }
 
-/* By Thread's own inspect: a program's subclass may have another one. */
+/* Does the thread sleep without an end? Thread's own inspect says so; a subclass in the program may have another
+ * one. */
 static bool sleeps_for_ever(VALUE thread)
 {
     VALUE inspect = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("inspect")));
@@ -310,7 +311,7 @@ static bool begins_with(VALUE object, const char *method, const char *text)
     return RB_TYPE_P(string, T_STRING) && !strncmp(StringValueCStr(string), text, strlen(text));
 }
 
-/* Ruby 3.3 tells it by the path, the others by the label. */
+/* Does the thread run a Ractor? In Ruby 3.3 the path shows it, in others the label. */
 static bool is_in_ractor(VALUE thread)
 {
     VALUE locations = rb_funcall(thread, rb_intern("backtrace_locations"), 2, INT2FIX(0), INT2FIX(1));
@@ -324,15 +325,15 @@ bool hd_thread_waits_for_ever(VALUE thread)
     return sleeps_for_ever(thread) && !is_in_ractor(thread);
 }
 
-/* -- who has called the hook ----------------------------------------------------------------------------------- */
+/* -- the caller of the hook ------------------------------------------------------------------------------------- */
 
-/* How far a scheduler's class may wrap the hook in methods of its own. */
+/* A scheduler's class may wrap the hook in this number of methods of its own. */
 enum { WRAPPERS_MAX = 32 };
 
 static bool of_ruby_itself(VALUE frame)
 {
     static const char internal[] = "<internal:";
-    VALUE path = rb_profile_frame_path(frame); /* nil: written in C */
+    VALUE path = rb_profile_frame_path(frame); /* nil: the method is written in C */
     return NIL_P(path) || !strncmp(RSTRING_PTR(path), internal, strlen(internal));
 }
 
@@ -380,7 +381,7 @@ bool hd_called_by_wait(void)
 {
     VALUE frames[2];
     if (rb_profile_frames(0, 2, frames, NULL) < 2) return false;
-    VALUE name = rb_profile_frame_method_name(frames[1]); /* of the caller of the hook */
+    VALUE name = rb_profile_frame_method_name(frames[1]); /* the name of the hook's caller */
     return RB_TYPE_P(name, T_STRING) && !strncmp(StringValueCStr(name), "wait", strlen("wait"));
 }
 
@@ -393,12 +394,12 @@ bool hd_ruby_moves_threads(void)
 
 enum { PLACES_MAX = 64 };
 
-/* The first word of rb_mutex_t is the rb_fiber_t that holds it; from Ruby 4.0 on the number of its execution context,
- * which stands somewhere in rb_fiber_t. */
+/* What a Mutex notes of its holder. The first word of rb_mutex_t is the rb_fiber_t that holds it; from Ruby 4.0 on
+ * it is the number of the holder's execution context, which stands somewhere in rb_fiber_t. */
 typedef struct {
     VALUE mutex;
     bool begun, by_fiber;
-    size_t count, places[PLACES_MAX]; /* in words: where the number may be */
+    size_t count, places[PLACES_MAX]; /* in words: the possible places of the number */
 } owner_search;
 
 static struct {
@@ -418,7 +419,8 @@ uintptr_t hd_as_owner(VALUE fiber)
     return owners.by_fiber ? (uintptr_t)words : words[owners.place];
 }
 
-/* The places in the struct of this fiber that say what a Mutex notes of it, and said so in those before it. */
+/* Finds the places in the struct of this fiber that contain what a Mutex notes of it, as they did in the fibers
+ * before. */
 static VALUE look_at_fiber(RB_BLOCK_CALL_FUNC_ARGLIST(unused, pointer))
 {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
@@ -458,7 +460,7 @@ void hd_find_owners(void)
     owner_search search = {.mutex = rb_mutex_new(), .by_fiber = true};
     VALUE error = rb_errinfo();
     int failed = 0;
-    rb_protect(look_at_fibers, (VALUE)&search, &failed); /* (a signal's handler may lock no Mutex) */
+    rb_protect(look_at_fibers, (VALUE)&search, &failed); /* a signal's handler may lock no Mutex */
     RB_GC_GUARD(search.mutex);
     if (failed) {
         if (NIL_P(error) || !hd_is_hidden(error)) rb_set_errinfo(error);
@@ -472,7 +474,7 @@ void hd_find_owners(void)
 
 /* -- what the heap says ---------------------------------------------------------------------------------------- */
 
-/* Exported for the library objspace. Their callbacks must not allocate. */
+/* Exported for the library objspace. Its callbacks must not allocate. */
 void rb_objspace_reachable_objects_from(VALUE object, void callback(VALUE, void *), void *data);
 void rb_objspace_reachable_objects_from_root(void callback(const char *, VALUE, void *), void *data);
 
@@ -494,7 +496,7 @@ typedef struct {
     bool found;
 } handler_search;
 
-/* (The handlers are all the Procs that Ruby's virtual machine itself refers to.) */
+/* Looks for a handler. The handlers are all the Procs to which Ruby's virtual machine itself refers. */
 static void look_for_handler(const char *category, VALUE object, void *pointer)
 {
     handler_search *search = pointer;

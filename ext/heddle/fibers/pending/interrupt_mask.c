@@ -1,14 +1,14 @@
 /* See interrupt_mask.h. */
 #include "interrupt_mask.h"
 
-/* What blocks hold back, and how many of them do: few kinds, however many blocks. Those of abandoned fibers are
- * counted, too, for Ruby's own masks, which are the thread's, last as long. */
+/* A kind: what blocks hold back, and how many blocks hold back just this. There are few kinds, however many blocks.
+ * Blocks of abandoned fibers are counted, too, because Ruby's own masks, which are the thread's, last as long. */
 typedef struct hd_mask_kind {
     VALUE timings;
     size_t count;
 } mask_kind;
 
-enum { IDLE_KINDS_MAX = 8 }; /* so many are kept though no block is of that kind any more */
+enum { IDLE_KINDS_MAX = 8 }; /* the number of kinds that are kept without any block */
 
 typedef struct {
     VALUE class, nearest, timing;
@@ -40,8 +40,8 @@ static hd_mask_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
     return (hd_mask_frame *)hd_frame_find(scheduler, fiber, HD_FRAME_MASK);
 }
 
-/* The innermost block that names a class of the exception, and what it says; or NULL. Those of a fiber that is
- * neither the root nor running do not count: it may be an Enumerator that nobody asks any more. */
+/* Finds the innermost block that names a class of the exception, and what it says; or NULL. Blocks of a fiber that
+ * is neither the root nor running do not count: it may be an abandoned Enumerator's. */
 static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck, VALUE exception, VALUE *timing)
 {
     class_search lookup = lookup_of(exception);
@@ -109,7 +109,7 @@ static int copy_timing(VALUE class, VALUE timing, VALUE timings)
     return ST_CONTINUE;
 }
 
-/* The hash, as Ruby takes it without a copy of its own: the one of all blocks that hold back the same. */
+/* Returns the hash for all blocks that hold back the same. Ruby takes this hash without a copy of its own. */
 static VALUE timings_like(const hd_scheduler *scheduler, VALUE hash)
 {
     for (size_t i = 0; i < scheduler->masks.kinds_count; i++) {

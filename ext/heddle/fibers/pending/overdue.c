@@ -1,4 +1,4 @@
-/* See overdue.h. All but the sleep runs with the GVL, which guards the struct. */
+/* See overdue.h. Everything but the sleep runs with the GVL, which guards the struct. */
 #include "overdue.h"
 
 #include <pthread.h>
@@ -12,17 +12,17 @@
 
 #define IDLE_NS (2 * HD_NS_PER_SECOND)
 
-/* How long it does without a thread after there was none to be had. */
+/* The time until it tries to start the thread again after a failure. */
 #define RETRY_NS HD_NS_PER_SECOND
 
-/* What is left to the loop, and how often it looks at what it cannot interrupt. */
+/* GRACE_NS: the time that is left to the loop. LOOK_AGAIN_NS: how often it looks at code that it cannot interrupt. */
 enum { GRACE_NS = 2 * HD_NS_PER_MS, LOOK_AGAIN_NS = 10 * HD_NS_PER_MS };
 
 static VALUE plain_raise; /* Ruby's own Thread#raise */
 
 /* -- what computes --------------------------------------------------------------------------------------------- */
 
-/* When the next timeout may be overdue, of whatever fibers: they may be the next to compute. */
+/* When the next timeout may be overdue, in any fiber: each may be the next to compute. */
 static int64_t next_look(const hd_scheduler *scheduler, int64_t now_ns)
 {
     int64_t next_ns = hd_timers_next(&scheduler->reactor.limits);
@@ -38,7 +38,7 @@ static bool is_overdue(const hd_timeout *timeout, int64_t now_ns)
            hd_interrupt_mask(timeout->strike.scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE;
 }
 
-/* The timeout that is overdue for longest in the fibers that run, the only ones that may compute; or NULL. */
+/* Finds the timeout that is overdue for longest in the fibers that run, because no others compute; or NULL. */
 static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns)
 {
     hd_timeout *longest = NULL;
@@ -50,18 +50,19 @@ static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns
     return longest;
 }
 
-/* Is the call of the system one that Heddle makes, a close for one? It is short, and is to be finished. */
+/* Is it in a system call that Heddle makes, such as a close? Such a call is short, and must be finished. */
 static bool is_in_our_call(const hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
     return hd_frame_find(scheduler, root, HD_FRAME_INLINE) || hd_frame_find(scheduler, root, HD_FRAME_CLOSE);
 }
 
-/* Its fibers do not wait: they compute, perhaps in a signal's handler on top of a wait, or are in a call that no hook
- * sees: code in C without the GVL, a Ractor, a wait in a blocking fiber. Seen twice without a wait in between: a fiber
- * that has just come back from a wait with something in its hands (bytes, a connection) is not struck. The next hook
- * that the fiber calls after a call of the system raises the exception, too; if it calls none, the thread is
- * interrupted, as by Ruby's own Timeout. */
+/* Finds the timeout whose exception must be raised in the thread, because its fibers do not wait. They compute,
+ * perhaps in a signal's handler on top of a wait, or are in a call that no hook sees: code in C without the GVL, a
+ * Ractor, a wait in a blocking fiber. They must be seen twice without a wait in between. A fiber that has just come
+ * back from a wait and holds something (bytes, a connection) is left alone, so that it is not lost. After a system
+ * call, the next hook that the fiber calls raises the exception, too. If it calls none, the thread is interrupted,
+ * as by Ruby's own Timeout. */
 static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;
@@ -69,7 +70,7 @@ static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
     if (wait && wait->state != HD_WAIT_DONE && scheduler->reactor.rests) return NULL;
     if (!hd_fiber_runs(scheduler->running.root)) return NULL;
     bool in_call = hd_thread_in_system_call(scheduler->thread);
-    hd_timeout *due = longest_overdue(scheduler, now_ns); /* (it may have called Ruby code) */
+    hd_timeout *due = longest_overdue(scheduler, now_ns); /* it may have called Ruby code */
     if (!due) return NULL;
     if (in_call) hd_timeout_expire(due);
     if (in_call && is_in_our_call(scheduler)) return NULL;
@@ -86,7 +87,7 @@ static int64_t strike_thread(hd_scheduler *scheduler, int64_t now_ns)
     hd_timeout *due = to_strike(scheduler, now_ns);
     if (!due) return next_look(scheduler, now_ns);
     uint64_t sequence = due->timer.sequence;
-    VALUE exception = hd_timeout_exception(due); /* may call Ruby code: the record may be gone with its stack then */
+    VALUE exception = hd_timeout_exception(due); /* may call Ruby code: then the record may have gone with its stack */
     if (to_strike(scheduler, now_ns) != due || due->timer.sequence != sequence) return now_ns;
     hd_timeout_expire(due);
     due->sent = due->raised = exception;
@@ -111,12 +112,12 @@ void hd_overdue_take_back(const hd_timeout *timeout)
 /* -- the thread ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    hd_list schedulers; /* those that have had a timeout */
+    hd_list schedulers; /* the schedulers that have had a timeout */
     int64_t look_ns;    /* when the thread looks next */
-    int64_t failed_ns;  /* when there was no thread to be had, or 0 */
+    int64_t failed_ns;  /* when no thread could be started, or 0 */
     bool running;
     unsigned fork_generation;
-    pthread_mutex_t lock; /* of woken */
+    pthread_mutex_t lock; /* for the condition `woken` */
     pthread_cond_t wakeup;
     bool woken;
 } overdue_thread;
@@ -255,7 +256,7 @@ void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)
     if (!failed) rb_protect(start_thread, (VALUE)ours, &failed);
     ours->failed_ns = failed ? now_ns : 0;
     if (!failed) return;
-    ours->running = false; /* no thread to be had: timeouts end waits, as ever */
+    ours->running = false; /* no thread could be started: timeouts still end waits */
     hd_restore_errinfo(error);
 }
 

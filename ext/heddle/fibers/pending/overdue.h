@@ -1,16 +1,24 @@
-/* Timeouts of tasks that compute. The loop, which fires the timers, does not get to run then. A Ruby thread looks
- * after them, one a Ractor: it sleeps without the GVL until the earliest deadline is overdue, and ends when there has
- * been none for a while. (A postponed job cannot do it: an exception raised there is dropped.) */
+/* OVERDUE TIMEOUTS: ends tasks that compute for longer than their timeout.
+ *
+ * Problem: the loop fires the timers, but it does not run while a task computes. Way: one Ruby thread in each Ractor
+ * sleeps without the GVL until the earliest deadline is overdue. Then it looks at the fibers that run, because no
+ * others can compute, and raises the exception in their thread. It ends when there has been no deadline for a while.
+ *
+ * Rejected: a postponed job, because Ruby drops an exception that is raised there, and runs the job in any thread.
+ *
+ * Price: a thread in each Ractor that sets timeouts. It is woken only when a new deadline is earlier than its next
+ * look. */
 #pragma once
 
 #include "timeout.h"
 
-/* The thread looks after this scheduler, too, from now on. Once for each. Raises NoMemoryError, so it comes before a
- * timeout is set. */
+/* Makes the thread look after this scheduler, too. Called once for each scheduler. It may raise NoMemoryError, so it
+ * is called before a timeout is set. */
 void hd_overdue_register(hd_scheduler *scheduler);
 
-/* A timeout of this scheduler is due then. Wakes the thread only if that is earlier than when it wakes anyway. */
+/* Announces a deadline of this scheduler. Wakes the thread only if the deadline is earlier than its next look. */
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns);
 
-/* What the thread was sent came too late: it must not strike whatever runs next. */
+/* Takes back an exception that was sent to the thread too late, so that it is not raised in the next fiber that
+ * runs. */
 void hd_overdue_take_back(const hd_timeout *timeout);

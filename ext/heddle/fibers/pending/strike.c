@@ -4,13 +4,13 @@
 #include "ruby/caught.h"
 #include "ruby/init.h"
 
-/* An exception in the queue of a fiber. */
+/* A pending exception in the queue of a fiber. */
 typedef struct {
     hd_strike strike;
     hd_node node; /* in scheduler->strikes.exceptions */
 } put_off;
 
-/* Of an exception: it was put off; how far out what it ends is; and what had begun when it was raised. */
+/* Notes in an exception: that it was put off; how far out its block is; the state of the counter when it was raised. */
 static ID id_put_off, id_began, id_raised_at, id_cause;
 
 /* -- waits ---------------------------------------------------------------------------------------------------- */
@@ -24,7 +24,8 @@ hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
 {
     const hd_map *waits = &scheduler->reactor.waits;
     hd_map_node *node = hd_map_find(waits, (hd_word)fiber), *later = node;
-    while (later && (later = hd_map_find_next(waits, later))) node = later; /* a handler's, at a switch of the other */
+    /* a handler's wait, at a switch of the other wait */
+    while (later && (later = hd_map_find_next(waits, later))) node = later;
     return node ? HD_CONTAINER_OF(node, hd_wait, fiber_node) : NULL;
 }
 
@@ -110,7 +111,7 @@ static bool is_cancel(VALUE exception)
     return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
 }
 
-/* The one that has its place already: a source has one of a kind. */
+/* Finds the strike that has the place already: a source has one place for each kind. */
 static hd_strike *in_the_place_of(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *one)
 {
     hd_strike *strike = NULL;
@@ -152,7 +153,8 @@ void hd_strike_note_raised(const hd_scheduler *scheduler, VALUE exception, uint6
 void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
     hd_strike like = {.exception = exception, .began = number_of(exception, id_began)};
-    /* Tells an exception that was put off, perhaps long ago, from those that never were: the queues may be long. */
+    /* The note marks an exception that was put off, perhaps long ago. Without it each would have to be searched for,
+     * and the queues may be long. */
     if (put(scheduler, fiber, &like) && !OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off, Qtrue);
 }
 
@@ -194,8 +196,9 @@ static bool ends_something(VALUE exception, uint64_t began)
     return began || is_cancel(exception);
 }
 
-/* Is an exception on its way in the running fiber that ends this block, too? Then its ensure and rescue clauses run,
- * and nothing more is gained: they must not be struck in their turn. (Blocks that these have begun end as always.) */
+/* Is an exception on its way in the running fiber that ends this block, too? Then the block's ensure and rescue
+ * clauses run. A second exception would gain nothing, and must not end these clauses in their turn. Blocks that the
+ * clauses have begun end as always. */
 static bool is_being_ended(const hd_strike *strike)
 {
     if (strike->forced || !(strike->limits || ends_something(strike->exception, strike->began))) return false;
@@ -211,14 +214,15 @@ static bool is_being_ended(const hd_strike *strike)
 
 /* -- delivery -------------------------------------------------------------------------------------------------- */
 
-/* A wake for an IO that is on its way gives way to a cancel: nothing has been done yet, and the fiber may never wait
- * again (it tries a closed IO in a loop). Others stay: who was given a lock or an element goes on with it. */
+/* Does a wake for an IO give way to a cancel? It does, because nothing has been done yet, and the fiber may never
+ * wait again (it tries a closed IO in a loop). Other wakes stay: a fiber that was given a lock or an element goes on
+ * with it. */
 static bool gives_way(hd_wait *wait)
 {
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
-    if (hd_wait_brings(wait)) return false; /* (bytes that have come) */
+    if (hd_wait_brings(wait)) return false; /* bytes were received */
     if (wait->state != HD_WAIT_READY || !(ready || closed)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;
@@ -248,7 +252,8 @@ void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, hd_strike like)
     hd_strike_deliver(strike);
 }
 
-/* Of those that may strike now, the one that ends what is furthest out; of these the first to have become due. */
+/* Finds the strike that may be raised now and whose block is furthest out. Of several, it takes the first that
+ * became due. */
 static void look(const hd_scheduler *scheduler, VALUE queue, hd_mask strictest, hd_strike_choice choice,
                  hd_strike **first)
 {

@@ -1,22 +1,35 @@
-/* PENDING EXCEPTIONS: what shall be raised in a fiber from outside: the end of a Timeout, a cancel, the failure of a
- * scope, what a handle_interrupt has held back. A fiber has a queue of them, in which each source has a place of its
- * own: its task's cancel, each scope, each Timeout, each exception that somebody sends. So none takes the place of
- * another, and each is withdrawn alone, when its block ends. An exception leaves the queue only when it is raised:
+/* PENDING EXCEPTIONS: exceptions that must be raised in a fiber from outside. Examples are the end of a Timeout, a
+ * cancel, the failure of a scope, and an exception that a handle_interrupt block has held back. In names such an
+ * exception is a strike.
  *
- *  - at once, if the fiber (or one that it has resumed) is parked: its wait ends and the exception is raised there;
+ * Problem: with one place for the pending exception of a fiber, a second one was lost. Way: a fiber has a queue, in
+ * which each source has a place of its own: its task's cancel, each scope, each Timeout, each exception that
+ * somebody sends. So no exception takes the place of another, and each is withdrawn alone, when its block ends. An
+ * exception leaves the queue only when it is raised:
+ *
+ *  - at once, if the fiber (or a fiber that it has resumed) is parked: its wait ends, and the exception is raised
+ *    there;
  *  - else when the fiber next parks;
- *  - later, when a Thread.handle_interrupt holds it back: at the end of that, or where it allows;
- *  - later, while an exception is on its way there that ends its block, too (as trio says: the block is cancelled): the
- *    ensure and rescue clauses may wait. When that one was rescued, it comes at the next wait.
+ *  - later, if a Thread.handle_interrupt block holds it back: at the end of this block, or where the block allows
+ *    it;
+ *  - later, while another exception that ends its block, too, is on its way in the fiber (in trio's words: the block
+ *    is cancelled). So the ensure and rescue clauses may wait. When that exception was rescued, this one is raised
+ *    at the next wait.
  *
- * Of several the one is raised that ends the outermost block. Blocks are numbered as they begin (hd_block_begins): the
- * lower, the further out; 0 is the task itself. What is on its way is $! and its causes, in which the number is noted
- * when they are raised; so nothing has to be kept, or forgotten, for them.
+ * If several are due, the exception that ends the outermost block is raised. Blocks are numbered as they begin
+ * (hd_block_begins). A lower number is further out, and 0 is the task itself. An exception gets its number noted in
+ * it when it is raised. The exceptions on their way are $! and its causes, so no other record of them is needed.
  *
- * Fiber#raise, an unblock or bytes that arrive may be faster than an exception whose wait was ended for it: it stays in
- * its queue, and comes at the next wait.
+ * Fiber#raise, an unblock or received bytes may be faster than an exception that has ended a wait. Then the
+ * exception stays in its queue, and is raised at the next wait.
  *
- * A close is no strike: it ends one operation, and tells nobody else. What is raised there lies in the wait. */
+ * Rejected: one status for each block, as in trio, where every wait in a cancelled block raises. Most of Ruby's
+ * libraries wait in ensure clauses, so waits there do not raise.
+ *
+ * A close is not a strike: it ends one operation with an IOError and affects nothing else. Its exception is in the
+ * wait.
+ *
+ * Sources: guides/design.md, "Strikes"; guides/endings.md, "When several things end a task". */
 #pragma once
 
 #include "interrupt_mask.h"
@@ -24,14 +37,15 @@
 typedef struct hd_strike {
     hd_map_node fiber_node; /* in scheduler->strikes.by_fiber; its key is the fiber, mostly the root of a chain */
     hd_scheduler *scheduler;
-    VALUE kept;      /* the fiber that must not be collected meanwhile */
-    VALUE exception; /* or its class: what the masks are asked for */
-    uint64_t due;    /* counts those that have become due; 0: a Timeout whose time is not over yet */
-    uint64_t began;  /* the number of the block that it ends, a limit's or a scope's; 0: the task, or it is sent */
-    bool limits;     /* it is a Timeout's */
-    bool forced;     /* nothing holds it back: the time to clean up is over */
-    VALUE (*take)(struct hd_strike *strike); /* takes it out of the queue to be raised; undef: it has raised itself */
-    void (*drop)(struct hd_strike *strike);  /* takes it out of the queue: it is to strike nobody */
+    VALUE kept;      /* the fiber, which must not be collected meanwhile */
+    VALUE exception; /* or its class, by which the masks are looked up */
+    uint64_t due;    /* the order in which they became due; 0: a Timeout whose time is not over yet */
+    uint64_t began; /* the block that it ends, a limit or a scope; 0: the task, or somebody has sent it */
+    bool limits;     /* it belongs to a Timeout */
+    bool forced;     /* nothing holds it back, because the time to clean up is over */
+    /* takes it out and returns it to be raised; undef: it has raised itself */
+    VALUE (*take)(struct hd_strike *strike);
+    void (*drop)(struct hd_strike *strike);  /* takes it out of the queue, so that it is never raised */
 } hd_strike;
 
 /* -- waits ---------------------------------------------------------------------------------------------------- */
@@ -42,73 +56,78 @@ VALUE hd_root(const hd_scheduler *scheduler);
 /* The wait of a fiber, or NULL. */
 hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber);
 
-/* The wait of a fiber, or of the one that it has resumed, directly or not; or NULL. */
+/* The wait of a fiber, or of a fiber that it has resumed, directly or not; or NULL. */
 hd_wait *hd_wait_of_chain(hd_scheduler *scheduler, VALUE root);
 
 /* Settles a wait, from any thread with the GVL, and wakes its scheduler if it sleeps. */
 bool hd_wake_wait(hd_wait *wait, hd_wake wake);
 
-/* The same with an exception for this one operation. */
+/* Settles a wait with an exception for this one operation. */
 bool hd_end_operation(hd_wait *wait, VALUE exception);
 
-/* Makes an unblock of a wait that a strike or a deadline has ended. The strike comes at the fiber's next wait. */
+/* Makes an unblock of a wait that a pending exception or a deadline has ended. The exception is raised at the
+ * fiber's next wait. */
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait);
 
 /* -- strikes -------------------------------------------------------------------------------------------------- */
 
-/* The number of a block that begins now. */
+/* Returns the number of a block that begins now. */
 static inline uint64_t hd_block_begins(hd_scheduler *scheduler)
 {
     return ++scheduler->masks.sequence;
 }
 
-/* Raises the exception of a strike like this one in the fiber: now if it (or one that it has resumed) is parked, else
- * when it next parks. Nothing happens if its place is taken. From any thread with the GVL. */
+/* Raises an exception in the fiber, with the values of `like`: now if the fiber (or a fiber that it has resumed) is
+ * parked, else when it next parks. Does nothing if its place is taken. May be called from any thread with the GVL. */
 void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, hd_strike like);
 
-/* Raises it when the fiber parks next; one that was raised before has the place that it had. */
+/* Raises the exception when the fiber parks next. An exception that was raised before keeps the place that it had. */
 void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
-/* The exception shall not be raised any more in this fiber. */
+/* Takes the exception out of this fiber's queue. */
 void hd_strike_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
-/* Nor in any other: whoever it was to strike, nobody waits for it. */
+/* Takes the exception out of the queue of every fiber, because nobody waits for its effect. */
 void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception);
 
-/* For a strike that belongs to another file: puts it into the queue, makes it due, takes it out (was it due?). */
+/* For a strike that belongs to another file: adds it to the queue, makes it due, takes it out (and says whether it
+ * was due). */
 void hd_strike_add(hd_strike *strike, hd_scheduler *scheduler, VALUE fiber);
 void hd_strike_make_due(hd_strike *strike);
 bool hd_strike_remove(hd_strike *strike);
 
-/* The next strike in the queue of a fiber, due or not, after one or NULL; or NULL. */
+/* Returns the strike in the queue of a fiber, due or not, that follows `after` (NULL: the first one); NULL at the
+ * end. */
 hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *after);
 
-/* Ends the wait of its fiber for a strike that is due, where the masks let it. */
+/* Ends the wait of its fiber for a strike that is due, if the masks allow it. */
 void hd_strike_deliver(hd_strike *strike);
 
-/* The exception, which ends this block, is raised now. */
+/* Notes in the exception, which ends this block, that it is raised now. */
 void hd_strike_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began);
 
-/* It has ended its task, with its causes: whoever gets it from there is not ended by it. */
+/* Removes the note from an exception that has ended its task, and from its causes. Others may get the exception from
+ * Task#value, and it does not end them. */
 void hd_strike_left_task(VALUE exception);
 
 typedef enum { HD_ALL_STRIKES, HD_TIMEOUTS_ONLY } hd_strike_choice;
 
-/* Raises the outermost exception that is due in the running chain of fibers, of those that are not masked more
- * strictly. It returns if there is none. */
+/* Raises the outermost exception that is due in the running chain of fibers and that is not masked more strictly
+ * than this. Returns if no such exception exists. */
 void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice);
 
-/* At the beginning of a hook that may have nothing to wait for: the loop may not have come for long. */
+/* Raises an overdue exception at the beginning of a hook that may not have to wait: the loop may not have run for
+ * long. */
 static inline void hd_strikes_raise_overdue(hd_scheduler *scheduler)
 {
     if (RB_UNLIKELY(scheduler->strikes.timeouts_due) && !hd_scheduler_foreign(scheduler))
         hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
 }
 
-/* The running fiber ends: what is left in its queue (of an Enumerator that nobody asks any more) strikes nobody. */
+/* Empties the queue of the running fiber, which ends. It may be an abandoned Enumerator's fiber. */
 void hd_strikes_drop(hd_scheduler *scheduler);
 
-/* What is in the queues strikes now, whatever holds it back. */
+/* Raises all exceptions of the queues now, whatever holds them back. */
 void hd_strikes_deliver_all(hd_scheduler *scheduler);
 
 /* For the GC; for the child of a fork; for the end of the scheduler. */
@@ -118,5 +137,5 @@ void hd_strikes_free(hd_scheduler *scheduler);
 
 /* -- home ----------------------------------------------------------------------------------------------------- */
 
-/* What is to be raised in the thread that runs the scheduler. The first one stays. */
+/* Raises an exception in the thread that runs the scheduler. Of several, the first one counts. */
 void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);

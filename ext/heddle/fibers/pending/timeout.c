@@ -6,8 +6,8 @@
 static VALUE cExitException;
 static ID id_cause; /* where Ruby keeps an exception's cause */
 
-/* Runs while the loop reaps: ends the wait. The chain of fibers raises when it runs, or, when it is not parked (its
- * wake is on the way already), when it parks next. */
+/* Ends the wait; runs while the loop reaps. The chain of fibers raises the exception when it runs. If it is not
+ * parked, because its wake is already on the way, it raises when it next parks. */
 static void timer_fired(hd_timer *timer)
 {
     hd_timeout *due = HD_CONTAINER_OF(timer, hd_timeout, timer);
@@ -20,7 +20,7 @@ static VALUE take(hd_strike *strike)
     hd_timeout *due = hd_timeout_of(strike);
     hd_timeout_forget(due);
     if (NIL_P(due->sent)) return due->raised = hd_timeout_exception(due);
-    rb_thread_check_ints(); /* sent to the thread, and this is the place to raise it */
+    rb_thread_check_ints(); /* it was sent to the thread, and must be raised here */
     return Qundef;
 }
 
@@ -34,8 +34,9 @@ void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadli
     hd_strike *strike = &timeout->strike;
     timeout->timer.fire = timer_fired;
     strike->limits = true;
-    /* A class that `rescue => e` inside of the block does not swallow, if none was named: the frame of the timeout
-     * makes a Timeout::Error of it. (As Timeout::Error.handle_timeout does, which makes the exception beforehand.) */
+    /* If the caller has named no class, the exception is of a class that `rescue => e` inside of the block does not
+     * swallow. The frame of the timeout makes a Timeout::Error of it. Timeout::Error.handle_timeout does the same,
+     * but makes the exception beforehand. */
     strike->exception = NIL_P(timeout->exception) ? cExitException : timeout->exception;
     strike->take = take;
     strike->drop = drop;
@@ -64,7 +65,7 @@ VALUE hd_timeout_exception(const hd_timeout *timeout)
 {
     VALUE arguments[] = {timeout->strike.exception, timeout->message};
     VALUE exception = rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
-    /* (Without a cause, as what Thread#raise brings: eval.c, rb_ec_setup_exception.) */
+    /* It has no cause, as an exception that Thread#raise brings (eval.c, rb_ec_setup_exception). */
     if (!OBJ_FROZEN(exception)) rb_ivar_set(exception, id_cause, Qnil);
     hd_strike_note_raised(timeout->strike.scheduler, exception, timeout->strike.began);
     return exception;

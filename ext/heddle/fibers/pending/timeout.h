@@ -1,5 +1,14 @@
-/* Timeout.timeout in a fiber: the record of one call, on the C stack of the fiber that has made it. No object is made
- * until its time is over. */
+/* TIMEOUTS: Timeout.timeout in a fiber.
+ *
+ * Problem: a timeout nearly always ends without being needed, so it must be cheap; and when its time is over, its
+ * fiber may wait, run or compute. Way: each call has one record on the C stack of its fiber: a timer of the loop and
+ * a strike (strike.h). No object is made until its time is over. A fiber that waits is woken by the timer. A fiber
+ * that computes is found by the thread of overdue.h.
+ *
+ * Rejected: a timer of the kernel for each timeout. One heap of timers gives the loop its one deadline, without a
+ * system call and without an object for each timeout.
+ *
+ * Price: the record is void after a fork, and every use has to check that. */
 #pragma once
 
 #include "strike.h"
@@ -7,14 +16,14 @@
 typedef struct {
     hd_strike strike; /* in the queue of the root until it is raised */
     hd_timer timer;
-    VALUE root;          /* of the chain of fibers that is to raise it */
-    VALUE duration, exception, message; /* exception nil: none was named */
+    VALUE root;          /* the root of the chain of fibers that will raise it */
+    VALUE duration, exception, message; /* exception nil: the caller has named none */
     VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike (overdue.h), or nil */
-    bool blocking;       /* of a blocking fiber: calls of the system are struck, too, as by Ruby's own Timeout */
-    bool suspected;      /* it was seen to compute, after so many parks of the scheduler */
+    bool blocking;       /* it belongs to a blocking fiber: it also ends system calls, as Ruby's own Timeout does */
+    bool suspected;      /* the fiber was seen computing, when the scheduler had counted this number of parks */
     unsigned parks;
-    unsigned generation; /* the reactor's: a fork in between voids the record */
+    unsigned generation; /* the reactor's generation: a fork in between voids the record */
 } hd_timeout;
 
 static inline hd_timeout *hd_timeout_of(hd_strike *strike)
@@ -22,17 +31,17 @@ static inline hd_timeout *hd_timeout_of(hd_strike *strike)
     return HD_CONTAINER_OF(strike, hd_timeout, strike);
 }
 
-/* Its time begins. */
+/* Starts a timeout. */
 void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns);
 
-/* Its time is over. */
+/* Makes a timeout due whose time is over. */
 void hd_timeout_expire(hd_timeout *timeout);
 
-/* It is to strike nobody any more. Was it due? */
+/* Ends a timeout, so that it raises nothing. Was it due? */
 bool hd_timeout_forget(hd_timeout *timeout);
 
-/* The exception that it raises. May call Ruby code. */
+/* Returns the exception that it raises. May call Ruby code. */
 VALUE hd_timeout_exception(const hd_timeout *timeout);
 
-/* [root fiber, deadline in ns] of each that is not due yet. */
+/* Returns [root fiber, deadline in ns] of each timeout that is not due yet. */
 VALUE hd_timeouts_set(const hd_scheduler *scheduler);
