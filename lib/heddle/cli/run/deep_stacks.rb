@@ -11,7 +11,9 @@ module Heddle
       SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 7 << 19 }.freeze
       # Says in the environment that Ruby has been started once more.
       MARK = "HEDDLE_RUN_STACKS"
-      private_constant :MARK
+      # Ruby has a handler of its own for each of these. It notes the signal, and would forget it in the exec.
+      NOTED = %w[HUP INT QUIT ALRM TERM USR1 USR2].freeze
+      private_constant :MARK, :NOTED
 
       # @return [Hash{String => String}] for a program that takes the place of this one: it has room at once
       def self.environment = @made ? { **SIZES.transform_values(&:to_s), MARK => "1" } : {}
@@ -28,10 +30,20 @@ module Heddle
 
         command = own_command(args) or return
         @made = true
-        exec(environment, *command, close_others: false)
+        end_by_signals { exec(environment, *command, close_others: false) }
       rescue SystemCallError
         @made = nil # this Ruby goes on, with what it has
       end
+
+      # While the block runs, the kernel does what a signal asks for.
+      def self.end_by_signals
+        before = NOTED.to_h { |name| [name, trap(name, "SYSTEM_DEFAULT")] }
+        before.each { |name, handler| trap(name, handler) if handler == "IGNORE" } # (as nohup wants it)
+        yield
+      ensure
+        before&.each { |name, handler| trap(name, handler) }
+      end
+      private_class_method :end_by_signals
 
       # The command that has started this process, or nil if it was not `heddle` (somebody calls the class).
       def self.own_command(args)
