@@ -9,8 +9,6 @@ require "support/clients"
 class SoakRestartsTest < HeddleTest
   RUN = File.join(__dir__, "restarts.rb")
 
-  time_limit 400
-
   def setup
     super
     missing = %w[protocol-rack protocol-http1].filter_map { |gem| TestSupport::Clients.load(gem, gem.tr("-", "/")) }
