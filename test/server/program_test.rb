@@ -3,49 +3,11 @@
 # bin/test: takes 20 s, 0.6 of a core
 
 require_relative "../test_helper"
-require "support/clients"
-require "support/serve_program"
+require "support/serve_case"
 
 # `heddle serve`: its processes, signals and sockets.
 class ServeProgramTest < HeddleTest
-  EXE = File.expand_path("../../exe/heddle", __dir__)
-  APP = <<~RUBY
-    name = File.read("name")
-    run(lambda do |env|
-      File.write("begun", "")
-      sleep(Float(env["QUERY_STRING"])) unless env["QUERY_STRING"].empty?
-      exit!(3) if env["PATH_INFO"] == "/die"
-      [200, { "content-type" => "text/plain" }, ["\#{name} \#{Process.pid}"]]
-    end)
-  RUBY
-
-  def setup
-    super
-    missing = %w[protocol-rack protocol-http1].filter_map do |gem|
-      TestSupport::Clients.load(gem, gem.tr("-", "/"))
-    end.first
-    skip(missing) if missing
-    @dir = tempdir
-    write("config.ru", APP)
-    write("name", "one")
-    @programs = []
-  end
-
-  def teardown
-    @programs&.each(&:close)
-    super
-  end
-
-  def write(name, text) = File.write(File.join(@dir, name), text)
-
-  def serve(*arguments, bind: "tcp://127.0.0.1:0", command: nil, **options)
-    command ||= [*ruby_command, EXE, "serve", "--bind", bind]
-    TestSupport::ServeProgram.new(*command, *arguments, chdir: @dir, **options).tap { |program| @programs << program }
-  end
-
-  def workers(count, *arguments, **options)
-    serve("--workers", count.to_s, *arguments, until_said: /is ready/, times: count, **options)
-  end
+  include TestSupport::ServeCase
 
   def pids(program, tries = 30) = Array.new(tries) { Integer(program.get.body.split.last) }.uniq.sort
 
@@ -83,7 +45,7 @@ class ServeProgramTest < HeddleTest
   # They do not wait in a queue that nobody serves.
   def test_connections_are_refused_while_it_stops
     [0, 2].each do |count|
-      program = count.zero? ? serve : workers(count)
+      program = serve_in(count)
       answer = Thread.new { program.get("/?60") rescue $! } # rubocop:disable Style/RescueModifier
       wait_until_begun
       program.signal(:TERM)
@@ -94,20 +56,19 @@ class ServeProgramTest < HeddleTest
 
       assert_predicate(program.wait, :success?)
       assert_kind_of(EOFError, answer.value)
-      File.unlink(File.join(@dir, "begun"))
+      File.unlink(path("begun"))
     end
   end
 
   def test_the_file_of_a_unix_socket_goes_with_the_server
-    path = File.join(@dir, "socket")
+    file = path("socket")
     [0, 2].each do |count|
-      program = serve("--workers", count.to_s, bind: "unix:#{path}",
-                                               **(count.zero? ? {} : { until_said: /is ready/, times: count }))
-      wait_until("it serves") { asked_at(path).include?("200") }
+      program = serve_in(count, bind: "unix:#{file}")
+      wait_until("it serves") { asked_at(file).include?("200") }
       program.signal(:TERM)
 
       assert_predicate(program.wait, :success?)
-      refute_path_exists(path)
+      refute_path_exists(file)
     end
   end
 
@@ -142,7 +103,7 @@ class ServeProgramTest < HeddleTest
       wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }
     end
 
-    assert_equal(%w[one two], names.sort)
+    assert_equal(%w[one two], names.uniq.sort)
   end
 
   def test_hup_keeps_the_workers_when_the_application_does_not_load
@@ -161,7 +122,7 @@ class ServeProgramTest < HeddleTest
   def test_usr2_replaces_the_program_and_no_request_fails
     [0, 2].each do |count|
       write("name", "one")
-      program = count.zero? ? serve : workers(count)
+      program = serve_in(count)
       write("name", "two")
       names = while_asked(program) do
         program.signal(:USR2)
@@ -169,7 +130,7 @@ class ServeProgramTest < HeddleTest
         wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }
       end
 
-      assert_equal(%w[one two], names.sort)
+      assert_equal(%w[one two], names.uniq.sort)
       program.signal(:TERM)
 
       assert_predicate(program.wait, :success?)
@@ -204,10 +165,10 @@ class ServeProgramTest < HeddleTest
   # TERM is not lost because a reload is under way.
   def test_a_server_that_is_to_stop_is_not_replaced
     [[0, :HUP], [0, :USR2], [2, :USR2]].each do |count, first|
-      program = count.zero? ? serve : workers(count)
+      program = serve_in(count)
       answer = Thread.new { program.get("/?60") rescue $! } # rubocop:disable Style/RescueModifier
       wait_until_begun
-      File.delete(File.join(@dir, "begun"))
+      File.delete(path("begun"))
       Process.kill(:STOP, program.pid) if count.positive? # so that it gets both at once
       [first, :TERM, *(:CONT if count.positive?)].each { |signal| program.signal(signal) && sleep(0.3) }
       wait_until("it takes no connections") { refused?(program.port) }
@@ -254,10 +215,10 @@ class ServeProgramTest < HeddleTest
   end
 
   def test_systemd_is_told
-    path = File.join(@dir, "notify")
+    file = path("notify")
     told = keep(Socket.new(:UNIX, :DGRAM))
-    told.bind(Addrinfo.unix(path))
-    program = serve(env: { "NOTIFY_SOCKET" => path })
+    told.bind(Addrinfo.unix(file))
+    program = serve(env: { "NOTIFY_SOCKET" => file })
 
     assert_equal("READY=1", told.recv(100))
     program.signal(:TERM)
@@ -299,7 +260,7 @@ class ServeProgramTest < HeddleTest
       assert_match(text, outcome.err)
       assert_equal(1, outcome.err.lines.grep_v(%r{/gems/}).size, outcome.err) # (they have warnings of their own)
     end
-    refute_path_exists(File.join(@dir, "log"))
+    refute_path_exists(path("log"))
   end
 
   # Ruby 3.3 has an OptionParser that refuses such options where they have to be exact.
@@ -334,39 +295,10 @@ class ServeProgramTest < HeddleTest
 
   private
 
-  def wait_until_begun = wait_until("the request has begun") { File.exist?(File.join(@dir, "begun")) }
-
-  def asked_at(path)
-    UNIXSocket.open(path) do |socket|
-      socket.write("GET / HTTP/1.0\r\n\r\n")
-      socket.read
-    end
-  end
-
   def refused?(port)
     TCPSocket.new("127.0.0.1", port).close
     false
   rescue Errno::ECONNREFUSED
     true
-  end
-
-  # The names of those who answered while the block ran, however many asked.
-  def while_asked(program)
-    done = false
-    names = Array.new(3) { [] }
-    askers = names.map do |found|
-      Thread.new { found << program.get("/?0.01").body.split.first until done }
-    end
-    wait_until("each has an answer") { names.none?(&:empty?) || askers.any? { |asker| !asker.alive? } }
-    yield
-    done = true
-    askers.each(&:join)
-    names.flatten.uniq
-  end
-
-  def alive?(pid)
-    Process.kill(0, pid) && !File.read("/proc/#{pid}/stat").include?(") Z ")
-  rescue Errno::ESRCH, Errno::ENOENT
-    false
   end
 end

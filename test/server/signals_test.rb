@@ -39,6 +39,37 @@ class ServerSignalsTest < HeddleTest
     [reader, writer].each(&:close)
   end
 
+  # While another program takes the place of this one, Ruby would note a signal, and forget it in the exec.
+  def test_what_ends_the_program_is_not_lost_in_an_exec
+    30.times do |number|
+      pid, ready = about_to_exec
+      ready.read(1)
+      sleep(number * 0.00005)
+      Process.kill(:TERM, pid)
+      wait_until("try #{number}: it has ended") { Process.wait(pid, Process::WNOHANG) }
+
+      assert_equal(Signal.list["TERM"], $?.termsig)
+      pid = nil
+    ensure
+      Process.kill(:KILL, pid) && Process.wait(pid) if pid
+    end
+  end
+
+  # @return [Array(Integer, IO)] a process, and what can be read when its exec comes next
+  def about_to_exec
+    reader, writer = IO.pipe
+    keep(reader)
+    pid = fork do
+      signals = Heddle::Server::Signals.new({ "TERM" => :stop, "HUP" => :restart })
+      writer.write("x")
+      exec("sleep", "600") if signals.give_up(["HUP"], unless_come: [:stop])
+      trap("TERM", "SYSTEM_DEFAULT")
+      Process.kill(:TERM, Process.pid)
+    end
+    writer.close
+    [pid, reader]
+  end
+
   # A new worker may get a signal before it has handlers of its own.
   def test_what_comes_for_a_child_is_not_for_its_parent
     pid = fork do

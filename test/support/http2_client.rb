@@ -147,6 +147,8 @@ module TestSupport
       def take_headers(id, payload)
         headers = ::Protocol::HPACK::Decompressor.new(payload, @decoder).decode.to_h
         reply = reply_of(id)
+        return reply.headers.update(headers) unless headers.key?(":status") # (trailers)
+
         status = Integer(headers.delete(":status"))
         return reply.interim << status if status < 200
 

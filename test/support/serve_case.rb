@@ -12,12 +12,10 @@ module TestSupport
       run(lambda do |env|
         File.write("begun", "")
         sleep(Float(env["QUERY_STRING"])) unless env["QUERY_STRING"].empty?
+        exit!(3) if env["PATH_INFO"] == "/die"
         [200, { "content-type" => "text/plain" }, ["\#{name} \#{Process.pid}"]]
       end)
     RUBY
-
-    # (A busy machine takes seconds to start a server.)
-    def self.included(test) = test.time_limit(400)
 
     def setup
       super

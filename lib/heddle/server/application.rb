@@ -9,6 +9,7 @@ require_relative "answer_body"
 require_relative "headers"
 require_relative "rack_input"
 require_relative "refusal"
+require_relative "trailers"
 
 module Heddle
   class Server
@@ -52,6 +53,7 @@ module Heddle
         raise ArgumentError, "the status must be an Integer, not #{status.inspect}" unless status.is_a?(Integer)
         raise ArgumentError, "the headers must not be nil" unless fields
 
+        request.trailers = Trailers.of(env["heddle.trailers"])
         headers, meta = wrap_headers(fields)
         request.last! if take_close(headers.fields)
         sent = to_be_sent(status, headers.fields, meta, body)

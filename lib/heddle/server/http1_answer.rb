@@ -18,8 +18,8 @@ module Heddle
         # @return [Integer] bytes that were written around its pieces
         attr_reader :framing
 
-        def initialize(stream, length = nil)
-          super(length)
+        def initialize(stream, length = nil, trailers = nil)
+          super(length, trailers)
           @stream = stream
           @framing = 0
         end
@@ -31,7 +31,7 @@ module Heddle
           @stream.flush
         end
 
-        def send_end = nil
+        def send_end(_trailers) = nil
       end
 
       # Of a body whose length is not known before (RFC 9112, 7.1).
@@ -45,9 +45,10 @@ module Heddle
           @stream.flush
         end
 
-        def send_end
-          @framing += 5
-          @stream.write("0\r\n\r\n")
+        def send_end(trailers)
+          lines = trailers.map { |name, value| "#{name}: #{value}\r\n" }
+          @framing += 5 + lines.sum(&:bytesize)
+          @stream.write("0\r\n", *lines, "\r\n")
           @stream.flush
         end
       end
@@ -94,12 +95,12 @@ module Heddle
       # @return [Array(String, PlainOutput)] the last lines of the head, and where the body goes, if the application
       #   makes it while it is sent
       def framing_of(body, length, request)
-        if length
+        if length && !(request.trailers && request.version == "HTTP/1.1")
           [length_line(request, length), (PlainOutput.new(@stream, length) if AnswerBody.made_meanwhile?(body))]
         elsif (encoding = AnswerBody.encoding(body))
           ["transfer-encoding: #{encoding}\r\n\r\n", PlainOutput.new(@stream)]
         elsif request.version == "HTTP/1.1"
-          ["transfer-encoding: chunked\r\n\r\n", ChunkedOutput.new(@stream)]
+          ["transfer-encoding: chunked\r\n\r\n", ChunkedOutput.new(@stream, nil, request.trailers)]
         else
           @plain = true
           ["\r\n", PlainOutput.new(@stream)]

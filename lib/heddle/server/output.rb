@@ -10,11 +10,13 @@ module Heddle
     # it to a task or to a thread: the answer ends when it is closed, also if the application's own call has returned
     # before that. A write to an answer that has ended raises an error: its bytes would stand in front of the next one.
     #
-    # A subclass has send_chunk(chunk) and send_end.
+    # A subclass has send_chunk(chunk) and send_end(trailers).
     #
     # @private
     class Output
       ENDED = "the answer has ended"
+      NO_TRAILERS = [].freeze
+      private_constant :NO_TRAILERS
 
       # What a streaming body gets: the body of the request, and its answer.
       class Both < ::Protocol::HTTP::Body::Stream
@@ -31,8 +33,10 @@ module Heddle
       private_constant :Both
 
       # @param length [Integer, nil] bytes that the head of the answer has announced
-      def initialize(length = nil)
+      # @param trailers [Trailers, nil]
+      def initialize(length = nil, trailers = nil)
         @length = @remaining = length
+        @trailers = trailers
         @lock = Thread::Mutex.new
         @over = Thread::Queue.new # is closed when the output is, and its end was sent
         @caller = Fiber.current
@@ -123,8 +127,9 @@ module Heddle
       def end_answer
         return if @ended
 
+        trailers = @trailers ? @trailers.fields : NO_TRAILERS # (without them there is no end)
         @ended = true
-        send_end
+        send_end(trailers)
       end
     end
   end

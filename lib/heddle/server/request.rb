@@ -15,6 +15,8 @@ module Heddle
 
       # @return [#ip_address] of the client
       attr_reader :peer
+      # @return [Trailers, nil] of the answer
+      attr_accessor :trailers
 
       # @param connection [Connection]
       # @param session [HTTP1]

@@ -80,13 +80,14 @@ module Heddle
       end
 
       # Before another program takes the place of this one. What asks for a restart is ignored until that has handlers
-      # of its own, for it begins with what is there then. What stops the program ends it, as by default.
+      # of its own, for it begins with what is there then. What stops the program ends it at once: by the kernel, for
+      # Ruby (DEFAULT) would only note it, and forget it in the exec.
       #
       # @param ignored [Array<String>]
       # @param unless_come [Array<Symbol>]
       # @return [Boolean] false: one of these has come
       def give_up(ignored, unless_come:)
-        @meanings_of.each_key { |name| trap(name, ignored.include?(name) ? "IGNORE" : "DEFAULT") }
+        @meanings_of.each_key { |name| trap(name, ignored.include?(name) ? "IGNORE" : "SYSTEM_DEFAULT") }
         !come?(unless_come)
       end
 

@@ -12,7 +12,9 @@ module Heddle
       SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => 1 << 20, "RUBY_FIBER_MACHINE_STACK_SIZE" => 7 << 19 }.freeze
       # The environment variable that says that Ruby has been started once more.
       MARK = "HEDDLE_RUN_STACKS"
-      private_constant :MARK
+      # Ruby has a handler of its own for each of these. It notes the signal, and would forget it in the exec.
+      NOTED = %w[HUP INT QUIT ALRM TERM USR1 USR2].freeze
+      private_constant :MARK, :NOTED
 
       # @return [Hash{String => String}] for a program that takes the place of this one: it has enough room from the
       #   start
@@ -30,10 +32,20 @@ module Heddle
 
         command = own_command(args) or return
         @made = true
-        exec(environment, *command, close_others: false)
+        end_by_signals { exec(environment, *command, close_others: false) }
       rescue SystemCallError
         @made = nil # this Ruby goes on with its own stacks
       end
+
+      # Runs the block, in which the kernel itself acts on these signals.
+      def self.end_by_signals
+        before = NOTED.to_h { |name| [name, trap(name, "SYSTEM_DEFAULT")] }
+        before.each { |name, handler| trap(name, handler) if handler == "IGNORE" } # as nohup wants it
+        yield
+      ensure
+        before&.each { |name, handler| trap(name, handler) }
+      end
+      private_class_method :end_by_signals
 
       # Returns the command that has started this process, or nil if another program than `heddle` calls the class.
       def self.own_command(args)

@@ -11,15 +11,16 @@ module Heddle
       class Output < Server::Output
         # @param stream [Stream]
         # @param length [Integer, nil]
-        def initialize(stream, length)
-          super(length)
+        # @param trailers [Trailers, nil]
+        def initialize(stream, length, trailers)
+          super(length, trailers)
           @stream = stream
         end
 
         private
 
         def send_chunk(chunk) = @stream.send_chunk(chunk, last: @remaining&.zero?)
-        def send_end = @stream.send_end
+        def send_end(trailers) = @stream.send_end(trailers)
       end
     end
   end

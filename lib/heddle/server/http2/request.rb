@@ -17,6 +17,9 @@ module Heddle
         VERSION = "HTTP/2"
         private_constant :VERSION
 
+        # @return [Trailers, nil] of the answer
+        attr_accessor :trailers
+
         # @param stream [Stream]
         # @param connection [Connection]
         # @param head [Head]

@@ -140,13 +140,15 @@ module Heddle
         end
 
         # The body has ended.
-        def send_end
+        #
+        # @param trailers [Array<Array(String, String)>]
+        def send_end(trailers = [])
           @connection.perform do
             raise Gone, GONE if closed?
 
             check_torn
             @whole = true
-            send_data(nil, END_STREAM)
+            trailers.empty? ? send_data(nil, END_STREAM) : send_headers(trailers, END_STREAM)
           end
         end
 
@@ -255,7 +257,7 @@ module Heddle
           body = response.body
           raise Gone, GONE if closed?
 
-          length = body ? body.length : 0
+          length = length_of(body)
           @request.body&.invite_for(response)
           fields = fields_of(response, length)
           @answered = response.status
@@ -270,6 +272,13 @@ module Heddle
           raise(error = e)
         ensure
           body&.close(error)
+        end
+
+        # @return [Integer, nil] nil: it is not known, or trailers follow
+        def length_of(body)
+          return 0 unless body
+
+          body.length unless @request.trailers
         end
 
         def fields_of(response, length)
@@ -304,7 +313,7 @@ module Heddle
         end
 
         def write_streamed(body, length)
-          @output = Output.new(self, length)
+          @output = Output.new(self, length, @request.trailers)
           @output.send_body(body, @request.body)
           check_torn
         end
