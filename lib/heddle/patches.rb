@@ -196,8 +196,8 @@ module Heddle
           %w[core_ext/handle_interrupt.c],
           { "Thread." => "HandleInterrupt" }, kept_visibility: :public)
     patch(:io_close, "all",
-          "Ruby 3.3 and 3.4 never wake the fibers that wait for the IO, and no Ruby wakes those that wait in " \
-          "IO.select.",
+          "Ruby 3.3 and 3.4 never wake the fibers that wait for the IO, and no Ruby wakes the fibers that wait " \
+          "in IO.select.",
           %w[core_ext/io_close.c],
           { "IO#" => %w[IOClose IOHalfClose], "BasicSocket#" => "IOHalfClose" }, bug: 19_039)
     patch(:joined_write, "all",
@@ -223,7 +223,7 @@ module Heddle
             "IPSocket#" => "NameLookup::ForIPSocket" }, kept: "__heddle_named_")
     patch(:direct_socket, "all",
           "Ruby has no hook for these methods: it releases the GVL (Ruby's global lock) for each attempt, and always " \
-          "tries once before it waits, even if there is nothing to read.",
+          "tries once before it waits, even if no data is there.",
           %w[core_ext/direct_socket.c],
           { "BasicSocket#" => "DirectSocket::ForBasicSocket", "UDPSocket#" => "DirectSocket::ForUDPSocket",
             "IPSocket#" => "DirectSocket::ForIPSocket", "Socket#" => %w[DirectSocket::ForSocket DirectSocket::Accept],
