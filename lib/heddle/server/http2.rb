@@ -13,7 +13,7 @@ module Heddle
     # Serves the requests of an HTTP/2 connection. Each request is a stream with a task of its own (RFC 9113).
     # protocol-http2 knows the frames and the states of streams.
     #
-    # Two more tasks serve the connection while it is busy: this one sends the frames of the streams, and the other one
+    # Two more tasks serve the connection while it is busy: one sends the frames of the streams, and the other one
     # reads frames ({Receiving}).
     #
     # @private

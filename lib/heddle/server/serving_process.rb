@@ -115,8 +115,8 @@ module Heddle
         loop { heed(@signals.pop, server) } # until the server has ended
       end
 
-      # Waits before a stop. A second signal ends the wait only if it comes from the sender of the first signal. A
-      # worker therefore heeds the supervisor alone: systemd sends TERM to all processes.
+      # Waits for the delay of the settings before a stop. A second signal ends the wait only if it comes from the
+      # sender of the first signal. A worker therefore heeds the supervisor alone: systemd sends TERM to all processes.
       def delay
         ends = Clock.now + @settings.delay
         while (left = ends - Clock.now).positive?

@@ -22,7 +22,8 @@ module Heddle
       LINGER_IDLE = 1
       private_constant :NOTHING, :LINGER, :LINGER_IDLE
 
-      # Makes bytes of a text that can be appended to others. Texts of several encodings do not go into one String.
+      # Returns the bytes of a text, which can be appended to other bytes. Texts of several encodings do not go into one
+      # String.
       #
       # @param text [String]
       # @return [String] the bytes of the text
@@ -97,7 +98,7 @@ module Heddle
         end_of_input
       end
 
-      # @return [Boolean] whether the end of what the client sends was seen
+      # @return [Boolean] whether the client's bytes were read to their end
       def read_to_end? = @read_to_end
 
       # Waits until bytes have come, or the end. With TLS the bytes may be a part of a record, and {#within} can limit

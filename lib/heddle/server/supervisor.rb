@@ -222,8 +222,8 @@ module Heddle
         say("#{@count} worker#{"s" if @count > 1} from now on")
       end
 
-      # Returns whether no worker can start: each has failed once, and none serves. If a stop has come, it does not
-      # count, because its signal may have ended some of them, too.
+      # Returns whether no worker can start: each has failed once, and none serves. After a stop this is false, because
+      # the signal may have reached the workers, too, and ended some of them.
       def nothing_starts?
         !@served && @failed.size >= @count && !@signals.come?(STOPS)
       end
@@ -249,8 +249,8 @@ module Heddle
         say("the workers stay: #{e.message}")
       end
 
-      # Begins to replace all workers. Workers that are still starting may have begun with the files of before, so they
-      # begin again.
+      # Begins to replace all workers. A worker that is still starting may have begun with the old files, so it is
+      # started again.
       def replace_all
         staying, starting = @workers.each_value.select(&:stays?).partition(&:ready?)
         starting.each { |worker| worker.leave(:KILL, EXTRA) }

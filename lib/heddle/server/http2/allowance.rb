@@ -5,8 +5,8 @@ require_relative "../../internal/clock"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # Limits how often a client may do something that costs the server more than the client. The client may do it
-      # without a limit in time up to a number, and then a number of times a second.
+      # Limits how often a client may do something that costs the server more than the client. A burst of such acts is
+      # allowed at any speed, and after it a number of acts a second.
       #
       # @private
       class Allowance

@@ -12,10 +12,10 @@ module Heddle
       #
       # @private
       module Receiving
-        # The number of streams reset by this side that are remembered, because the client may send more on them before
-        # it knows.
+        # The number of streams that are remembered after this side has reset them, because the client may send more on
+        # them before it knows.
         RESETS_REMEMBERED = 256
-        # The number of frames that cost the client little and are allowed at once, and then in each second.
+        # Limits for frames that cost the client little: how many may come at once, and then how many a second.
         BURST = 1000
         PER_SECOND = 50
         # A client sends WINDOW_UPDATEs for the DATA that it gets (RFC 9113, 6.9): for each frame one of the stream and

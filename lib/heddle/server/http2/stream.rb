@@ -72,7 +72,7 @@ module Heddle
           end_request if frame.end_stream?
         end
 
-        # Gives up what the stream holds, because it has ended on both sides.
+        # Frees the bytes and ends the waits of a stream that has ended on both sides.
         def closed(_error = nil)
           return if @gone
 

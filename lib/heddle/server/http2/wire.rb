@@ -8,7 +8,7 @@ module Heddle
       #
       # @private
       class Wire
-        # The number of waiting bytes at which there is no room for further ones.
+        # The number of waiting bytes at which the wire has no room for further frames.
         LIMIT = 128 * 1024
 
         # @param bytes [Server::Stream]
