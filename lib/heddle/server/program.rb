@@ -72,7 +72,8 @@ module Heddle
         nil
       end
 
-      # Writes the number of this process into the pidfile. Nobody sees a half of it, because a complete file is renamed.
+      # Writes the number of this process into the pidfile. Nobody sees a half of it, because a complete file is
+      # renamed.
       def write_pidfile
         new = "#{@settings.pidfile}.#{Process.pid}"
         File.write(new, "#{Process.pid}\n")
