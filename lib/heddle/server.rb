@@ -11,10 +11,10 @@ require_relative "server/limits"
 require_relative "server/listener"
 
 module Heddle
-  # A server for Rack applications. Each connection is a task, which serves its requests one after another. A connection
-  # that is idle has no task. It needs the gems protocol-http1 and protocol-rack.
+  # Serves a Rack application. Each connection is a task, which serves the requests of the connection one after another.
+  # An idle connection has no task. The server needs the gems protocol-http1 and protocol-rack.
   #
-  # The command `heddle serve` runs one in one or several processes.
+  # The command `heddle serve` runs a server in one process or in several.
   #
   # @example
   #   require "heddle/server"
@@ -27,30 +27,31 @@ module Heddle
   #     server.stop
   #   end
   class Server
-    # Of responses, by the first digit of the status.
+    # The kinds of responses, by the first digit of their status.
     KINDS = [nil, "1xx", "2xx", "3xx", "4xx", "5xx"].freeze
-    # Beyond its connections it has so many that only have to see their last answer, and so many that have to see a 503.
+    # The number of connections that the server keeps beyond its limit until their clients have seen the last answer. It
+    # keeps as many again until their clients have seen a 503.
     TURNED_AWAY = 64
-    # Seconds between two looks at the connections that are busy.
+    # Seconds between two checks of the busy connections.
     WATCH_INTERVAL = 0.5
-    # Seconds for which it does not repeat that it cannot accept connections.
+    # Seconds for which the server does not repeat the warning that it cannot accept connections.
     SILENCE = 60
     private_constant :KINDS, :TURNED_AWAY, :SILENCE, :WATCH_INTERVAL
 
-    # @return [Limits] its bounds
+    # @return [Limits] the limits of the server
     attr_reader :limits
 
     # @param app [#call] a Rack application
     # @param bind [String, IO, Array<String, IO>] where to listen: tcp://127.0.0.1:9292, unix:/run/app.sock,
-    #   ssl://0.0.0.0:9292?cert=FILE&key=FILE; or a server socket. They listen from now on
+    #   ssl://0.0.0.0:9292?cert=FILE&key=FILE; or a server socket. The sockets listen as soon as the server is made
     # @param limits [Hash{Symbol => Numeric}] see {Limits}
-    # @param access_log [IO, nil] gets a line for each request
-    # @param http2 [Boolean, nil] whether it speaks HTTP/2 over TLS, and with clients that begin with it. This needs the
-    #   gem protocol-http2; nil: if that is installed
+    # @param access_log [IO, nil] receives a line for each request
+    # @param http2 [Boolean, nil] whether the server speaks HTTP/2 over TLS, and with clients that begin with HTTP/2.
+    #   This needs the gem protocol-http2; nil: if that gem is installed
     # @param cancel_disconnected [Boolean] whether a request is cancelled when its client leaves: see {Disconnected}
     # @raise [ArgumentError]
     # @raise [LoadError] if a gem is missing
-    # @raise [SystemCallError] if it cannot listen there
+    # @raise [SystemCallError] if the server cannot listen there
     def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil,
                    cancel_disconnected: false)
       Check.responds("app", app, :call)
@@ -65,22 +66,22 @@ module Heddle
       @serving = {} # connection => its task
       @running = {}.compare_by_identity # request in the application => since when, by Clock
       @turned_away = 0
-      @said = {} # class of an error => when it was said
-      @client_requests = Hash.new(0) # by their networks
+      @said = {} # class of an error => when it was reported
+      @client_requests = Hash.new(0) # network of a client => its requests in the application
       @responses = KINDS.compact.to_h { |kind| [kind, 0] }
       @stopping = false
     end
 
-    # @return [Array<String>] where it listens, with the ports that it was given
+    # @return [Array<String>] the addresses where the server listens, with the ports that the system has chosen
     def addresses = @listeners.map(&:to_s)
 
-    # @return [Integer, nil] of the first address that has one
+    # @return [Integer, nil] the port of the first address that has a port
     def port = @listeners.filter_map(&:port).first
 
-    # @return [Boolean] whether it speaks HTTP/2
+    # @return [Boolean] whether the server speaks HTTP/2
     def http2? = @http2
 
-    # @return [Boolean] whether it takes no more connections
+    # @return [Boolean] whether the server has stopped accepting connections
     def stopping? = @stopping
 
     # @return [String]
@@ -100,8 +101,8 @@ module Heddle
       @idle.close
     end
 
-    # Takes no more connections, closes the idle ones, and waits for the requests that are being answered. Those that
-    # take longer are cancelled.
+    # Stops accepting connections, closes the idle connections, and waits for the requests that are being answered.
+    # Requests that take longer than the grace are cancelled.
     #
     # @param grace [Numeric] seconds
     # @yield before requests are cancelled
@@ -115,7 +116,7 @@ module Heddle
       @left = Thread::Queue.new
       if @scope
         @listeners.each { |listener| take_last(listener) }
-        @idle.wake_all # to close them with a request on its way would reset them
+        @idle.wake_all # to close a connection whose request is on its way would reset it
       end
       @idle.close
       @serving.each_key(&:drain)
@@ -131,13 +132,14 @@ module Heddle
 
       @left << true
       @give_up&.call unless @running.empty?
-      own = Heddle.current_task # of a request that stops its server: to be struck ends what it does here
+      # A request may stop its server. Its own task is cancelled last, because that cancel ends this method.
+      own = Heddle.current_task
       @serving.each_value { |task| task.cancel unless task.equal?(own) }
       own.cancel if @serving.value?(own)
     end
 
-    # Calls the application and hands its response to the block, in a scope of their own: what the application spawns is
-    # waited for.
+    # Calls the application and hands its response to the block. Both run in a scope of their own, so the tasks that the
+    # application spawns are waited for.
     #
     # @private
     def handle(request)
@@ -160,7 +162,7 @@ module Heddle
     # @private Counts the answer to a request, and writes its line of the access log.
     # @param request [Request]
     # @param status [Integer, nil] nil if there was no answer
-    # @param started [Float] when the request had come, by Clock
+    # @param started [Float] when the request arrived, by Clock
     def answered(request, status, started)
       kind = status && KINDS[status / 100]
       @responses[kind] += 1 if kind
@@ -168,15 +170,17 @@ module Heddle
     end
 
     # @private
-    # @return [Hash{Symbol => Object}] connections that are :busy and :idle, :requests in the application now, and the
-    #   :responses so far by the kind of their status
+    # @return [Hash{Symbol => Object}] the numbers of :busy and :idle connections and of :requests in the application
+    #   now, and the :responses so far by the kind of their status
     def counts = { busy: @serving.size, idle: @idle.size, requests: @running.size, responses: @responses.dup }
 
     # @private
-    # @return [Array<Array(String, Float)>] method and path of each request in the application, and its seconds so far
+    # @return [Array<Array(String, Float)>] method and path of each request in the application, and the seconds that it
+    #   has taken so far
     def running = @running.map { |request, since| [name_of(request), Clock.now - since] }
 
-    # @private Tells of an error of the application, once: that of a task that the request waits for is raised by both.
+    # @private Reports an error of the application, once. The error of a task that the request waits for is raised
+    #   twice: by the task and by the request.
     # @param request [Request, HTTP2::Request, nil]
     def report(error, request)
       return if request && !request.note(error)
@@ -194,7 +198,8 @@ module Heddle
       @client_requests.delete(network) if network && (@client_requests[network] += number).zero?
     end
 
-    # (What the application does behind the beginning of its answer has no limit in time.)
+    # Calls the application within the limit request_time. Only the time until the answer begins is limited. The
+    # application may take any time for the rest of its answer.
     def call(request)
       return @app.call(request) unless @limits.request_time
 
@@ -211,7 +216,8 @@ module Heddle
       end
     end
 
-    # (A crowd gets an answer that a reset may destroy.)
+    # Answers a connection beyond the limit with 503. When many clients come at once, the server does not wait until
+    # each has read its answer, so a reset may destroy the answer.
     def turn_away(connection)
       return connection.turn_away(linger: false) if @turned_away >= TURNED_AWAY
 
@@ -221,12 +227,13 @@ module Heddle
       ensure
         @turned_away -= 1
       end
-    rescue FiberError # there is no stack for it
+    rescue FiberError # no stack can be allocated for the task
       @turned_away -= 1
       connection.turn_away(linger: false)
     end
 
-    # Clients that have connected by now are served: to close the socket would reset their connections.
+    # Accepts the connections that clients have opened by now, and closes the socket. To close the socket before that
+    # would reset these connections.
     def take_last(listener)
       until (connection = accept(listener, :accept_nonblock)).nil?
         start(connection) if connection
@@ -234,7 +241,8 @@ module Heddle
       listener.close
     end
 
-    # @return [Connection, false, nil] false: that client has gone; nil: nobody has connected, or it does not work now
+    # @return [Connection, false, nil] false: this client has gone; nil: nobody has connected, or no connection can be
+    #   accepted now
     def accept(listener, how = :accept)
       socket = listener.public_send(how) or return
       Connection.new(self, socket, listener.tls)
@@ -245,7 +253,7 @@ module Heddle
       socket || e.is_a?(Errno::ECONNABORTED) ? false : pause(e)
     end
 
-    # No connection can be accepted now.
+    # Makes room when no connection can be accepted: closes an idle connection, or else waits.
     def pause(error)
       rest(error) unless @idle.close_oldest
       nil
@@ -263,7 +271,7 @@ module Heddle
 
     def room? = @serving.size + @idle.size < @limits.connections || @idle.close_oldest
 
-    # @param task [Symbol] of it: to serve or to leave
+    # @param task [Symbol] the method of the connection that the task calls: :serve or :leave
     def start(connection, task = :serve)
       @scope.spawn(isolated: true, name: connection.method(:description)) do
         @serving[connection] = Heddle.current_task
@@ -274,12 +282,12 @@ module Heddle
         keep(connection) if outcome == :idle
         @left&.push(true) if @serving.empty?
       end
-    rescue FiberError => e # there is no stack for it
+    rescue FiberError => e # no stack can be allocated for the task
       connection.turn_away(linger: false)
       rest(e)
     end
 
-    # As long as connections are busy.
+    # Looks after the connections from time to time, as long as some are busy.
     def watch
       until @serving.empty?
         sleep(WATCH_INTERVAL)
@@ -294,7 +302,8 @@ module Heddle
       @stopping ? leave(connection) : @idle.add(connection)
     end
 
-    # (To wait for a client takes time and a descriptor: it is done only where it helps, and not for a crowd.)
+    # Closes a connection. If bytes of its last answer may still be under way, a task first waits for the client. That
+    # takes time and a descriptor, so it is done only if the wait helps, and not for many clients at once.
     def leave(connection)
       spare = @scope&.open? && @serving.size + @idle.size < @limits.connections + TURNED_AWAY
       spare && connection.under_way? ? start(connection, :leave) : connection.close

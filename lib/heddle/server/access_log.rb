@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # A line for each request, in the Common Log Format (its size is that of the answer's body) with the seconds that it
-    # took at its end.
+    # Writes a line for each request, in the Common Log Format. The size in the line is the size of the answer's body.
+    # The seconds that the request took stand at its end.
     #
     # @private
     class AccessLog
@@ -23,7 +23,7 @@ module Heddle
                          method: request.method, path: request.path.dump[1..-2], version: request.version,
                          status: status || "-", size: request.sent, took: seconds))
       rescue IOError, SystemCallError
-        nil # a request does not fail for it
+        nil # a request does not fail because of its line
       end
     end
   end

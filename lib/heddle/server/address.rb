@@ -6,14 +6,15 @@ require_relative "../internal/check"
 
 module Heddle
   class Server
-    # An address of `--bind`. A URL that may mean something else than it seems to is refused: a path behind a port, a
-    # UNIX socket with a host, a number in place of a host, an unknown option.
+    # Reads an address of `--bind`. A URL that may mean something else than it seems to mean is refused: a path behind a
+    # port, a UNIX socket with a host, a number in place of a host, an unknown option.
     #
     # @private
     class Address
       URLS = "tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:/PATH?mode=0660 or unix:@NAME"
       PORT = 9292
-      # Of a UNIX socket: a proxy that runs as another user has to write to it. The folder can be closed to others.
+      # The mode of the file of a UNIX socket. A proxy that runs as another user has to write to it. The folder can be
+      # closed to others.
       MODE = 0o666
       FORMS = {
         "tcp" => %r{\Atcp://(?<host>\[[^\[\]/?#@]+\]|[^\[\]/?#@:\s]*)(?::(?<port>\d*))?\z}i,
@@ -21,19 +22,19 @@ module Heddle
         "unix" => %r{\Aunix:(?://(?=[/@]))?(?:(?<path>/[^/?#][^?#]*)(?:\?(?<query>[^#]*))?|(?<name>@[^?#]+))\z}i
       }.freeze
       IPV4 = /\A\d{1,3}(\.\d{1,3}){3}\z/
-      # What the system takes for an IPv4 address, too: 8080 is 0.0.31.144.
+      # Matches a host that the system takes for an IPv4 address, too: 8080 is 0.0.31.144.
       ODD_HOST = /\A(?:[\d.]+|0x\h+)\z/i
       private_constant :PORT, :MODE, :FORMS, :IPV4, :ODD_HOST
 
       # @return [Addrinfo]
       attr_reader :addrinfo
-      # @return [Integer] of the file of a UNIX socket
+      # @return [Integer] the mode of the file of a UNIX socket
       attr_reader :mode
       # @return [Array(String, String), nil] the files of the certificate and of its key, for TLS
       attr_reader :files
 
       # @param url [String]
-      # @raise [ArgumentError] which begins with "bind:"
+      # @raise [ArgumentError] whose message begins with "bind:"
       def initialize(url)
         @url = url
         form = FORMS[url[/\A[a-z]+/i].to_s.downcase]

@@ -5,17 +5,17 @@ require "protocol/rack"
 
 module Heddle
   class Server
-    # How the body of an answer is read: the application's own each or call runs in the task of the request. (A read
-    # runs it in another fiber, which learns of no error, and is not waited for.)
+    # Reads the body of an answer: the application's own each or call runs in the task of the request. A read would run
+    # it in another fiber, which sees no error, and which nobody waits for.
     #
     # @private
     module AnswerBody
       class << self
         # @param body [Protocol::HTTP::Body::Readable]
-        # @return [Protocol::HTTP::Body::Readable] without what only waits for its close
+        # @return [Protocol::HTTP::Body::Readable] the body without a wrapper that only waits for its close
         def made(body) = body.is_a?(::Protocol::HTTP::Body::Completable) ? body.body : body
 
-        # @return [Boolean] whether the application makes it while it is sent, perhaps in another task or thread
+        # @return [Boolean] whether the application makes the body while it is sent, perhaps in another task or thread
         def made_meanwhile?(body)
           body = made(body)
           body.stream? || body.is_a?(::Protocol::Rack::Body::Enumerable)
@@ -24,7 +24,8 @@ module Heddle
         # @return [String, nil] the transfer-encoding in which the application sends it
         def encoding(body) = made(body).then { |made| made.encoding if made.is_a?(HijackBody) }
 
-        # (The application's body is closed behind the answer, so not by the each of protocol-rack.)
+        # Yields the chunks of a body. The each of protocol-rack closes the application's body, which must be closed
+        # only after the answer, so the application's own each is called.
         #
         # @param body [Protocol::HTTP::Body::Readable]
         # @yieldparam chunk [String]
@@ -39,11 +40,11 @@ module Heddle
         end
 
         # @param body [Protocol::HTTP::Body::Readable]
-        # @param length [Integer] of which the client is told
+        # @param length [Integer] the length that the client receives
         # @yieldparam chunk [String] not empty
-        # @yieldparam last [Boolean] whether that is all
+        # @yieldparam last [Boolean] whether this is the last chunk
         # @return [void]
-        # @raise [ArgumentError] if there is more or less
+        # @raise [ArgumentError] if the body has another length
         def each_of(body, length)
           left = length
           each(body) do |chunk|
@@ -56,7 +57,7 @@ module Heddle
           wrong_length(length, left) unless left.zero?
         end
 
-        # @param left [Integer] bytes that are missing; negative: that are too many
+        # @param left [Integer] the number of bytes that are missing; if negative, of bytes that are too many
         # @raise [ArgumentError]
         def wrong_length(length, left)
           raise ArgumentError, "content-length was #{length}, the body has #{length - left} bytes"
@@ -65,8 +66,8 @@ module Heddle
     end
     private_constant :AnswerBody
 
-    # The body of an answer whose end is told to somebody, once, when it is closed. (That of protocol-http tells it
-    # before, and closes nothing if that fails.)
+    # The body of an answer that calls a block once, when it is closed. The class of protocol-http calls the block
+    # before that, and closes nothing if the block fails.
     #
     # @private
     class CompletedBody < ::Protocol::HTTP::Body::Completable
@@ -88,8 +89,8 @@ module Heddle
     end
     private_constant :CompletedBody
 
-    # What the application sends by a hijack of its answer. The headers of the answer may say where it ends: then they
-    # are sent as they are.
+    # The body that the application sends by a hijack of its answer. The headers of the answer may say where it ends.
+    # Then these headers and the bytes of the body are sent as they are.
     #
     # @private
     class HijackBody < ::Protocol::HTTP::Body::Readable
@@ -99,7 +100,7 @@ module Heddle
       attr_reader :encoding
 
       # @param callback [#call]
-      # @param fields [Array<Array(String, String)>] headers of the answer; those that frame it are taken out
+      # @param fields [Array<Array(String, String)>] headers of the answer; the headers that frame it are taken out
       def initialize(callback, fields)
         super()
         @callback = callback

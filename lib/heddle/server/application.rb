@@ -13,9 +13,9 @@ require_relative "trailers"
 
 module Heddle
   class Server
-    # What an application may raise, and is answered with 500, for a rescue clause. As under Puma that is nearly all: a
-    # method that is missing here, an autoloaded file with a mistake, too deep a recursion, an exit in a library, a
-    # failed expectation of a test. The rest is meant for the task, or for the program.
+    # Matches the errors of an application that are answered with 500, for a rescue clause. As with Puma, these are
+    # nearly all errors: a missing method, an autoloaded file with a mistake, too deep a recursion, an exit in a
+    # library, a failed expectation of a test. The other errors are meant for the task, or for the program.
     module ApplicationError
       OTHERS = [Cancelled, SignalException, ::Timeout::ExitException].freeze
       private_constant :OTHERS
@@ -24,29 +24,31 @@ module Heddle
     end
     private_constant :ApplicationError
 
-    # The Rack application, as protocol-rack calls it.
+    # Calls the Rack application for protocol-rack.
     #
     # @private
     class Application < ::Protocol::Rack::Adapter::IMPLEMENTATION
       NOTHING = "".b.freeze
       NO_PARTS = [].freeze
-      # What protocol-rack is told in place of the environment: those who wait for the end are told here.
+      # Passed to protocol-rack in place of the environment, so that it does not call the callbacks of
+      # rack.response_finished. This class calls them itself.
       NO_CALLBACKS = {}.freeze
-      # An IPv6 address, a port without a name, no port behind the colon.
+      # Matches an authority that protocol-rack takes apart wrongly: an IPv6 address, a port without a name, a colon
+      # without a port.
       ODD_AUTHORITY = /\A[\[:]|:\z/
       AUTHORITY_PARTS = /\A(\[.*\]|[^:]*):?(\d*)\z/
-      # Headers by which a proxy says of itself.
+      # Headers that a proxy adds to a request.
       PROXIES = %w[HTTP_VIA HTTP_FORWARDED HTTP_X_FORWARDED_FOR].freeze
       private_constant :PROXIES, :NOTHING, :NO_PARTS, :NO_CALLBACKS, :ODD_AUTHORITY, :AUTHORITY_PARTS
 
       # @param app [#call]
-      # @yield [error, request] that the application has raised, and for which request
+      # @yield [error, request] an error that the application has raised, and the request for which it was raised
       def initialize(app, &report)
         super(app)
         @report = report
       end
 
-      # (That of protocol-rack rescues a StandardError only.)
+      # Calls the application and makes the response. The method of protocol-rack rescues only a StandardError.
       def call(request)
         env = make_environment(request)
         status, fields, body = @app.call(env)
@@ -58,7 +60,8 @@ module Heddle
         request.last! if take_close(headers.fields)
         sent = to_be_sent(status, headers.fields, meta, body)
         sent = sent.to_enum(:each).to_a if stands_for_array?(sent) && !request.head?
-        # (Of HEAD it is told nothing, for it would close the body before the answer is sent.)
+        # protocol-rack does not get a request with the method HEAD, because it would close the body before the answer
+        # is sent.
         response = ::Protocol::Rack::Response.wrap(NO_CALLBACKS, status, headers, meta, sent,
                                                    request.head? ? nil : request)
         with_end(response, env, fields, (body unless sent.equal?(body)))
@@ -66,19 +69,21 @@ module Heddle
         handle_error(env, status, fields, body, e)
       end
 
-      # @return [Array(ResponseHeaders, Hash{String => Object})] headers, and what is for the server
+      # @return [Array(ResponseHeaders, Hash{String => Object})] the headers, and the values that are meant for the
+      #   server
       def wrap_headers(fields)
         headers, meta = super
         fields = headers.fields
         meta["rack.protocol"] ||= take_upgrade(fields) if meta["rack.hijack"]
         fields.each { |field| field[1] = Stream.bytes_of(field[1]) if field[1].is_a?(String) }
         [ResponseHeaders.new(fields), meta]
-      rescue ArgumentError # (it has no small letters)
+      rescue ArgumentError # the name has no form in small letters
         raise ArgumentError, "a header has a name that is no text"
       end
 
-      # Every request has an input, as other servers' do; Rack allows for none. One whose length is not known is said to
-      # come in chunks, with HTTP/2, too: else Rails would read nothing of it.
+      # Makes the environment of a request. Every request has an input, as with other servers, although Rack allows a
+      # request without one. A body whose length is not known is announced as chunked, with HTTP/2, too. Otherwise Rails
+      # would read nothing of it.
       def make_environment(request)
         environment = super
         body = request.body
@@ -89,7 +94,7 @@ module Heddle
         environment
       end
 
-      # It names no error to the client.
+      # Makes the response for an error. The client does not see which error it was.
       def handle_error(env, status, headers, body, error)
         finish(env, status, headers, body, error)
         status = error.is_a?(Refusal) ? error.status : 500
@@ -100,8 +105,9 @@ module Heddle
 
       private
 
-      # What the application may ask of the server. (Libraries of Rack 2 look for rack.hijack_io. Some proxies take an
-      # early hint for the answer: RFC 8297, 3.)
+      # Adds the procs by which the application may ask something of the server. Libraries of Rack 2 look for
+      # rack.hijack_io. Some proxies of HTTP/1 take an early hint for the answer, so none is sent through a proxy
+      # (RFC 8297, 3).
       def add_calls(environment, request)
         environment["heddle.disconnected"] = request.disconnected
         proxied = !request.version.start_with?("HTTP/2") && PROXIES.any? { |name| environment.key?(name) }
@@ -111,7 +117,7 @@ module Heddle
         environment["rack.hijack"] = -> { environment["rack.hijack_io"] = request.hijack!.io }
       end
 
-      # The application's body, or what takes its place.
+      # Returns the application's body, or the body that takes its place.
       def to_be_sent(status, fields, meta, body)
         if ::Protocol::Rack::Body.no_content?(status)
           meta.clear
@@ -123,8 +129,8 @@ module Heddle
         end
       end
 
-      # Middleware wraps the Array of an application in an object whose each may do more, as that of Rack::Events does.
-      # (protocol-rack calls to_ary.)
+      # Returns whether a body stands for an Array, but must be read by its each. Middleware wraps the Array of an
+      # application in an object whose each may do more, as Rack::Events does. protocol-rack would call to_ary.
       def stands_for_array?(body)
         defined?(::Rack::BodyProxy) && body.is_a?(::Rack::BodyProxy) && body.respond_to?(:to_ary)
       end
@@ -132,7 +138,7 @@ module Heddle
       def file_of(body)
         ::Protocol::HTTP::Body::File.open(body.to_path)
       rescue SystemCallError
-        body.to_enum(:each) # it has gone
+        body.to_enum(:each) # the file has gone
       end
 
       # @param unsent [#close, nil] the application's body, if another one takes its place
@@ -145,7 +151,8 @@ module Heddle
         response
       end
 
-      # Behind the answer. No error keeps the others from being told.
+      # Closes the body and calls the callbacks after the answer. The error of one callback does not keep the others
+      # from being called.
       def finish(env, status, headers, body, error)
         request = env&.[]("protocol.http.request")
         tell(request, body.method(:close)) if body.respond_to?(:close)
@@ -154,7 +161,7 @@ module Heddle
         end
       end
 
-      # (protocol-rack takes the first colon for that of the port.)
+      # Sets the name and the port of the server. protocol-rack takes the first colon for the beginning of the port.
       def name_server(environment, authority)
         name, port = authority.match(AUTHORITY_PARTS).captures
         environment["SERVER_NAME"] = name.empty? ? "localhost" : name
@@ -167,11 +174,12 @@ module Heddle
         @report.call(e, request)
       end
 
-      # (The server says it: protocol-rack would drop it, and warn.)
-      # @return [Boolean] whether the connection is to end with the answer
+      # Takes "connection: close" out of the headers. The server sends it itself: protocol-rack would drop it, and warn.
+      #
+      # @return [Boolean] whether the connection must end with the answer
       def take_close(fields) = !fields.reject! { |name, value| name == "connection" && value.casecmp?("close") }.nil?
 
-      # What an application that hijacks its answer says of the upgrade, the server says.
+      # Takes the headers of an upgrade from an application that hijacks its answer. The server sends them itself.
       def take_upgrade(fields)
         name, protocol = fields.find { |field| field[0] == "upgrade" }
         fields.reject! { |field| %w[upgrade connection].include?(field[0]) } if name

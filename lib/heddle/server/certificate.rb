@@ -12,9 +12,9 @@ module Heddle
       # @return [OpenSSL::SSL::SSLContext] for the next connection
       attr_reader :context
 
-      # @param cert [String] a file in PEM form: the certificate, and those that stand between it and its authority
+      # @param cert [String] a file in PEM form: the certificate, and the certificates between it and its authority
       # @param key [String] the file of its private key
-      # @param protocols [Array<String>] that a client may choose from, the best first
+      # @param protocols [Array<String>] the protocols that a client may choose from, the best first
       # @raise [ArgumentError] if the files cannot be used
       def initialize(cert, key, protocols)
         @cert = cert
@@ -31,7 +31,7 @@ module Heddle
         certificates = OpenSSL::X509::Certificate.load_file(@cert)
         key = OpenSSL::PKey.read(File.read(@key))
         @context = context_of(certificates, key)
-      rescue OpenSSL::OpenSSLError, SystemCallError, ArgumentError => e # (of a key that is not that of the certificate)
+      rescue OpenSSL::OpenSSLError, SystemCallError, ArgumentError => e # the key may not fit the certificate
         Check.refuse("bind: cert=#{@cert} and key=#{@key} cannot be used (#{e.message})")
       end
 

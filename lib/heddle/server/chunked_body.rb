@@ -4,11 +4,12 @@ require "protocol/http1/body/chunked"
 
 module Heddle
   class Server
-    # A body in chunks, whose trailers have the bounds of headers, and are none.
+    # A body in chunks. Its trailers have the limits of headers, but they are not headers.
     #
     # @private
     class ChunkedBody < ::Protocol::HTTP1::Body::Chunked
-      # A client may send many small chunks at once: whoever reads them does not wait.
+      # Reads a chunk. A client may send many small chunks at once, so that the reader never waits. Therefore each read
+      # spends a part of the turn.
       def read
         CoreExt.spend_turn(nil)
         super

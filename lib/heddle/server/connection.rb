@@ -5,20 +5,21 @@ require_relative "http1"
 
 module Heddle
   class Server
-    # A connection of a client, from its accept to its close. While it is idle it is only an object of
+    # A connection of a client, from its accept to its close. While it is idle, it has no task, and is only an object of
     # {IdleConnections}.
     #
     # @private
     class Connection
-      # Who the client is, as protocol-rack asks for it. The requests of a +network+ are counted together; nil: they are
-      # not counted.
+      # The client, as protocol-rack asks for it. The requests of a +network+ are counted together. If it is nil, they
+      # are not counted.
       Peer = Struct.new(:ip_address, :network)
-      # As Puma says it. Proxies on the same machine use UNIX sockets, and Rack trusts this address.
+      # The client of a UNIX socket, with the address that Puma gives it. Proxies on the same machine use UNIX sockets,
+      # and Rack trusts this address.
       LOCAL = Peer.new("127.0.0.1").freeze
       private_constant :LOCAL
-      # ioctl_tcp(2): bytes that were written, and not confirmed by the other side.
+      # The request of ioctl_tcp(2) for the bytes that were written, and not confirmed by the other side.
       SIOCOUTQ = 0x5411
-      # States of TCP in which the other side has closed it: CLOSE and CLOSE_WAIT.
+      # States of TCP in which the other side has closed the connection: CLOSE and CLOSE_WAIT.
       LEFT = [7, 8].freeze
       private_constant :Peer, :SIOCOUTQ, :LEFT
 
@@ -30,11 +31,11 @@ module Heddle
       attr_reader :scheme
       # @return [Peer]
       attr_reader :peer
-      # @return [String] its address and port, for Heddle.dump
+      # @return [String] the client's address and port, for Heddle.dump
       attr_reader :client
 
       # @param server [Server]
-      # @param socket [IO] what accept has returned
+      # @param socket [IO] the socket that accept has returned
       # @param tls [OpenSSL::SSL::SSLContext, nil]
       def initialize(server, socket, tls)
         @server = server
@@ -49,7 +50,7 @@ module Heddle
       # @return [String] for Heddle.dump
       def description = @session&.description || "connection of #{@client}"
 
-      # Serves it until it ends, or has nothing to say for a while.
+      # Serves the connection until it ends, or until nothing has come for a while.
       #
       # @return [Symbol] :idle, :hijacked or :closed
       def serve
@@ -58,13 +59,13 @@ module Heddle
         outcome = (@session = HTTP2.new(self, @session.stream)).run if outcome == :http2
         outcome
       rescue OpenSSL::SSL::SSLError, SystemCallError, IOError, Heddle::TimeoutError
-        outcome = :closed # (it does not speak TLS, or has gone)
+        outcome = :closed # the client does not speak TLS, or has gone
       ensure
         close unless %i[idle hijacked].include?(outcome)
       end
 
-      # Ends it when it is idle. A client to which the last answer is still under way may send something meanwhile, if
-      # only a frame that asks for more of it.
+      # Ends an idle connection. A client to which the last answer is still under way may send something meanwhile, such
+      # as a frame that asks for more of it.
       #
       # @return [Symbol]
       def leave
@@ -75,7 +76,7 @@ module Heddle
         close
       end
 
-      # @return [Boolean] whether a part of what was sent may not be with the client yet
+      # @return [Boolean] whether bytes that were sent may not have reached the client yet
       def under_way?
         count = [0].pack("i")
         @socket.ioctl(SIOCOUTQ, count)
@@ -84,11 +85,11 @@ module Heddle
         true
       end
 
-      # There are too many.
+      # Refuses the connection with a 503, because too many are open.
       #
-      # @param linger [Boolean] whether what the client still sends is waited for, so that it sees the answer
+      # @param linger [Boolean] whether to wait for the bytes that the client still sends, so that it sees the answer
       def turn_away(linger:)
-        return if @tls || @session # (that one has been idle)
+        return if @tls || @session # a connection with a session has been idle
 
         @socket.write_nonblock(Refusal.new(503).answer)
         Stream.new(@socket, @socket).linger(@server.limits) if linger
@@ -98,8 +99,8 @@ module Heddle
         close
       end
 
-      # From time to time while it has a task: gives up an answer that its client takes too slowly, and sees a client
-      # that has left.
+      # Gives up an answer that its client takes too slowly, and notices a client that has left. The server calls this
+      # from time to time while the connection has a task.
       #
       # @param now [Float] by Clock
       def look_after(now)
@@ -107,10 +108,10 @@ module Heddle
 
         @stream.too_slow?(now, @server.limits) { confirmed } ? @stream.cut_off : @session.look_after
       rescue SystemCallError, IOError
-        nil # it has gone meanwhile
+        nil # the client has gone meanwhile
       end
 
-      # @return [Boolean] whether the client has closed it, or its own direction (tcp(7))
+      # @return [Boolean] whether the client has closed the connection, or its own direction of it (tcp(7))
       def left?
         return LEFT.include?(tcp_info.getbyte(0)) if @peer.network
 
@@ -119,7 +120,7 @@ module Heddle
         true
       end
 
-      # Takes no more requests.
+      # Stops taking requests.
       def drain = @session&.drain
 
       def close
@@ -134,11 +135,11 @@ module Heddle
 
       def tcp_info = @socket.getsockopt(:TCP, :INFO).data
 
-      # @return [Integer, nil] bytes that the client has; nil: the kernel does not know (of a UNIX socket, too)
+      # @return [Integer, nil] bytes that the client has received; nil: the kernel does not know, as for a UNIX socket
       def confirmed = @peer.network && tcp_info.byteslice(120, 8)&.unpack1("Q")
 
-      # (A client of IPv4 has an address of IPv6 where the server listens for both. Ruby asks getnameinfo(3) in another
-      # thread for the text of an address.)
+      # Sets the address of the client. A client of IPv4 has an address of IPv6 if the server listens for both. The text
+      # of an IPv4 address is made here, because Ruby asks getnameinfo(3) in another thread for it.
       def name_client(remote)
         address = remote.ipv6_v4mapped? ? remote.ipv6_to_ipv4 : remote
         ip = address.ipv4? ? address.to_sockaddr.unpack("x4C4").join(".") : address.ip_address

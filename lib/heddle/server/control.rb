@@ -7,24 +7,24 @@ require_relative "../server"
 
 module Heddle
   class Server
-    # What `heddle serve --control` answers: whether the server is alive and ready, and its figures. Each worker can
-    # answer for all of them; it asks the others for their figures over UNIX sockets in a folder of theirs.
+    # Answers the requests for `heddle serve --control`: whether the server is alive and ready, and its figures. Each
+    # worker can answer for all workers. It asks the others for their figures over UNIX sockets in a common folder.
     #
     # @private
     class Control
-      # Seconds that the other workers have to tell their figures, and that requests have to end.
+      # Seconds that the other workers have to send their figures, and that requests have to end.
       PATIENCE = 2
       # Seconds in which each worker has to show that its loop turns: fewer than a probe usually waits.
       LIVE_LIMIT = 0.7
-      # It serves few, and none of them for long.
+      # The limits of the control server: it serves few clients, and none of them for long.
       LIMITS = { connections: 100, requests: 50, idle: 20, head_time: 5, stall: 5 }.freeze
       TEXT = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store" }.freeze
       private_constant :PATIENCE, :LIVE_LIMIT, :LIMITS, :TEXT
 
-      # @param server [Server] whose state it tells
+      # @param server [Server] the server that it answers for
       # @param listener [Listener]
       # @param worker [Integer]
-      # @param folder [String, nil] of the workers' sockets; nil: it is the only one
+      # @param folder [String, nil] the folder of the workers' sockets; nil: there is one process
       def initialize(server, listener, worker: 0, folder: nil)
         @server = server
         @worker = worker
@@ -35,7 +35,7 @@ module Heddle
         @own = Server.new(method(:answer), bind: bind, limits: LIMITS, http2: false)
       end
 
-      # Until its task is cancelled.
+      # Answers requests until its task is cancelled.
       #
       # @return [void]
       def run
@@ -44,10 +44,10 @@ module Heddle
         remove_folder if @folder
       end
 
-      # From now on the server is not ready: nobody is to send it more requests.
+      # Answers from now on that the server is not ready, so that nobody sends it further requests.
       def leave = @ready = false
 
-      # Another worker answers from now on.
+      # Stops answering: another worker answers from now on.
       #
       # @return [void]
       def hand_over = @own.stop(grace: PATIENCE)
@@ -66,7 +66,7 @@ module Heddle
         end
       end
 
-      # (The worker that answers lives.)
+      # Answers whether the loops of all workers turn. The worker that answers lives.
       def live
         alive = ask_others(LIVE_LIMIT).none?(:silent)
         alive ? [200, TEXT.dup, ["alive\n"]] : [503, TEXT.dup, ["the loop of a worker stands still\n"]]
@@ -77,13 +77,13 @@ module Heddle
         [200, { **TEXT, "content-type" => Prometheus::CONTENT_TYPE }, [Prometheus.text(families)]]
       end
 
-      # @return [Hash{Hash => Array<Prometheus::Family>}] by the label of each worker
+      # @return [Hash{Hash => Array<Prometheus::Family>}] the figures by the label of each worker
       def of_all_workers
         all = [[@worker, own], *ask_others(PATIENCE).grep(Array)]
         all.sort_by(&:first).to_h { |worker, families| [{ worker: }, families] }
       end
 
-      # What another worker asks for.
+      # Answers another worker, which asks for the figures of this one.
       def figures = [200, { **TEXT, "content-type" => "application/json" }, [JSON.generate([@worker, own.map(&:to_a)])]]
 
       def own = Prometheus.families(Heddle.stats) + of_server
@@ -98,14 +98,14 @@ module Heddle
       end
 
       # @param limit [Numeric] seconds that each one has
-      # @return [Array] what each of the other workers tells: see ask
+      # @return [Array] the answer of each of the other workers: see ask
       def ask_others(limit)
         others = @folder ? Dir.glob("#{@folder}/*.sock").reject { |path| path == socket } : []
         Heddle.map(others) { |path| ask(path, limit) }
       end
 
-      # @return [Array(Integer, Array<Prometheus::Family>), :silent, nil] :silent: it does not answer in time; nil: it
-      #   has gone
+      # @return [Array(Integer, Array<Prometheus::Family>), :silent, nil] number and figures of the worker; :silent: it
+      #   does not answer in time; nil: it has gone
       def ask(path, limit)
         worker, families = Heddle.timeout(limit) do
           UNIXSocket.open(path) do |socket|
@@ -115,7 +115,7 @@ module Heddle
         end
         [worker, families.map { |name, type, help, samples| Prometheus::Family.new(name, type, help, samples) }]
       rescue Errno::ECONNREFUSED
-        FileUtils.rm_f(path) # (it was killed; another one may remove it at the same time)
+        FileUtils.rm_f(path) # the worker was killed; another worker may remove the file at the same time
         nil
       rescue Heddle::TimeoutError
         :silent
@@ -125,7 +125,7 @@ module Heddle
 
       def socket = "#{@folder}/#{Process.pid}.sock"
 
-      # The last worker that goes removes it.
+      # Removes the folder, if this is the last worker that goes.
       def remove_folder
         Dir.rmdir(@folder)
       rescue SystemCallError

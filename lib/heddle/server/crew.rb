@@ -5,17 +5,17 @@ require_relative "worker"
 
 module Heddle
   class Server
-    # What ties workers to their supervisor, also when another program takes its place: a pipe that ends with the
-    # supervisor, and the workers themselves, which that program takes over.
+    # Ties the workers to their supervisor, also when another program takes its place: by a pipe that ends with the
+    # supervisor, and by the list of the workers, which that program takes over.
     #
     # @private
     class Crew
       HANDED_OVER = "HEDDLE_SERVE_WORKERS"
       private_constant :HANDED_OVER
 
-      # @return [IO] for a worker: it ends when the supervisor does
+      # @return [IO] the end of the pipe for a worker: it ends when the supervisor ends
       attr_reader :lifeline
-      # @return [Array<Worker>] of the program whose place this one has taken
+      # @return [Array<Worker>] the workers of the program whose place this one has taken
       attr_reader :taken_over
 
       def initialize
@@ -33,7 +33,7 @@ module Heddle
         [{ HANDED_OVER => JSON.generate(state) }, ios.to_h { |io| [io.fileno, io] }]
       end
 
-      # In a worker: its own lifeline would not end otherwise.
+      # Closes the supervisor's end of the pipe in a worker. The worker's own lifeline would not end otherwise.
       def close = @held.close
     end
   end

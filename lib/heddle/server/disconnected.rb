@@ -2,12 +2,12 @@
 
 module Heddle
   class Server
-    # env["heddle.disconnected"]: whether the client of a request leaves before its answer has ended. A client leaves
-    # when it closes its connection, or its own direction of it, or resets its stream of HTTP/2. With HTTP/1 that is
-    # seen within a second.
+    # Shows whether the client of a request leaves before its answer has ended. The application finds it as
+    # env["heddle.disconnected"]. A client leaves when it closes its connection, or its own direction of it, or resets
+    # its stream of HTTP/2. With HTTP/1 the server notices that within a second.
     class Disconnected
       # @private
-      # @param left [#call] whether the client has left by now
+      # @param left [#call] returns whether the client has left by now
       def initialize(&left)
         @left = left
         @gone = @over = false
@@ -33,8 +33,9 @@ module Heddle
         @gone
       end
 
-      # Cancels the task that calls this when the client leaves: the request, or a task that it has started. What must
-      # not be torn, such as a transaction, can be held together by Heddle.shield.
+      # Cancels the task that calls this when the client leaves. This may be the task of the request, or a task that the
+      # request has started. Work that must not be interrupted in its midst, such as a transaction, can be protected by
+      # Heddle.shield.
       #
       # @return [void]
       def cancel
@@ -45,7 +46,7 @@ module Heddle
       REASON = "the client has left"
       private_constant :REASON
 
-      # @private Does anybody want to know?
+      # @private Returns whether anybody wants to know that the client leaves.
       def awaited? = !@gone && !(@waiting.nil? && @task.nil?)
 
       # @private
@@ -57,7 +58,7 @@ module Heddle
         @task&.cancel(REASON) unless @task.equal?(Heddle.current_task)
       end
 
-      # @private The answer has ended.
+      # @private Notes that the answer has ended.
       def over!
         @over = true
         @waiting&.close

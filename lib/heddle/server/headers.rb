@@ -6,8 +6,8 @@ require_relative "stream"
 
 module Heddle
   class Server
-    # What a header field may have, in both directions (RFC 9110, 5.5; RFC 9113, 8.2.1). White space is a space or a
-    # tab.
+    # Checks names and values of header fields, in both directions (RFC 9110, 5.5; RFC 9113, 8.2.1). White space is a
+    # space or a tab.
     #
     # @private
     module Fields
@@ -52,12 +52,13 @@ module Heddle
     end
     private_constant :Fields
 
-    # The headers of a request and of an answer. They are asked for many that they do not have: these methods then make
-    # no copies of what there is.
+    # The headers of a request. The server and the libraries ask for many headers that a request does not have. The
+    # methods here then make no copies of the fields.
     #
     # @private
     class RequestHeaders < ::Protocol::HTTP::Headers
-      # (Without Range: that of protocol-http refuses what it does not understand, and an application may ignore it.)
+      # The policy of protocol-http without Range: its Range refuses a value that it does not understand, and an
+      # application may ignore such a value.
       POLICY = superclass::POLICY.dup.tap { |policy| policy.delete("range") }.freeze
       private_constant :POLICY
 
@@ -66,7 +67,7 @@ module Heddle
         super(fields, policy: POLICY)
       end
 
-      # @param key [String] in small letters
+      # @param key [String] the name in small letters
       def delete(key)
         return super unless @indexed
         return unless @indexed.key?(key)
@@ -75,8 +76,8 @@ module Heddle
         @indexed.delete(key)
       end
 
-      # A trailer that means something only before the body is ignored (RFC 9110, 6.5.1): the request was understood
-      # without it. For underscores and spaces see {HTTP1#read_headers}.
+      # Adds a field. A trailer that has a meaning only before the body is ignored (RFC 9110, 6.5.1), because the
+      # request was understood without it. For underscores and spaces see {HTTP1#read_headers}.
       #
       # @param value [String, nil]
       def add(name, value, trailer: trailer?)
@@ -85,11 +86,11 @@ module Heddle
         nil
       end
 
-      # @return [Enumerable] those before the trailers
+      # @return [Enumerable] the fields before the trailers
       def header(&block) = block || @tail ? super : @fields
     end
 
-    # @private The same. All names are in small letters.
+    # @private The headers of an answer. Its methods make no copies, either. All names are in small letters.
     class ResponseHeaders < ::Protocol::HTTP::Headers
       NONE = [].freeze
       private_constant :NONE

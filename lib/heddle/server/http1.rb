@@ -12,19 +12,19 @@ require_relative "targets"
 
 module Heddle
   class Server
-    # The requests of an HTTP/1 connection, one after another. protocol-http1 reads them; what it leaves open, and what
-    # a server on the open internet has to refuse, is here (RFC 9112).
+    # Serves the requests of an HTTP/1 connection, one after another. protocol-http1 reads the requests. This class
+    # decides what protocol-http1 leaves open, and refuses what a server on the open internet has to refuse (RFC 9112).
     #
     # @private
     class HTTP1 < ::Protocol::HTTP1::Connection
       include HTTP1Answer
       include HTTP1Lines
 
-      # After so many seconds without a request the connection gives back its task.
+      # Seconds without a request after which the connection gives back its task.
       PARK_AFTER = 0.5
       ABSOLUTE_TARGET = %r{\A(https?)://([^/?#]+)([/?].*)?\z}i
 
-      # The connection ends in the midst of an answer.
+      # Raised when the connection ends in the midst of an answer.
       class Aborted < StandardError; end
 
       private_constant :Aborted
@@ -33,7 +33,7 @@ module Heddle
       # @return [Stream, nil] nil once the application has taken it over
       attr_reader :stream
 
-      # @param connection [Connection] that it is of
+      # @param connection [Connection] the connection whose requests it serves
       # @param stream [Stream]
       def initialize(connection, stream)
         super(stream)
@@ -47,8 +47,8 @@ module Heddle
 
       # Serves requests as long as they come.
       #
-      # @return [Symbol] :idle when none has come for a while, :hijacked when the connection belongs to the application
-      #   now, :http2 when the client begins with that, :closed
+      # @return [Symbol] :idle when no request has come for a while, :hijacked when the connection belongs to the
+      #   application now, :http2 when the client begins with HTTP/2, or :closed
       def run
         while await_request
           @stream.patience = @limits.stall
@@ -71,13 +71,16 @@ module Heddle
         :closed
       end
 
+      # Sends an interim response. Nothing is sent after the head of the answer, and nothing to a client of HTTP/1.0
+      # (RFC 9110, 15.2).
+      #
       # @param status [Integer]
       # @param headers [Hash{String => String}]
-      # @return [void] Nothing is sent behind the head of the answer, and to a client of HTTP/1.0 (RFC 9110, 15.2).
+      # @return [void]
       def write_interim_response(status, headers = {})
         super(@version, status, headers) unless @answer_from || @version == "HTTP/1.0"
       rescue StandardError
-        @stream&.drop_output # what comes before a header that may be none
+        @stream&.drop_output # the lines before a header that cannot be sent
         raise
       end
 
@@ -90,14 +93,15 @@ module Heddle
 
       # -- for the connection ----------------------------------------------------------------------------------------
 
-      # (What is sent while the server stops says that the connection ends, and what is idle is closed.)
+      # Does nothing: an answer that is sent while the server stops says that the connection ends, and the server closes
+      # idle connections.
       def drain = nil
 
       # @return [Boolean] whether the client has left by now
       def left? = @connection.left?
 
-      # The connection looks whether the client has left, if the application wants to know. (One that reads from an
-      # upgraded connection has seen it.)
+      # Checks whether the client has left, if the application wants to know. An application that reads from an upgraded
+      # connection has already seen the end.
       def look_after
         watched = @request&.watched
         watched.left! if watched&.awaited? && !@stream&.read_to_end? && left?
@@ -109,12 +113,13 @@ module Heddle
         "#{request.method} #{request.path.dump[1..-2]} of #{@connection.client}" if request
       end
 
-      # Whose answer ends with the connection sees by this that something of it is missing.
+      # Cuts off the connection if its end would also be the end of an incomplete answer. So the client sees that a part
+      # of the answer is missing.
       def farewell = @plain && !@whole && @stream&.cut_off
 
       private
 
-      # The client may know that this server speaks HTTP/2 (RFC 9113, 3.3).
+      # Returns whether a new client begins with HTTP/2, because it knows that this server speaks it (RFC 9113, 3.3).
       def speaks_http2?
         @fresh = false
         @stream.next?(::Protocol::HTTP2::CONNECTION_PREFACE)
@@ -149,7 +154,7 @@ module Heddle
         @stream&.patience = @limits.stall
       end
 
-      # One empty line before a request is to be ignored (RFC 9112, 2.2).
+      # Reads the first line of a request. One empty line before it is ignored (RFC 9112, 2.2).
       def read_request_line
         return unless (line = read_line?)
 
@@ -166,8 +171,8 @@ module Heddle
         [method, target, @version]
       end
 
-      # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP. Spaces behind a
-      # value are no part of it (RFC 9112, 5.1).
+      # Reads the header fields. A field whose name has an underscore is dropped: in the environment of Rack X_Real_IP
+      # would look like X-Real-IP, which is another field. Spaces behind a value are not a part of it (RFC 9112, 5.1).
       def read_headers
         fields = super.fields
         fields.reject! { |name,| name.include?("_") }
@@ -179,15 +184,15 @@ module Heddle
         RequestHeaders.new(fields)
       end
 
-      # What is framed in two ways, or in a way that not all understand, is not guessed at: request smuggling is about
-      # that (RFC 9112, 11.2).
+      # Makes the body of a request. A request that gives its end in two ways, or in a way that not all programs
+      # understand, is refused, and nothing is guessed: request smuggling uses such requests (RFC 9112, 11.2).
       def read_request_body(method, headers)
         raise Refusal, 501 if method == "CONNECT"
         raise Refusal, 431 if headers.fields.size > @limits.headers
 
         encoding = headers["transfer-encoding"]
         check_framing(encoding, headers) if encoding
-        return if encoding.nil? && headers["content-length"].nil? # (with an Upgrade, too: RFC 9112, 6.3)
+        return if encoding.nil? && headers["content-length"].nil? # also with an Upgrade: RFC 9112, 6.3
 
         length = read_body(headers)
         return unless length
@@ -197,7 +202,8 @@ module Heddle
         RequestBody.new(length, self, @limits, continue: @version == "HTTP/1.1" && headers["expect"])
       end
 
-      # (An encoding without a name, as in "chunked,", is none for some, and one that they do not know for others.)
+      # Checks the transfer-encoding. Some programs ignore an encoding without a name, as in "chunked,", and others take
+      # it for an encoding that they do not know.
       def check_framing(encoding, headers)
         raise Refusal, 400 if headers["content-length"] || @version == "HTTP/1.0" || encoding.last != "chunked"
         raise Refusal, 501 if encoding.size > 1
@@ -217,7 +223,8 @@ module Heddle
         Request.new(@connection, self, authority, method, target, version, headers, body, protocol)
       end
 
-      # (RFC 9110, 7.8. An upgrade in the midst of a body is none.)
+      # Returns whether the request asks for an upgrade (RFC 9110, 7.8). A request with a body does not, because the
+      # upgrade would stand in the midst of the body.
       def upgrade?(version, headers, body)
         body.nil? && version == "HTTP/1.1" && headers["connection"]&.any? { |option| option.casecmp?("upgrade") }
       end
@@ -230,7 +237,7 @@ module Heddle
 
       # -- what goes out ---------------------------------------------------------------------------------------------
 
-      # (It tells of a client that has gone by {Stream#broken?}.)
+      # Writes a part of the answer. If the client has gone, the write raises an error, and {Stream#broken?} is true.
       def write_stream(bytes) = @stream.append(bytes)
       def flush_stream = @stream.flush
 
@@ -266,24 +273,25 @@ module Heddle
       rescue Aborted
         raise
       rescue ApplicationError => e
-        # Of a task that the application has spawned: nothing of the answer is missing for it, if that was sent.
+        # The error may come from a task that the application has spawned. If the whole answer was sent, nothing of it
+        # is missing because of this error.
         @whole || hijacked? ? tell(e) : give_up(e)
         finish(request) unless hijacked?
       end
 
-      # What the application has not read of a short body is read; else the connection ends.
+      # Reads the rest of a short body that the application has not read. If the rest is long, the connection ends.
       def finish(request)
         @persistent = false unless request.body.nil? || request.body.finish
       end
 
-      # Its body may tell somebody of its end.
+      # Closes a response that is not sent, because its body may call somebody at its end.
       def close_unsent(response)
         response.close
       rescue ApplicationError => e
         tell(e)
       end
 
-      # What was refused is no error of the application.
+      # Reports an error of the application. A refusal is not an error of the application.
       def tell(error) = error.is_a?(Refusal) || @server.report(error, @request)
 
       def write(request, response)
@@ -305,13 +313,17 @@ module Heddle
         body&.close(error)
       end
 
-      # @param error [Exception] of the application's body or headers, or the client has gone, or was refused
+      # Gives up an answer. If a part of it was sent, the connection ends. Otherwise the client gets a 500, or the
+      # status of the refusal.
+      #
+      # @param error [Exception] an error of the application's body or headers, an error because the client has gone, or
+      #   a refusal
       def give_up(error)
         @persistent = false
         raise Aborted if @stream.nil? || @stream.broken?
 
         tell(error)
-        raise Aborted if begun? || @stream.torn? # it has to look broken
+        raise Aborted if begun? || @stream.torn? # the client must see a broken answer
 
         @stream.drop_output
         raise error.is_a?(Refusal) ? error : Refusal.new(500)
@@ -330,7 +342,7 @@ module Heddle
         nil
       end
 
-      # Once: it ends the connection.
+      # Sends a refusal, at most once: the connection ends with it.
       def send_refusal(refusal)
         return if hijacked? || @refused
 

@@ -8,14 +8,14 @@ require_relative "output"
 
 module Heddle
   class Server
-    # How an HTTP/1 connection writes an answer: its head, and its body with a length, in chunks or until the end of the
-    # connection (RFC 9112, 6).
+    # Writes the answers of an HTTP/1 connection: the head, and the body with a length, in chunks or until the end of
+    # the connection (RFC 9112, 6).
     #
     # @private
     module HTTP1Answer
-      # Of a body that ends with the connection, or has a length.
+      # Writes a body that has a length or ends with the connection.
       class PlainOutput < Output
-        # @return [Integer] bytes that were written around its pieces
+        # @return [Integer] bytes that were written around the pieces of the body
         attr_reader :framing
 
         def initialize(stream, length = nil, trailers = nil)
@@ -34,7 +34,7 @@ module Heddle
         def send_end(_trailers) = nil
       end
 
-      # Of a body whose length is not known before (RFC 9112, 7.1).
+      # Writes a body in chunks, because its length is not known before (RFC 9112, 7.1).
       class ChunkedOutput < PlainOutput
         private
 
@@ -56,7 +56,8 @@ module Heddle
 
       private
 
-      # (Other statuses are not those of the last answer to a request: RFC 9110, 15.)
+      # Writes the head of an answer. A status below 200 or above 999 cannot be the status of the last answer to a
+      # request (RFC 9110, 15).
       def write_head(response, upgrades)
         status = response.status
         raise ArgumentError, "the status #{status} is none of an answer" unless upgrades || status.between?(200, 999)
@@ -92,8 +93,8 @@ module Heddle
         end_whole
       end
 
-      # @return [Array(String, PlainOutput)] the last lines of the head, and where the body goes, if the application
-      #   makes it while it is sent
+      # @return [Array(String, PlainOutput)] the last lines of the head, and the output that takes the body, if the
+      #   application makes the body while it is sent
       def framing_of(body, length, request)
         if length && !(request.trailers && request.version == "HTTP/1.1")
           [length_line(request, length), (PlainOutput.new(@stream, length) if AnswerBody.made_meanwhile?(body))]
@@ -115,7 +116,8 @@ module Heddle
         send_end_stream!
       end
 
-      # (Many applications leave the body of HEAD out: its length is not known, and must not be told, RFC 9110, 8.6.)
+      # Returns the header with the length, and the end of the head. Many applications leave out the body of an answer
+      # to HEAD. Its length is not known then, and must not be sent (RFC 9110, 8.6).
       def length_line(request, length)
         length.zero? && request.head? ? "\r\n" : "content-length: #{length}\r\n\r\n"
       end
@@ -125,7 +127,8 @@ module Heddle
         @body_from = @stream.put
       end
 
-      # HTTP/1.0 has no chunks. Whether those that the application makes itself have an end is not known here.
+      # Returns whether the answer ends with the connection. HTTP/1.0 has no chunks. If the application makes the chunks
+      # itself, the server does not know whether they have an end.
       def ends_with_connection?(request, response)
         return false unless response.body && response.body.length.nil?
 
@@ -139,7 +142,7 @@ module Heddle
       end
 
       def write_sized(body, length)
-        flush_stream unless body.ready? # it may take its time
+        flush_stream unless body.ready? # the body may take its time
         AnswerBody.each_of(body, length) do |chunk|
           write_stream(chunk)
           flush_stream unless body.ready?

@@ -5,17 +5,18 @@ require_relative "refusal"
 
 module Heddle
   class Server
-    # How an HTTP/1 connection reads the lines of heads, chunks and trailers, and their bounds (RFC 9112, 2.2 and 7.1).
+    # Reads the lines of heads, chunks and trailers of an HTTP/1 connection, within their limits (RFC 9112, 2.2 and
+    # 7.1).
     #
     # @private
     module HTTP1Lines
-      # Bytes of the first line of a request, and of the line of a chunk.
+      # Bytes that the first line of a request, and the line of a chunk, may have.
       LINE_SIZE = 8192
       CHUNK_SIZE_DIGITS = 8
       CRLF = "\r\n"
       private_constant :LINE_SIZE, :CHUNK_SIZE_DIGITS, :CRLF
 
-      # What the block reads is a part of the headers, and counts with those before the body.
+      # Counts the lines that the block reads as headers, together with the headers before the body.
       def read_with_bounds
         @reads_head = true
         yield
@@ -23,9 +24,10 @@ module Heddle
         @reads_head = false
       end
 
-      # Each line ends with CR LF. Some take a bare LF for its end, as RFC 9112 (2.2) allows. A proxy in front may take
-      # it for a part of the line, and see another request. So it is refused, and where it stands: nobody waits for what
-      # follows. Puma does the same.
+      # Reads a line, which must end with CR LF. Some programs take a bare LF for the end of a line, as RFC 9112 (2.2)
+      # allows. A proxy in front of this server may take the bare LF for a part of the line, and see another request. So
+      # a line with a bare LF is refused as soon as it is read: the server does not wait for the bytes that follow. Puma
+      # does the same.
       def read_line?
         limit = @reads_head && @version ? @limits.head_size : LINE_SIZE
         line = @stream.gets("\n", limit)
@@ -47,7 +49,7 @@ module Heddle
         @reads_head = false
       end
 
-      # (The first line is none of the headers.)
+      # Counts a line of the head. The first line is not a header, so the head may have one line more than the limit.
       def head_line(line)
         @head_size += line.bytesize
         @lines += 1 unless line.empty?
@@ -56,8 +58,9 @@ module Heddle
         line
       end
 
-      # The size of a chunk. Others might take a CR for its end, and nobody waits for more than is taken. What the lines
-      # of a body have besides a size (extensions, zeros) is bounded as a whole.
+      # Checks the line with the size of a chunk. A CR in it is refused, because other programs might take it for the
+      # end of the line. A size above the limit is refused at once, before the server waits for the bytes. The other
+      # parts of these lines, such as extensions and zeros, have one limit for the whole body.
       def chunk_line(line)
         @chunk_lines += [line.bytesize - CHUNK_SIZE_DIGITS, 0].max
         raise Refusal, 400 if line.include?("\r") || @chunk_lines > @limits.head_size

@@ -10,28 +10,28 @@ require_relative "http2/wire"
 
 module Heddle
   class Server
-    # The requests of an HTTP/2 connection, each a stream with a task of its own (RFC 9113). protocol-http2 knows the
-    # frames and the states of streams.
+    # Serves the requests of an HTTP/2 connection. Each request is a stream with a task of its own (RFC 9113).
+    # protocol-http2 knows the frames and the states of streams.
     #
-    # Two more tasks serve the connection while it is busy: this one sends what the streams have to say, the other one
+    # Two more tasks serve the connection while it is busy: one sends the frames of the streams, and the other one
     # reads frames ({Receiving}).
     #
     # @private
     class HTTP2 < ::Protocol::HTTP2::Server
       include Receiving
 
-      # After so many seconds without a stream the connection gives back its tasks.
+      # Seconds without a stream after which the connection gives back its tasks.
       PARK_AFTER = 0.5
-      # So long the client may take to hear that the server ends, before new streams are not served any more.
+      # Seconds that the client has to learn that the server ends, before new streams are refused.
       GOAWAY_TIME = 1
       GOAWAY_PING = "heddle-g"
       ALL_STREAMS = 0x7fffffff
       # Bytes that a client may send on a stream, and on the connection, before the application has read them.
       STREAM_WINDOW = 256 * 1024
       CONNECTION_WINDOW = 1024 * 1024
-      # Bytes of the header fields that are remembered for the next answers, whatever a client allows.
+      # The most bytes of header fields that are remembered for the next answers, even if a client allows more.
       HEADER_TABLE = 4096
-      # What another thread wants to be done.
+      # A block that another thread wants to be called in the thread of the connection.
       Job = Struct.new(:block, :answer) do
         def run
           answer << [[block.call], nil]
@@ -49,8 +49,8 @@ module Heddle
       # @return [Server]
       attr_reader :server
 
-      # @param connection [Connection] that it is of
-      # @param stream [Server::Stream] its bytes
+      # @param connection [Connection] the connection whose requests it serves
+      # @param stream [Server::Stream] the bytes of the connection
       def initialize(connection, stream)
         @bytes = stream
         @wire = Wire.new(stream) { tell_sender }
@@ -59,29 +59,29 @@ module Heddle
         @server = connection.server
         @limits = @server.limits
         @news = Thread::Queue.new # for the task that sends
-        @waiting = {}.compare_by_identity # queues of those who wait for a window or for room
+        @waiting = {}.compare_by_identity # queues of the tasks that wait for a window or for room
         @running = 0 # tasks of streams
-        @uncredited = 0 # bytes that were read, of which the client does not know
+        @uncredited = 0 # bytes that were read, and that the client has no credit for yet
         begin_receiving
       end
 
       # Serves requests as long as they come.
       #
-      # @return [Symbol] :idle when none has come for a while, :closed
+      # @return [Symbol] :idle when no request has come for a while, or :closed
       def run
         Scope.open { serve_streams.tap { |outcome| leave if outcome == :closed } }
       rescue IOError, SystemCallError
         :closed
       end
 
-      # @return [nil] (its streams have descriptions)
+      # @return [nil] because its streams have descriptions
       def description = nil
 
-      # (The task that reads sees that the client has left.)
+      # Does nothing: the task that reads sees that the client has left.
       def look_after = nil
 
-      # Lets the streams end that there are, and takes no more of them. The client is told in two steps: what it has
-      # sent before it could know is still served (RFC 9113, 6.8).
+      # Lets the open streams end, and takes no new ones. The client is notified in two steps, so that the streams that
+      # it has opened before it could know are still served (RFC 9113, 6.8).
       def drain
         return if @draining || @ended || closed?
 
@@ -90,7 +90,7 @@ module Heddle
         send_ping(GOAWAY_PING)
       end
 
-      # Tells the client that an idle connection is closed, as far as that is possible at once.
+      # Notifies the client that an idle connection is closed, as far as that is possible at once.
       def farewell
         return if @refusing || @ended || closed?
 
@@ -113,13 +113,13 @@ module Heddle
           @running -= 1
           tell_sender
         end
-      rescue FiberError # there is no stack for it
+      rescue FiberError # no stack can be allocated for the task
         @running -= 1
         stream.send_reset_stream(::Protocol::HTTP2::REFUSED_STREAM)
       end
 
-      # Calls the block in the thread of the connection, in which alone its state changes: another one's block becomes a
-      # task there.
+      # Calls the block in the thread of the connection, because only that thread may change its state. The block of
+      # another thread becomes a task there.
       #
       # @return [Object] the value of the block
       # @raise [IOError] if the connection has ended
@@ -152,7 +152,7 @@ module Heddle
         @waiting.delete(queue) if queue
       end
 
-      # A window has grown, there is room, or a stream has ended.
+      # Wakes the tasks that wait in {#wait_until}: a window has grown, there is room, or a stream has ended.
       def changed
         return if @waiting.empty?
 
@@ -160,11 +160,13 @@ module Heddle
         @waiting.clear
       end
 
-      # @return [Boolean] whether frames can be added to those that are to be sent
+      # @return [Boolean] whether frames can be added to the frames that wait to be sent
       def room? = @wire.room?
 
+      # Compresses the fields of a head.
+      #
       # @param fields [Array<Array(String, String)>]
-      # @return [String] compressed
+      # @return [String] the compressed block
       def encode_headers(fields)
         limit = [@remote_settings.header_table_size, HEADER_TABLE].min
         compressor = ::Protocol::HPACK::Compressor.new(String.new, @encoder, table_size_limit: limit)
@@ -175,7 +177,7 @@ module Heddle
         compressor.encode(fields)
       end
 
-      # The client may send as many bytes more.
+      # Lets the client send this number of bytes more. The client is notified when they are half of the window.
       def credit(size)
         @uncredited += size
         return if @uncredited < CONNECTION_WINDOW / 2
@@ -184,7 +186,7 @@ module Heddle
         @uncredited = 0
       end
 
-      # An answer that this side has cut off: the client may send more before it knows.
+      # Resets a stream from this side. The client may send more on it before it knows, so the reset is noted.
       def reset(id, code)
         note_reset(id, code)
         frame = ::Protocol::HTTP2::ResetStreamFrame.new(id)
@@ -212,13 +214,15 @@ module Heddle
         end
       end
 
-      # The client sees the end of the connection at once, also while requests still run.
+      # Ends the connection. The client sees the end at once, also while requests still run.
       def leave
         @reader&.cancel&.wait
         @bytes.linger(@limits)
       end
 
-      # @return [Symbol, nil] how it ends, if it does
+      # Takes one step of the sending task.
+      #
+      # @return [Symbol, nil] how the connection ends, or nil if it does not end
       def step
         if @wire.waiting?
           @wire.send_out
@@ -258,7 +262,7 @@ module Heddle
         end
       end
 
-      # Takes the task from the reader, if it has nothing to do.
+      # Ends the task of the reader, if the connection has nothing to do, and returns whether it is idle now.
       def park?
         return false unless @running.zero? && @awaiting
 
@@ -267,7 +271,7 @@ module Heddle
         @parking = false
         return true if @running.zero? && !@ended && !@bytes.buffered? && !@wire.waiting?
 
-        start_reading # (something has come just now)
+        start_reading # something has come just now
         false
       end
 
@@ -282,7 +286,8 @@ module Heddle
         send_last_stream(@remote_stream_id)
       end
 
-      # (That of protocol-http2 closes the connection.)
+      # Sends a GOAWAY with the last stream that is served. The method of protocol-http2 would also close the
+      # connection.
       def send_last_stream(id)
         frame = ::Protocol::HTTP2::GoawayFrame.new
         frame.pack(id, ::Protocol::HTTP2::NO_ERROR, "")

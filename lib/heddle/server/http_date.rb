@@ -4,14 +4,14 @@ require "time"
 
 module Heddle
   class Server
-    # The header Date, made once a second.
+    # Makes the header Date, once a second.
     #
     # @private
     module HTTPDate
       @second = @value = @line = nil
 
       class << self
-        # @return [String] its line in HTTP/1
+        # @return [String] the line of the header in HTTP/1
         def line
           renew
           @line

@@ -2,20 +2,20 @@
 
 module Heddle
   class Server
-    # Connections between two requests: a descriptor in a set of the kernel's and an entry here, but no task. Who has
-    # been idle for too long is closed.
+    # Holds the connections between two requests. Each has a descriptor in an epoll set of the kernel and an entry here,
+    # but no task. A connection that has been idle for too long is closed.
     #
     # @private
     class IdleConnections
       # @param timeout [Numeric] seconds
       # @param leave [#call] closes a connection
-      # @yield [connection] has something to be read; in the task of {#run}
+      # @yield [connection] a connection that can be read; in the task of {#run}
       def initialize(timeout, leave:, &ready)
         @timeout = timeout
         @leave = leave
         @ready = ready
         @set = IO.for_fd(Epoll.create, "r")
-        @waiting = {} # descriptor => [connection, until], those that are closed first come first
+        @waiting = {} # descriptor => [connection, until], in the order in which they are closed
       end
 
       def size = @waiting.size
@@ -27,7 +27,7 @@ module Heddle
         @alarm&.push(true) if @waiting.size == 1
       end
 
-      # Until {#close}.
+      # Waits for the connections until {#close}.
       def run
         @alarm = Thread::Queue.new
         until @set.closed?
@@ -42,15 +42,16 @@ module Heddle
         raise unless @set.closed?
       end
 
-      # Hands on all that have something to be read by now.
+      # Hands on all connections that can be read by now.
       def wake_all
         until @set.closed? || (fds = Epoll.take(@set)).empty?
           wake(fds)
         end
       end
 
-      # Makes room for another one.
-      # @return [Boolean] whether there was one to be closed
+      # Closes the connection that has been idle for the longest time, to make room for another one.
+      #
+      # @return [Boolean] whether there was an idle connection
       def close_oldest
         fd, (connection,) = @waiting.shift
         return false unless fd

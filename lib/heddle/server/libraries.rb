@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Loads what the server is built on; Heddle itself needs no other gem.
+  # Loads the gems that the server is built on. Heddle itself needs no other gem.
   #
   # @private
   module ServerLibraries
@@ -21,9 +21,10 @@ module Heddle
         true
       end
 
-      # @param libraries [Array<Array(String, String, String)>] of each a file, its gem, and the versions that do
+      # @param libraries [Array<Array(String, String, String)>] for each library a file, its gem, and the versions that
+      #   work
       # @param hint [String]
-      # @raise [LoadError] which names all that are missing
+      # @raise [LoadError] whose message names all gems that are missing
       def load(libraries, hint = "")
         missing = libraries.filter_map { |file, gem, version| lack(file, gem, version) }
         return if missing.empty?
@@ -36,7 +37,7 @@ module Heddle
 
       private
 
-      # @return [Array(String, String), nil] what is missing, and how `gem install` is told of it
+      # @return [Array(String, String), nil] the missing gem with its version, and the argument for `gem install`
       def lack(file, gem, version)
         require file
         loaded = Gem.loaded_specs[gem]&.version

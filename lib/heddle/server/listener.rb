@@ -21,7 +21,7 @@ module Heddle
         # @param addresses [String, IO, Array<String, IO>]
         # @param http2 [Boolean]
         # @return [Array<Listener>]
-        # @raise [ArgumentError] if there is none, or one that is wrong
+        # @raise [ArgumentError] if no address is given, or one is wrong
         def open_all(addresses, http2:)
           addresses = [addresses] unless addresses.is_a?(Array)
           Check.refuse("bind: must have an address") if addresses.empty?
@@ -30,8 +30,8 @@ module Heddle
         end
 
         # @param address [String, IO, Listener] a URL, or a server socket
-        # @param socket [IO, nil] that listens there already
-        # @param file [Array(Integer, Integer), nil] of that socket: see {#file}
+        # @param socket [IO, nil] a socket that listens there already
+        # @param file [Array(Integer, Integer), nil] the file of that socket: see {#file}
         # @param http2 [Boolean] whether clients that speak TLS may choose HTTP/2
         # @raise [ArgumentError]
         def open(address, socket: nil, file: nil, http2: false)
@@ -54,8 +54,8 @@ module Heddle
           "tcp://#{host}:#{port}"
         end
 
-        # @param socket [Socket] that listens
-        # @return [TCPServer, UNIXServer] the same: its accept returns a TCPSocket or a UNIXSocket
+        # @param socket [Socket] a socket that listens
+        # @return [TCPServer, UNIXServer] the same socket: its accept returns a TCPSocket or a UNIXSocket
         def server_socket(socket)
           socket.autoclose = false
           (socket.local_address.unix? ? UNIXServer : TCPServer).for_fd(socket.fileno)
@@ -70,7 +70,7 @@ module Heddle
           Certificate.new(*address.files, http2 ? %w[h2 http/1.1] : %w[http/1.1])
         end
 
-        # The file of a UNIX socket has its mode before anybody can connect.
+        # Opens a socket that listens. The file of a UNIX socket gets its mode before anybody can connect.
         def listen(address)
           at = address.addrinfo
           socket = ::Socket.new(at.afamily, :STREAM)
@@ -91,16 +91,16 @@ module Heddle
 
         def abstract?(address) = address.unix_path.start_with?("\0")
 
-        # A socket that nobody listens on any more is in the way.
+        # Removes the file of a UNIX socket that nobody listens on any more, because it is in the way.
         def remove_left_behind(address)
           return if abstract?(address) || !File.socket?(address.unix_path)
 
           socket = ::Socket.new(:UNIX, :STREAM)
-          socket.connect_nonblock(address, exception: false) # (a full queue would hold it up)
+          socket.connect_nonblock(address, exception: false) # connect would wait for a full queue
         rescue Errno::ECONNREFUSED
           File.unlink(address.unix_path)
         rescue SystemCallError
-          nil # the bind says it
+          nil # the bind raises the error
         ensure
           socket&.close
         end
@@ -127,7 +127,7 @@ module Heddle
       # @return [OpenSSL::SSL::SSLContext, nil]
       def tls = @certificate&.context
 
-      # Loads the certificate anew, for this listener and for those that were made of it by {#dup}.
+      # Loads the certificate anew, for this listener and for the listeners that {#dup} has made of it.
       #
       # @raise [ArgumentError] if it cannot be used
       def reload = @certificate&.load
@@ -136,8 +136,8 @@ module Heddle
       def accept
         return prepared(@socket.accept) unless @shared
 
-        # All processes wake up for a connection. One that has something else to do does that first, so the connection
-        # goes to a process that is idle.
+        # All processes wake up for a connection. A process that has something else to do does that first, so the
+        # connection goes to a process that is idle.
         loop do
           @socket.wait_readable
           sleep(0)
@@ -164,15 +164,15 @@ module Heddle
       def close
         abandon
         file = @file
-        @file = nil # (another task may close it while this one waits for the disk)
+        @file = nil # another task may close it while this one waits for the disk
         return unless file && @owner == Process.pid
 
         File.unlink(@path) if File.stat(@path).then { |stat| [stat.dev, stat.ino] } == file
       rescue SystemCallError
-        nil # it has gone
+        nil # the file has gone
       end
 
-      # Closes its descriptor only: others may have the same socket.
+      # Closes only the descriptor of this listener: others may have the same socket.
       def abandon = @socket.closed? || @socket.close
 
       private

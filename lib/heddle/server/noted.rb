@@ -2,12 +2,12 @@
 
 module Heddle
   class Server # rubocop:disable Style/Documentation -- see ../server.rb
-    # The errors of a request that somebody was told of.
+    # Notes which errors of a request were reported.
     #
     # @private
     module Noted
       # @param error [Exception]
-      # @return [Boolean] whether it is a new one, or has more suppressed ones than before
+      # @return [Boolean] whether the error is new, or has more suppressed errors than before
       def note(error)
         @noted ||= {}.compare_by_identity
         suppressed = error.is_a?(TaskFailure) ? error.suppressed.size : 0
@@ -18,7 +18,7 @@ module Heddle
       end
     end
 
-    # What HTTP/1 and HTTP/2 have in common beside that.
+    # Sends early hints, for the requests of HTTP/1 and of HTTP/2.
     #
     # @private
     module EarlyHints

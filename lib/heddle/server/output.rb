@@ -6,11 +6,12 @@ require_relative "stream"
 
 module Heddle
   class Server
-    # Where the body of an answer goes while the application makes it, with HTTP/1 and HTTP/2. The application may hand
-    # it to a task or to a thread: the answer ends when it is closed, also if the application's own call has returned
-    # before that. A write to an answer that has ended raises an error: its bytes would stand in front of the next one.
+    # Takes the body of an answer while the application makes it, with HTTP/1 and HTTP/2. The application may hand this
+    # object to a task or to a thread: the answer ends when the object is closed, also if the application's own call has
+    # returned before that. A write to an answer that has ended raises an error, because its bytes would stand in front
+    # of the next answer.
     #
-    # A subclass has send_chunk(chunk) and send_end(trailers).
+    # A subclass defines send_chunk(chunk) and send_end(trailers).
     #
     # @private
     class Output
@@ -18,9 +19,9 @@ module Heddle
       NO_TRAILERS = [].freeze
       private_constant :NO_TRAILERS
 
-      # What a streaming body gets: the body of the request, and its answer.
+      # The stream that a streaming body gets: it reads the body of the request, and writes the answer.
       class Both < ::Protocol::HTTP::Body::Stream
-        # As an IO does it, several texts are written, and these methods return the stream.
+        # Writes several texts, as an IO does. The other two methods return the stream, also as an IO does.
         def write(*parts) = parts.sum { |part| super(part.to_s) }
 
         def <<(part)
@@ -38,7 +39,7 @@ module Heddle
         @length = @remaining = length
         @trailers = trailers
         @lock = Thread::Mutex.new
-        @over = Thread::Queue.new # is closed when the output is, and its end was sent
+        @over = Thread::Queue.new # is closed when the output is closed and its end was sent
         @caller = Fiber.current
         @amid = $!
         @closed = @ended = false
@@ -47,7 +48,7 @@ module Heddle
       # Sends a body, and waits for its end.
       #
       # @param body [Protocol::HTTP::Body::Readable]
-      # @param input [RequestBody, nil] what a streaming body may read
+      # @param input [RequestBody, nil] the body of the request, which a streaming body may read
       # @return [void]
       def send_body(body, input)
         body = AnswerBody.made(body)
@@ -80,8 +81,8 @@ module Heddle
         raise
       end
 
-      # The answer ends here. (Where an error passes through the application's own call, it may be on its way to cut the
-      # answer off: then the end waits until the call has returned.)
+      # Ends the answer. An error that passes through the application's own call may be on its way to cut the answer
+      # off. Then the end waits until the call has returned.
       #
       # @param error [Exception, nil] why the answer is cut off
       def close_write(error = nil)
@@ -101,7 +102,7 @@ module Heddle
       # @return [Boolean] whether all of it was sent
       def ended? = @ended
 
-      # Takes no more, without an end.
+      # Closes the output without an end of the answer.
       def abandon
         @closed = true
         @over.close
@@ -127,7 +128,7 @@ module Heddle
       def end_answer
         return if @ended
 
-        trailers = @trailers ? @trailers.fields : NO_TRAILERS # (without them there is no end)
+        trailers = @trailers ? @trailers.fields : NO_TRAILERS # if this raises an error, no end is sent
         @ended = true
         send_end(trailers)
       end

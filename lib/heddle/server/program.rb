@@ -9,12 +9,12 @@ require_relative "supervisor"
 
 module Heddle
   class Server
-    # A server as a whole program: `heddle serve`, `rackup -s heddle`.
+    # Runs a server as a whole program, for `heddle serve` and `rackup -s heddle`.
     #
     # @private
     class Program
       FOLDER = "HEDDLE_SERVE_FOLDER"
-      # What a program may not end with while the next one starts, and what it need not hear then.
+      # Signals that must not end the program while the next one starts, and that it need not hear then.
       RESTARTS = %w[HUP USR2 TTIN TTOU].freeze
       private_constant :FOLDER, :RESTARTS
 
@@ -41,7 +41,8 @@ module Heddle
 
       private
 
-      # Without a command of its own (`rackup`, `rails server`) nothing can take its place.
+      # Returns the meanings of the signals. Without a command of its own (`rackup`, `rails server`) no program can take
+      # the place of this one.
       def meanings
         stops = { "TERM" => :stop, "INT" => :stop_at_once }
         return stops unless @settings.program
@@ -49,7 +50,8 @@ module Heddle
         { **stops, "HUP" => :restart, "USR2" => :exec, "TTIN" => :more, "TTOU" => :fewer, "CHLD" => :child }
       end
 
-      # All that comes before it serves. What the application would do at its end is not done.
+      # Does all that comes before the server serves, and ends. The work that the application would do at its end is not
+      # done.
       def try
         @settings.application if @settings.workers.zero? || @settings.preload
         $stderr.flush
@@ -70,7 +72,8 @@ module Heddle
         nil
       end
 
-      # Nobody sees a half of it.
+      # Writes the number of this process into the pidfile. Nobody sees a half of it, because a complete file is
+      # renamed.
       def write_pidfile
         new = "#{@settings.pidfile}.#{Process.pid}"
         File.write(new, "#{Process.pid}\n")
@@ -113,8 +116,8 @@ module Heddle
         @settings.say("health and metrics on #{@sockets.control_address}") if @settings.control
       end
 
-      # The next program is started in this process, with the sockets that it has. If that cannot be, or a stop has come
-      # meanwhile, this one goes on.
+      # Starts the next program in this process, with the sockets of this one. If that is not possible, or a stop has
+      # come meanwhile, this program goes on.
       def run_again
         @settings.call_hooks(:on_restart)
         hand_over if @signals.give_up(RESTARTS, unless_come: ServingProcess::STOPS)

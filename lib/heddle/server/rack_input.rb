@@ -8,7 +8,8 @@ module Heddle
     #
     # @private
     class RackInput < ::Protocol::Rack::Input
-      # (That of protocol-rack leaves out what a gets or a read has put into its buffer.)
+      # Yields the chunks of the body. The method of protocol-rack leaves out bytes that a gets or a read has put into
+      # its buffer.
       def each
         return to_enum unless block_given?
 

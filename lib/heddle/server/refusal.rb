@@ -5,7 +5,7 @@ require_relative "http_date"
 
 module Heddle
   class Server
-    # Ends a request with this status, and a connection of HTTP/1 with it.
+    # Ends a request with a status, and with HTTP/1 also its connection.
     #
     # @private
     class Refusal < StandardError
@@ -21,7 +21,7 @@ module Heddle
       # @return [String]
       def reason = ::Protocol::HTTP::Status.description(@status)
 
-      # @return [Array<Array(String, String)>] as HTTP/2 sends it, without its text
+      # @return [Array<Array(String, String)>] the head of the answer as HTTP/2 sends it, without the text
       def fields
         fields = [[":status", @status.to_s], ["date", HTTPDate.value], ["content-type", "text/plain"]]
         fields << %w[retry-after 1] if @status == 503
@@ -29,7 +29,7 @@ module Heddle
       end
 
       # @param head [Boolean] whether the request has the method HEAD
-      # @return [String] as HTTP/1 sends it
+      # @return [String] the answer as HTTP/1 sends it
       def answer(head: false)
         "HTTP/1.1 #{@status} #{reason}\r\n#{HTTPDate.line}content-type: text/plain\r\n" \
           "content-length: #{reason.bytesize}\r\n#{"retry-after: 1\r\n" if @status == 503}connection: close\r\n\r\n" \

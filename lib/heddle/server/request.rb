@@ -6,21 +6,21 @@ require_relative "noted"
 
 module Heddle
   class Server
-    # A request as protocol-rack takes it.
+    # A request of HTTP/1, in the form that protocol-rack takes.
     #
     # @private
     class Request < ::Protocol::HTTP::Request
       include EarlyHints
       include Noted
 
-      # @return [#ip_address] of the client
+      # @return [#ip_address] the address of the client
       attr_reader :peer
-      # @return [Trailers, nil] of the answer
+      # @return [Trailers, nil] the trailers of the answer
       attr_accessor :trailers
 
       # @param connection [Connection]
       # @param session [HTTP1]
-      # @param parts [Array] of it, as the class above takes them
+      # @param parts [Array] the parts of the request, as the superclass takes them
       def initialize(connection, session, *parts)
         @session = session
         @last = @answered = false
@@ -30,13 +30,13 @@ module Heddle
 
       # @param status [Integer]
       # @param headers [Hash{String => String}]
-      # @raise [IOError] if its answer has begun: the connection may serve the next request by now
+      # @raise [IOError] if the answer has begun: the connection may serve the next request by now
       def send_interim_response(status, headers)
         check_unanswered
         @session.write_interim_response(status, headers)
       end
 
-      # From now on only the answer reaches the connection.
+      # Notes that the answer has begun. From now on only the answer reaches the connection.
       def answered! = @answered = true
 
       # @return [Disconnected]
@@ -46,18 +46,18 @@ module Heddle
       # @return [Disconnected, nil] if the application has asked for it
       def watched = @disconnected
 
-      # The application wants the connection to end with the answer.
+      # Notes that the application wants the connection to end with the answer.
       def last! = @last = true
 
-      # @return [Boolean] whether it is to be the last one of its connection
+      # @return [Boolean] whether this must be the last request of its connection
       def last? = @last
 
       # @return [Boolean] whether the application may take over the connection
       def hijack? = true
 
-      # Gives the connection to the application: its IO, at the byte after the request.
+      # Gives the connection to the application: its IO, which stands at the byte after the request.
       #
-      # @return [Request] whose {#io} it is
+      # @return [Request] this request, whose {#io} is the connection
       def hijack!
         return self if @io
 
@@ -73,10 +73,10 @@ module Heddle
       # @return [IO, OpenSSL::SSL::SSLSocket]
       attr_reader :io
 
-      # @return [Integer] bytes of its answer's body that were sent
+      # @return [Integer] bytes of the answer's body that were sent
       def sent = @session.body_sent
 
-      # @return [Refusal, nil] why its body could not be read
+      # @return [Refusal, nil] why the request's body could not be read
       def refused = body&.refused
 
       private
@@ -85,7 +85,7 @@ module Heddle
         raise IOError, "the answer has begun" if @answered
       end
 
-      # (An SSLSocket takes back one character at a time.)
+      # Puts bytes back, so that the application reads them first. An SSLSocket takes back one character at a time.
       def put_back(bytes)
         return @io.ungetbyte(bytes) if @io.respond_to?(:ungetbyte)
 

@@ -6,11 +6,11 @@ require_relative "stream"
 
 module Heddle
   class Server
-    # The body of a request, with its bounds.
+    # Reads the body of a request, within its limits.
     #
     # @private
     class RequestBody < ::Protocol::HTTP::Body::Wrapper
-      # @return [Refusal, nil] why it could not be read
+      # @return [Refusal, nil] why the body could not be read
       attr_reader :refused
 
       # @param body [Protocol::HTTP::Body::Readable]
@@ -37,13 +37,13 @@ module Heddle
       rescue IO::TimeoutError
         refuse(408)
       rescue ::Protocol::HTTP::BadRequest, ::Protocol::HTTP1::ProtocolError, ::Protocol::HTTP1::LineLengthError,
-             ::Protocol::HTTP::RemoteError, *Stream::GONE # (the client has gone before its end)
+             ::Protocol::HTTP::RemoteError, *Stream::GONE # the client has gone before its end
         refuse(400)
       end
 
-      # Reads what is left of it, if it is little.
+      # Reads the rest of the body, if it is small.
       #
-      # @return [Boolean] whether it has been read to its end
+      # @return [Boolean] whether the body has been read to its end
       def finish
         return true if @finished || empty?
         return false if @continue || @refused
@@ -59,7 +59,7 @@ module Heddle
         false
       end
 
-      # The client may wait for a word before it sends the body (RFC 9110, 10.1.1).
+      # Sends a 100 to a client that waits for it before it sends the body (RFC 9110, 10.1.1).
       def invite
         return unless (expected = @continue)
 
@@ -67,7 +67,7 @@ module Heddle
         @session.write_interim_response(100) if expected.casecmp?("100-continue")
       end
 
-      # The same if this answer is made while it is sent: then it may read the body.
+      # Sends the 100 if this answer is made while it is sent, because the application may then read the body.
       #
       # @param response [Protocol::HTTP::Response]
       def invite_for(response)
@@ -75,7 +75,7 @@ module Heddle
       end
 
       # @param response [Protocol::HTTP::Response]
-      # @return [Boolean] whether {#finish} will not reach its end when this answer is sent
+      # @return [Boolean] whether {#finish} will not reach the end of the body when this answer is sent
       def left_unread?(response)
         return false if @finished || empty?
         return true if @continue || @refused
@@ -83,7 +83,7 @@ module Heddle
         length && length - @size > @limits.linger_size && (response.body.nil? || !response.body.length.nil?)
       end
 
-      # The application has closed it: what is left is for {#finish}.
+      # Does nothing when the application closes the body, because {#finish} reads the rest.
       def close(_error = nil) = nil
 
       private

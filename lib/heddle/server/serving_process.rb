@@ -12,13 +12,13 @@ module Heddle
     #
     # @private
     class ServingProcess
-      # The meanings of the signals that end the server, and put nothing in its place.
+      # Meanings of the signals that end the server without a successor.
       STOPS = %i[stop stop_at_once].freeze
-      # What the signals mean that end this process. A worker is told to leave where another one takes its place.
+      # Meanings of the signals that end this process. A worker receives :leave when another worker takes its place.
       ENDS = [*STOPS, :leave, :take_over].freeze
       # Seconds between two beats of a worker, at most.
       BEAT = 5
-      # Requests that a line of the log names.
+      # The most requests that a line of the log names.
       NAMED = 5
       private_constant :ENDS, :BEAT, :NAMED
 
@@ -28,9 +28,9 @@ module Heddle
       # @param control [Listener, nil]
       # @param worker [Integer] its number
       # @param folder [String, nil] where the workers meet: see {Control}
-      # @param lifeline [IO, nil] it stops when this one ends
+      # @param lifeline [IO, nil] the process stops when this IO ends
       # @param channel [IO, nil] to the supervisor: see {Worker}
-      # @param kept [Sockets, nil] what it keeps open for the program that takes its place
+      # @param kept [Sockets, nil] the sockets that it keeps open for the program that takes its place
       def initialize(settings, listeners, signals, control: nil, worker: 0, folder: nil, lifeline: nil, channel: nil,
                      kept: nil)
         @settings = settings
@@ -45,7 +45,7 @@ module Heddle
         @hurry = channel ? %i[leave] : STOPS
       end
 
-      # Serves until a signal says that it is to stop.
+      # Serves until a signal stops it.
       #
       # @yield when it listens
       # @return [Symbol] the meaning of the signal that stopped it
@@ -78,14 +78,15 @@ module Heddle
         tell_supervisor(Worker::READY)
       end
 
-      # (If it has gone, the lifeline ends this process.)
+      # Sends a message to the supervisor. If the supervisor has gone, the lifeline ends this process.
       def tell_supervisor(what)
         @channel&.write_nonblock(what, exception: false)
       rescue SystemCallError
         nil
       end
 
-      # As long as the loop turns.
+      # Reports to the supervisor that the loop turns, and whether the worker has had the requests after which it is
+      # replaced.
       def pulse(server)
         state = ThreadState.new(@settings)
         loop do
@@ -114,7 +115,8 @@ module Heddle
         loop { heed(@signals.pop, server) } # until the server has ended
       end
 
-      # What ends it sooner comes from who has sent the first signal: systemd sends TERM to all processes.
+      # Waits for the delay of the settings before a stop. A second signal ends the wait only if it comes from the
+      # sender of the first signal. A worker therefore heeds the supervisor alone: systemd sends TERM to all processes.
       def delay
         ends = Clock.now + @settings.delay
         while (left = ends - Clock.now).positive?
@@ -128,7 +130,8 @@ module Heddle
         server.stop(grace: @settings.drain) { say_requests("gives up", server) }
       end
 
-      # What is to stop is not replaced, also if it was told that before.
+      # Follows a signal that comes while the process ends. After a stop no program takes the place of this one, even if
+      # a signal has asked for that before.
       def heed(event, server)
         if @meaning == :take_over && STOPS.include?(event)
           @meaning = event
@@ -148,7 +151,7 @@ module Heddle
                       "request#{"s" if running.size > 1}: #{names.join(", ")}")
       end
 
-      # Logs and certificates.
+      # Opens the logs and loads the certificates anew.
       def reopen
         @settings.reopen_logs
         [*@listeners, *@control_listener].each(&:reload)
@@ -156,7 +159,7 @@ module Heddle
         @settings.say("a certificate stays as it is: #{e.message}") unless @channel # the supervisor has said it
       end
 
-      # Meanwhile this process serves.
+      # Tries another program, in a task: meanwhile this process serves.
       def try_program
         @trial&.cancel
         @settings.say("another program takes the place of this one, if it can")

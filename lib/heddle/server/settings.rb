@@ -6,29 +6,29 @@ require_relative "limits"
 
 module Heddle
   class Server
-    # What `heddle serve` and the Rackup handler were told.
+    # The settings of `heddle serve` and of the Rackup handler.
     #
     # file::            the application's config.ru; nil if there is an app
-    # app::             the application; nil: of the file, loaded where it is first asked for
-    # bind::            [Array<String>] where to listen; nil: at the sockets of systemd, or at the usual address
-    # workers::         how many processes serve; 0: this one
+    # app::             the application; nil: it is loaded from the file when it is first needed
+    # bind::            [Array<String>] where to listen; nil: at the sockets of systemd, or at the default address
+    # workers::         how many processes serve; 0: this process alone
     # preload::         whether the application is loaded before the workers are started
     # backend::         nil, "uring" or "epoll"
     # limits::          see Limits
     # drain::           seconds that requests have to end
-    # delay::           seconds after TERM in which it goes on, but tells that it is not ready
-    # control::         where it answers health checks, and tells its figures; or nil
+    # delay::           seconds after TERM in which it goes on, but says that it is not ready
+    # control::         where it answers health checks and requests for its figures; or nil
     # access_log::      an IO, or nil
     # cancel_disconnected:: whether a request is cancelled when its client leaves
-    # http2::           whether it speaks HTTP/2; nil: where the gem is installed
-    # program::         the path of the command, for the program that takes the place of this one; nil: there is none
+    # http2::           whether it speaks HTTP/2; nil: if the gem is installed
+    # program::         the path of the command, for the program that takes the place of this one; or nil
     # directory::       the folder of the application, which may be a link to it; or nil
     # pidfile::         where the number of this process is written; or nil
     # hooks::           [Hash{Symbol => Array<#call>}] of the configuration file: see CLI::Serve::Configuration
     # worker_timeout::  seconds after which a worker whose loop does not turn is ended
     # boot_timeout::    seconds that a worker has to load the application
     # worker_age::      seconds after which a worker is replaced; or nil
-    # worker_memory::   bytes of memory of its own with which a worker is replaced; or nil
+    # worker_memory::   bytes of its own memory at which a worker is replaced; or nil
     # worker_requests:: requests after which a worker is replaced; or nil
     #
     # @private
@@ -47,7 +47,7 @@ module Heddle
         Check.seconds("drain", drain)
       end
 
-      # Loads it where it is first asked for.
+      # Returns the application. It is loaded when this is first called.
       #
       # @return [#call]
       def application
@@ -65,14 +65,14 @@ module Heddle
       # @return [Successor]
       def successor = @successor ||= Successor.new(self)
 
-      # A folder that is a link may lead to another one than before.
+      # Enters the application's folder. A folder that is a link may lead to another folder than before.
       #
       # @raise [SystemCallError]
       def enter_directory
         Dir.chdir(directory) if directory
       end
 
-      # After somebody has renamed the files.
+      # Opens the access log anew, after somebody has renamed its file.
       #
       # @return [void]
       def reopen_logs
@@ -84,8 +84,11 @@ module Heddle
         say("the access log stays as it is: #{e.message}")
       end
 
-      # @param name [Symbol] of hooks
-      # @raise [Exception] of a hook without which no worker is to serve; others are only reported
+      # Calls the hooks of a name.
+      #
+      # @param name [Symbol] the name of the hooks
+      # @raise [Exception] the error of a hook without which no worker may serve; the errors of other hooks are only
+      #   reported
       def call_hooks(name, *)
         hooks.fetch(name, []).each { |hook| hook.call(*) }
       rescue StandardError => e
@@ -94,17 +97,17 @@ module Heddle
         say("#{name}: #{e.full_message(highlight: false)}")
       end
 
-      # Tells systemd that READY=1 comes once more.
+      # Notifies systemd that READY=1 comes once more.
       def notify_reloading
         notify("RELOADING=1\nMONOTONIC_USEC=#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)}")
       end
 
-      # @param text [String] for who looks after the server
+      # @param text [String] a message for the person who runs the server
       def say(text)
         warn("heddle serve: #{text}")
       end
 
-      # Tells systemd (sd_notify(3)), if it has asked for that.
+      # Notifies systemd (sd_notify(3)), if it has asked for that.
       #
       # @param state [String]
       def notify(state)

@@ -4,22 +4,22 @@ require_relative "../internal/clock"
 
 module Heddle
   class Server
-    # Signals as events, in the order in which they came. A handler writes a byte to a pipe: that wakes a select, and a
-    # task. (A Queue would not do: where the handler runs in the thread that waits in pop(timeout:), Ruby wakes it only
-    # when the time is over.) A child process has the same handlers until it sets its own: what comes for it meanwhile
-    # is not for this one.
+    # Turns signals into events, in the order in which they came. A handler writes a byte to a pipe, which wakes a
+    # select and a task. A Queue would not do: if the handler runs in the thread that waits in pop(timeout:), Ruby wakes
+    # that thread only when the time is over. A child process has the same handlers until it sets its own. A signal that
+    # comes to the child meanwhile is not an event of this process.
     #
     # @private
     class Signals
-      # @param meanings [Hash{String => Symbol, nil}] of each signal; nil: it does nothing. (By a handler: programs that
-      #   are started from here would inherit IGNORE.)
+      # @param meanings [Hash{String => Symbol, nil}] the meaning of each signal; nil: the signal does nothing. It has a
+      #   handler for that, because programs that are started from here would inherit IGNORE
       # @param once [Array<String>] signals that count only once
-      # @param others [Array<Symbol>] what {#push} may be given
+      # @param others [Array<Symbol>] further meanings that {#push} takes
       def initialize(meanings, once: [], others: [])
         @meanings_of = meanings
         @once = once
         @meanings = [*meanings.values, *others]
-        @kept = [] # what has come while something else was waited for
+        @kept = [] # the events that came during a wait for something else
         @reader, @writer = IO.pipe
         @owner = ::Process.pid
         meanings.each_key { |name| follow(name) }
@@ -27,28 +27,28 @@ module Heddle
         push(meanings[early.shift]) until early.empty?
       end
 
-      # @return [IO] has something to be read when one has come
+      # @return [IO] can be read when an event has come
       def to_io = @reader
 
       # @param timeout [Numeric, nil] seconds
-      # @return [Symbol, nil] the meaning of the next one
+      # @return [Symbol, nil] the meaning of the next event; nil: none has come in time
       def pop(timeout: nil)
         @kept.shift || next_one(timeout)
       end
 
-      # An event of the program itself.
+      # Adds an event of the program itself.
       #
       # @param meaning [Symbol]
       def push(meaning)
         @writer.write_nonblock(@meanings.index(meaning).chr, exception: false) if meaning && ::Process.pid == @owner
       end
 
-      # Waits for something else. What comes meanwhile is kept for {#pop}.
+      # Waits for something else. Events that come meanwhile are kept for {#pop}.
       #
-      # @param other [IO] that is to have something to be read
+      # @param other [IO] the IO that must become readable
       # @param timeout [Numeric, nil] seconds
       # @param but [Array<Symbol>] the meanings that end the wait, also if they have come before
-      # @return [Boolean] whether it has
+      # @return [Boolean] whether the IO has become readable
       def wait_for(other, timeout, but:)
         ends = timeout && (Clock.now + timeout)
         until come?(but)
@@ -59,16 +59,16 @@ module Heddle
       end
 
       # @param meanings [Array<Symbol>]
-      # @return [Boolean] whether one of these is to be popped
+      # @return [Boolean] whether one of these events waits for {#pop}
       def come?(meanings)
         @kept << next_one(0) while @reader.wait_readable(0)
         @kept.intersect?(meanings)
       end
 
-      # Runs a block that may take long, and hears meanwhile.
+      # Runs a block that may take long, and follows signals meanwhile.
       #
       # @param meanings [Array<Symbol>]
-      # @param heard [#call] is called in a thread if one of these comes
+      # @param heard [#call] is called in a thread if one of these events comes
       def during(meanings, heard)
         ended, over = IO.pipe
         listener = Thread.new { wait_for(ended, nil, but: meanings) || heard.call }
@@ -79,22 +79,23 @@ module Heddle
         ended.close
       end
 
-      # Before another program takes the place of this one. What asks for a restart is ignored until that has handlers
-      # of its own, for it begins with what is there then. What stops the program ends it at once: by the kernel, for
-      # Ruby (DEFAULT) would only note it, and forget it in the exec.
+      # Gives up the handlers before another program takes the place of this one. Signals that ask for a restart are
+      # ignored until that program has handlers of its own, because it begins with the newest files anyway. A signal
+      # that stops the program ends it at once, by the kernel's default. With DEFAULT, Ruby would only note such a
+      # signal, and forget it in the exec.
       #
-      # @param ignored [Array<String>]
-      # @param unless_come [Array<Symbol>]
-      # @return [Boolean] false: one of these has come
+      # @param ignored [Array<String>] the signals that ask for a restart
+      # @param unless_come [Array<Symbol>] the events that stop the program
+      # @return [Boolean] false: one of the events in unless_come has come
       def give_up(ignored, unless_come:)
         @meanings_of.each_key { |name| trap(name, ignored.include?(name) ? "IGNORE" : "SYSTEM_DEFAULT") }
         !come?(unless_come)
       end
 
-      # The other program does not take the place of this one.
+      # Sets the handlers again, because the other program does not take the place of this one.
       def take_back = @meanings_of.each_key { |name| follow(name) }
 
-      # In a child process, which has its own.
+      # Closes the pipe in a child process, which has its own.
       def leave
         [@reader, @writer].each(&:close)
       end

@@ -5,15 +5,15 @@ require_relative "listener"
 
 module Heddle
   class Server
-    # The sockets that the processes of a server listen on. The first process opens them and keeps them: they outlive a
-    # worker that is replaced, and the program that takes the place of this one.
+    # Holds the sockets that the processes of a server listen on. The first process opens them and keeps them. So they
+    # outlive a worker that is replaced, and they stay when another program takes the place of this one.
     #
     # All workers accept from the same sockets. So a worker that is missing, that computes or that hangs keeps no
-    # connection waiting which another one could take. (With SO_REUSEPORT the kernel gives each socket its share of the
-    # connections, whether somebody accepts them or not.)
+    # connection waiting which another worker could take. With SO_REUSEPORT the kernel would give each socket its share
+    # of the connections, even if no process accepts them.
     #
-    # Sockets that systemd has opened (sd_listen_fds(3)) are used where their address is asked for, and served without
-    # TLS where it is not.
+    # A socket that systemd has opened (sd_listen_fds(3)) is used for its address, if a URL asks for that address.
+    # Otherwise it is served, too, without TLS.
     #
     # @private
     class Sockets
@@ -24,12 +24,12 @@ module Heddle
       Inherited = Struct.new(:socket, :url, :passed, :file)
       private_constant :DEFAULT, :FIRST_PASSED, :INHERITED, :Inherited
 
-      # @param urls [Array<String>, nil] nil: what systemd has opened, or else the usual address
+      # @param urls [Array<String>, nil] nil: the sockets that systemd has opened, or else the default address
       # @param http2 [Boolean]
       # @param control [String, nil] the address for health checks and figures
       # @param shared [Boolean] whether several processes accept
       # @raise [ArgumentError]
-      # @raise [SystemCallError] if it cannot listen there
+      # @raise [SystemCallError] if an address cannot be listened on
       def initialize(urls, http2: false, control: nil, shared: false)
         @http2 = http2
         @shared = shared
@@ -55,7 +55,7 @@ module Heddle
 
       # Loads the certificates anew.
       #
-      # @yield [error] for each that cannot be used, and stays as it is
+      # @yield [error] the error of each certificate that cannot be used, and stays as it is
       def reload
         all.each do |listener|
           listener.reload
@@ -73,8 +73,8 @@ module Heddle
 
       def close = all.each(&:close)
 
-      # Nobody is to take its place: when those of {#for_process} are closed, too, connections are refused. (The kernel
-      # takes them as long as any process has the socket.)
+      # Closes the sockets, because no program takes the place of this one. When the sockets of {#for_process} are
+      # closed, too, connections are refused: the kernel accepts connections as long as any process has the socket.
       def abandon = all.each(&:abandon)
 
       private
@@ -99,7 +99,7 @@ module Heddle
         listener
       end
 
-      # @return [Inherited, nil] that listens at this address
+      # @return [Inherited, nil] a socket that listens at this address
       def take(url)
         wanted = Address.new(url).addrinfo.to_sockaddr
         found = @found.find { |one| one.url == url } ||
@@ -107,7 +107,8 @@ module Heddle
         @found.delete(found)
       end
 
-      # What systemd has opened is served; what is not asked for any more is closed.
+      # Serves the remaining sockets that systemd has opened, and closes the other sockets that no URL asks for any
+      # more.
       def take_rest
         @found.each do |one|
           listener = Listener.new(Listener.server_socket(one.socket), file: one.file)

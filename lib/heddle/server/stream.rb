@@ -4,28 +4,29 @@ require "openssl"
 
 module Heddle
   class Server
-    # The two directions of a connection, as the protocol libraries read and write it. It has its own buffers: they are
-    # empty, and take no memory, while the connection is idle.
+    # Reads and writes both directions of a connection, for the protocol libraries. It has its own buffers. While the
+    # connection is idle, they are empty and take no memory.
     #
-    # It is also what an application that has upgraded the connection reads and writes.
+    # An application that has upgraded the connection reads and writes this object, too.
     #
     # @private
     class Stream
       BLOCK_SIZE = 16 * 1024
-      # As many bytes are put together before they are sent.
+      # Bytes that are collected before they are sent.
       FLUSH_SIZE = 64 * 1024
       NOTHING = "".b.freeze
-      # What a read or a write raises when the client has gone.
+      # Errors that a read or a write raises when the client has gone.
       GONE = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
-      # Seconds that a client has to see the last answer while it still sends something, and while it does not.
+      # Seconds that a client has to see the last answer: while it still sends something, and while it sends nothing.
       LINGER = 10
       LINGER_IDLE = 1
       private_constant :NOTHING, :LINGER, :LINGER_IDLE
 
-      # Texts of several encodings do not go into one String.
+      # Returns the bytes of a text, which can be appended to other bytes. Texts of several encodings do not go into one
+      # String.
       #
       # @param text [String]
-      # @return [String] its bytes, which can be appended to other ones
+      # @return [String] the bytes of the text
       def self.bytes_of(text) = text.encoding == Encoding::BINARY || text.ascii_only? ? text : text.b
 
       # @return [IO, OpenSSL::SSL::SSLSocket]
@@ -36,7 +37,7 @@ module Heddle
       attr_accessor :sync
 
       # @param io [IO, OpenSSL::SSL::SSLSocket]
-      # @param socket [IO] beneath it
+      # @param socket [IO] the socket beneath the io
       def initialize(io, socket)
         @io = io
         @socket = socket
@@ -50,7 +51,7 @@ module Heddle
       # @return [Integer] bytes that were written, or wait to be sent
       def put = @written + @output.bytesize
 
-      # Each read and write may wait for so long, until the next call of this. A read or write that waits for longer
+      # Sets how long each read and write may wait, until this is set again. A read or write that waits for longer
       # raises an IO::TimeoutError.
       #
       # @param seconds [Numeric, nil]
@@ -59,7 +60,7 @@ module Heddle
         @socket.timeout = seconds unless @socket.timeout == seconds
       end
 
-      # All reads from now on have so long together.
+      # Sets how long all reads from now on may take together.
       #
       # @param seconds [Numeric]
       def within(seconds)
@@ -71,13 +72,15 @@ module Heddle
         @position < @input.bytesize || (@io.respond_to?(:pending) && @io.pending.positive?)
       end
 
-      # @return [String] all of them
+      # @return [String] all bytes that were read and wait to be taken
       def take_buffered
         rest = @input.byteslice(@position..)
         drop_input
         rest
       end
 
+      # Reads some bytes into the buffer.
+      #
       # @return [Boolean] false at the end of the stream
       def fill?
         chunk = @deadline ? read_within_limit : @io.readpartial(BLOCK_SIZE)
@@ -95,10 +98,11 @@ module Heddle
         end_of_input
       end
 
-      # @return [Boolean] whether the end of what the client sends was seen
+      # @return [Boolean] whether the client's bytes were read to their end
       def read_to_end? = @read_to_end
 
-      # Waits until something has come, or the end: for TLS it may be a part of a record, which {#within} can bound.
+      # Waits until bytes have come, or the end. With TLS the bytes may be a part of a record, and {#within} can limit
+      # the time for the rest of it.
       #
       # @param seconds [Numeric]
       # @raise [IO::TimeoutError]
@@ -107,7 +111,7 @@ module Heddle
         @io.equal?(@socket) ? fill? : (@socket.wait_readable(seconds) or raise(IO::TimeoutError, "nothing has come"))
       end
 
-      # Waits for as many bytes as it takes to tell whether these come next.
+      # Returns whether these bytes come next. It waits for as many bytes as are needed to know that.
       #
       # @param bytes [String]
       # @return [Boolean]
@@ -118,7 +122,7 @@ module Heddle
         here == bytes
       end
 
-      # A line, with its end.
+      # Reads a line, with its end unless chomp is true.
       #
       # @param ending [String]
       # @param limit [Integer] bytes; a longer line is returned in parts
@@ -139,7 +143,7 @@ module Heddle
         chomp ? line.chomp!(ending) || line : line
       end
 
-      # @return [String] as many bytes as there are, at least one
+      # @return [String] the bytes that have come, at least one
       # @raise [EOFError]
       def readpartial(limit, buffer = nil)
         raise EOFError, "end of file reached" if @position == @input.bytesize && !fill?
@@ -147,7 +151,7 @@ module Heddle
         give(take(limit), buffer)
       end
 
-      # So many bytes, or all until the end.
+      # Reads as many bytes as the length says, or all bytes until the end.
       #
       # @return [String, nil] nil at the end
       def read(length = nil, buffer = nil)
@@ -160,7 +164,7 @@ module Heddle
         bytes.empty? && length.positive? ? nil : give(bytes, buffer)
       end
 
-      # The bytes are sent when there are many, by {#flush}, or at once with {#sync}.
+      # Writes texts. Their bytes are sent when many have been collected, by {#flush}, or at once with {#sync}.
       def write(*parts)
         size = parts.sum do |part|
           part = part.to_s
@@ -171,7 +175,7 @@ module Heddle
         size
       end
 
-      # The same for one String.
+      # Appends one String to the bytes that will be sent. They are sent when they are many, or by {#flush}.
       def append(part)
         @output.bytesize + part.bytesize > FLUSH_SIZE ? send_out(part) : @output << Stream.bytes_of(part)
       end
@@ -187,13 +191,13 @@ module Heddle
         self
       end
 
-      # Forgets what was not sent yet.
+      # Forgets the bytes that were not sent yet.
       def drop_output = @output.clear
 
       # @return [Boolean] whether the client could not be written to
       def broken? = @broken
 
-      # @return [Boolean] whether a write was interrupted: nobody knows how much of it the client has got
+      # @return [Boolean] whether a write was interrupted, so that nobody knows how much of it the client has received
       def torn? = @torn
 
       def close_read
@@ -202,16 +206,16 @@ module Heddle
 
       def close_write
         flush
-        plain? ? @socket.close_write : @io.__send__(:stop) # (it tells the client; Ruby has no public method for that)
+        plain? ? @socket.close_write : @io.__send__(:stop) # sends the end of TLS; Ruby has no public method for it
       rescue Errno::ENOTCONN
         nil
       end
 
-      # Sends no more, and takes what still comes for a short time: a close while there is something to be read would
-      # reset the connection, and the client might never see the last answer (RFC 9112, 9.6).
+      # Ends the sending direction, and takes the bytes that still come, for a short time. A close while bytes wait to
+      # be read would reset the connection, and the client might never see the last answer (RFC 9112, 9.6).
       #
-      # @param limits [Limits] of them, linger_size: bytes that it takes at most, and stall: seconds that the last write
-      #   may wait
+      # @param limits [Limits] linger_size is the number of bytes that it takes at most, and stall the seconds that the
+      #   last write may wait
       def linger(limits)
         close_write
         self.patience = limits.stall
@@ -234,16 +238,17 @@ module Heddle
         @closing&.close
       end
 
-      # An application that has upgraded the connection may have handed it to a task or to a thread.
+      # Waits until an upgraded connection is closed. The application may have handed it to a task or to a thread.
       def await_close
         @closing = Thread::Queue.new
         @closing.pop unless closed?
       end
 
-      # Is asked from time to time.
+      # Returns whether the client takes its answer too slowly. The server calls this from time to time.
       #
       # @param now [Float] by Clock
-      # @param limits [Limits] of them, rate: bytes a second that the client has to take, and stall: over how long
+      # @param limits [Limits] rate is the bytes a second that the client has to take, and stall the seconds over which
+      #   they are counted
       # @yieldreturn [Integer, nil] bytes that the client has confirmed so far, if that is known
       # @return [Boolean] whether a client for which a write waits takes too little
       def too_slow?(now, limits)
@@ -257,8 +262,8 @@ module Heddle
         taken - before < (now - since) * limits.rate
       end
 
-      # Closes it so that the client does not take what has come for all: TCP resets the connection, and TLS says no
-      # word of its end. (A UNIX socket knows no reset.)
+      # Closes the connection so that the client does not take the bytes that have come for the whole answer. TCP resets
+      # the connection, and TLS sends no message of its end. A UNIX socket has no reset.
       def cut_off
         @socket.setsockopt(::Socket::Option.linger(true, 0))
         @socket.close
@@ -276,7 +281,8 @@ module Heddle
         false
       end
 
-      # A record of TLS may come in pieces, each of which would have the whole patience.
+      # Reads within the limit that {#within} has set. A record of TLS may come in pieces, and each of them would have
+      # the whole patience otherwise.
       #
       # @return [String, nil] nil at the end
       def read_within_limit
@@ -321,7 +327,8 @@ module Heddle
         take_buffered
       end
 
-      # What comes behind an interrupted write would be taken for a part of it.
+      # Sends the collected bytes. After an interrupted write nothing can be sent, because the client would take it for
+      # a part of that write.
       def send_out(more = nil)
         raise IOError, "an earlier write to the client was interrupted" if @torn
 

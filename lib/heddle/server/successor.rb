@@ -5,19 +5,21 @@ require_relative "../cli/run/deep_stacks"
 
 module Heddle
   class Server
-    # The program that is installed now, which is to take the place of this one, in the same process.
+    # Starts the program that is installed now. It takes the place of this one, in the same process.
     #
-    # It is tried first, in a process of its own: that does all that this program does before it serves, and ends. If it
-    # cannot (a gem is missing, the configuration or the application does not load), this program goes on.
+    # The program is tried first, in a process of its own. The trial does all that this program does before it serves,
+    # and ends. If the trial fails, this program goes on: a gem may be missing, or the configuration or the application
+    # may not load.
     #
     # @private
     class Successor
       TRIAL = "HEDDLE_SERVE_TRIAL"
       EARLY = File.expand_path("early_signals.rb", __dir__)
-      # Bundler keeps here what a variable was before it has set it, and that for nil.
+      # Bundler keeps the value that a variable had before Bundler set it, under a name with this prefix, and this text
+      # in place of nil.
       ORIGINAL = "BUNDLER_ORIG_"
       NOTHING = "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL"
-      # Which gems, and of which folder: those of the next release may be others.
+      # Variables that choose the gems and their folders. The next release may need others.
       OF_BUNDLER = %w[BUNDLE_GEMFILE BUNDLE_BIN_PATH GEM_HOME GEM_PATH].freeze
       private_constant :TRIAL, :EARLY, :ORIGINAL, :NOTHING, :OF_BUNDLER
 
@@ -29,16 +31,16 @@ module Heddle
         @settings = settings
       end
 
-      # @return [Integer] the process that tries it: it ends with status 0 if it can take the place of this one
+      # @return [Integer] the process of the trial: it ends with status 0 if the program can take the place of this one
       # @raise [SystemCallError]
       def try
         Process.spawn({ **environment, TRIAL => "1", "NOTIFY_SOCKET" => nil }, *command, in: File::NULL, **place)
       end
 
-      # Does not return.
+      # Replaces this program. It does not return.
       #
-      # @param more [Hash{String => String}] for its environment
-      # @param descriptors [Hash{Integer => IO}] that it gets
+      # @param more [Hash{String => String}] further variables for the environment of the program
+      # @param descriptors [Hash{Integer => IO}] the descriptors that the program gets
       # @raise [SystemCallError]
       def take_over(more, descriptors)
         exec({ **environment, **early_signals, **more }, *command, **descriptors, **place)
@@ -48,7 +50,7 @@ module Heddle
 
       def command = [RbConfig.ruby, *ruby_options, @settings.program, *ARGV]
 
-      # Which Heddle it is, where it does not come from a gem.
+      # Returns the options for the folder of Heddle, if it does not come from a gem.
       def ruby_options = $LOAD_PATH.include?(lib = File.expand_path("../..", __dir__)) ? ["-I", lib] : []
 
       def environment
@@ -63,7 +65,7 @@ module Heddle
       end
 
       def early_signals
-        return {} if EARLY.match?(/\s/) # (RUBYOPT has no way to say that)
+        return {} if EARLY.match?(/\s/) # RUBYOPT cannot hold a path with spaces
 
         { "RUBYOPT" => "-r#{EARLY} #{ENV.fetch("RUBYOPT", "")}".rstrip }
       end

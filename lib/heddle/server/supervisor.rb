@@ -11,24 +11,26 @@ module Heddle
   class Server
     # Keeps the workers of a server alive. It serves nothing itself, and runs no scheduler.
     #
-    # Each turn of its loop compares what is with what should be: a worker for each number, none that is older than the
-    # last HUP. It never waits for one worker: while one loads the application, others may start, end and leave, and
-    # signals are heard. A worker is replaced by starting its successor; only when that serves, the old one leaves. If
-    # the successor does not start, the old one stays.
+    # Each turn of its loop compares the workers that exist with the workers that should exist: one for each number, and
+    # none that is older than the last HUP. The loop never waits for one worker: while one loads the application, others
+    # may start, end and leave, and signals are heard. To replace a worker, the supervisor starts its successor. Only
+    # when the successor serves, the old worker leaves. If the successor does not start, the old worker stays.
     #
     # USR2 replaces this program, in the same process. The workers are handed over to the next program, which then
     # replaces them as for HUP.
     #
     # @private
     class Supervisor # rubocop:disable Metrics/ClassLength -- one loop, whose steps share its state
-      # A worker that has not lived for so many seconds is replaced after some time, which doubles each time up to this.
+      # A worker that has lived for fewer seconds than SHORT_LIFE is replaced after a pause. The pause doubles each
+      # time, up to LONGEST_PAUSE seconds.
       SHORT_LIFE = 1
       LONGEST_PAUSE = 30
-      # Seconds that a worker has beyond those of its requests, before it is killed.
+      # Seconds that a worker has beyond the time of its requests, before it is killed.
       EXTRA = 5
-      # Seconds between two looks at the age and the memory of the workers.
+      # Seconds between two checks of the age and the memory of the workers.
       LOOK = 5
-      # If it turns so many seconds late, the machine has stood still, and the workers have, too.
+      # If a turn of the loop is late by this number of seconds, the whole machine has stood still, and the workers with
+      # it.
       LATE = 2
       STOPS = ServingProcess::STOPS
       private_constant :SHORT_LIFE, :LONGEST_PAUSE, :EXTRA, :LOOK, :LATE, :STOPS
@@ -47,12 +49,12 @@ module Heddle
         @served = @told_ready = @workers.any?
         @count = settings.workers
         @pauses = {} # number => seconds after which it is started anew
-        @due = {} # number => when
+        @due = {} # number => when it is started anew
         @to_replace = [] # workers, one after another
         @failed = [] # numbers whose worker has not started
       end
 
-      # @yield before it stops while the application is being loaded: the program ends without returning from here
+      # @yield before it stops while the application is being loaded: then the program ends and this does not return
       # @return [Symbol] :stop, :failed if no worker can start, or :exec if another program takes the place of this one
       def run(&)
         preload(&) if @settings.preload && !@settings.app
@@ -62,10 +64,10 @@ module Heddle
       end
 
       # @return [Array(Hash{String => String}, Hash{Integer => IO})] environment and descriptors for the program that
-      #   takes the place of this one: the workers serve until its own ones are there
+      #   takes the place of this one: the workers serve until that program has its own
       def handed_over = @crew.handed_over(@workers.values.select(&:ready?))
 
-      # The other program could not be started after all.
+      # Goes on with this program, because the other one could not be started.
       def go_on
         @outcome = nil
         self
@@ -144,7 +146,9 @@ module Heddle
         nil
       end
 
-      # @param worker [Worker] that nobody has told to leave
+      # Notes that a worker has ended without a request to leave, and lets another worker take its place.
+      #
+      # @param worker [Worker] a worker that was not asked to leave
       # @param how [String]
       def ended(worker, how)
         @failed |= [worker.number] unless worker.ready?
@@ -205,7 +209,7 @@ module Heddle
         nil
       end
 
-      # In the new process. It has nothing of this one's but what it serves with.
+      # Runs a worker, in the new process. The worker closes everything of the supervisor that it does not need.
       def be_worker(number, channel)
         WorkerMain.take_signals
         @signals.leave
@@ -218,7 +222,8 @@ module Heddle
         say("#{@count} worker#{"s" if @count > 1} from now on")
       end
 
-      # Each has failed once, and nobody serves. (Some may have been ended by a signal that has come to all.)
+      # Returns whether no worker can start: each has failed once, and none serves. After a stop this is false, because
+      # the signal may have reached the workers, too, and ended some of them.
       def nothing_starts?
         !@served && @failed.size >= @count && !@signals.come?(STOPS)
       end
@@ -244,7 +249,8 @@ module Heddle
         say("the workers stay: #{e.message}")
       end
 
-      # Those that still start may have begun with what was there before: they begin again.
+      # Begins to replace all workers. A worker that is still starting may have begun with the old files, so it is
+      # started again.
       def replace_all
         staying, starting = @workers.each_value.select(&:stays?).partition(&:ready?)
         starting.each { |worker| worker.leave(:KILL, EXTRA) }
@@ -287,7 +293,8 @@ module Heddle
         nil
       end
 
-      # One after another, where a limit of age, memory or requests was asked for.
+      # Replaces workers that have reached a limit of age, memory or requests, one after another, if the settings have
+      # such a limit.
       def recycle
         return unless @settings.recycle? && (@looked.nil? || now >= @looked + LOOK)
 
@@ -309,7 +316,8 @@ module Heddle
         worker.leave(signal, @settings.drain + EXTRA + (signal == :TERM ? @settings.delay : 0))
       end
 
-      # The first time those that leave already go on with that. The second time nobody waits any more.
+      # Stops the workers. At the first stop, workers that are leaving already go on with that. At the second stop
+      # nobody waits for requests any longer.
       #
       # @param event [Symbol]
       def stop(event)
@@ -351,7 +359,8 @@ module Heddle
         nil
       end
 
-      # A stop ends the program, however long the application takes. If it cannot be loaded, each worker says so.
+      # Loads the application before the workers start. A stop ends the program, even if the application takes long to
+      # load. If workers serve already and the application cannot be loaded, each new worker reports the error, too.
       def preload(&finish)
         @signals.during(STOPS, -> { stop_now(&finish) }) { @settings.application }
         @signals.take_back # the application may have set its own handlers

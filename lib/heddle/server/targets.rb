@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What a request may ask for, and of whom.
+    # Checks the target of a request, and the authority that a request names.
     #
     # @private
     module Targets
@@ -11,10 +11,10 @@ module Heddle
       private_constant :AUTHORITY, :TARGET
 
       class << self
-        # @return [Boolean] whether it is a name or an address, perhaps with a port
+        # @return [Boolean] whether the text is a name or an address, perhaps with a port
         def authority?(text) = text.match?(AUTHORITY)
 
-        # @return [Boolean] whether it has no spaces, no control characters and no fragment
+        # @return [Boolean] whether the text has no spaces, no control characters and no fragment
         def target?(text) = text.match?(TARGET)
       end
     end

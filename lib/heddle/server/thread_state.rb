@@ -2,12 +2,13 @@
 
 module Heddle
   class Server
-    # What libraries keep by thread, where all requests of a process share a thread: one request would see what another
-    # one has set. What can be set right is; the rest is named in the log, with its remedy.
+    # Looks after the state that libraries keep by thread. All requests of a process share a thread, so one request
+    # would see what another one has set. Settings that can be corrected are corrected. The others are named in the log,
+    # each with its remedy.
     #
     # @private
     class ThreadState
-      # What Heddle, Ruby's own libraries and those below keep there does not belong to a request.
+      # Thread variables of Heddle, of Ruby's own libraries and of libraries below. They do not belong to a request.
       HARMLESS = %i[heddle_replaces sentry_hub i18n_config].freeze
       SENTRY = "sentry-ruby keeps the user and the breadcrumbs of a report by thread, so a report may name the user " \
                "of another request"
@@ -20,13 +21,13 @@ module Heddle
               "thread. Set it to :fiber in config/application.rb"
       private_constant :HARMLESS, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL
 
-      # @param settings [Settings] whose log it is
+      # @param settings [Settings] the settings whose log is used
       def initialize(settings)
         @settings = settings
         @named = HARMLESS.dup
       end
 
-      # When the application is loaded.
+      # Corrects settings, and names the others, when the application is loaded.
       #
       # @return [void]
       def make_safe
@@ -34,7 +35,7 @@ module Heddle
         [sentry, sequel, locale].compact.each { |text| @settings.say(text) }
       end
 
-      # Names the thread variables that are there now, each once.
+      # Names the thread variables that exist now, each once.
       #
       # @return [void]
       def look
@@ -46,7 +47,8 @@ module Heddle
 
       private
 
-      # Current attributes, ActiveRecord's connection and transaction, the tags of the log.
+      # Makes Rails keep its state by fiber: current attributes, ActiveRecord's connection and transaction, the tags of
+      # the log.
       def isolate_by_fiber
         return unless defined?(::ActiveSupport) && ::ActiveSupport.respond_to?(:on_load)
         return if ::ActiveSupport.version < Gem::Version.new("7.0")

@@ -4,12 +4,12 @@ require_relative "headers"
 
 module Heddle
   class Server
-    # The fields behind the body of an answer (RFC 9110, 6.5). The application has set env["heddle.trailers"] to a Hash,
-    # or to a Proc that makes one when the body has ended.
+    # The fields after the body of an answer (RFC 9110, 6.5). The application has set env["heddle.trailers"] to a Hash,
+    # or to a Proc that makes a Hash when the body has ended.
     #
     # @private
     class Trailers
-      # They mean something only before the body.
+      # Names of fields that have a meaning only before the body.
       FORBIDDEN = %w[
         age authorization cache-control connection content-encoding content-length content-range content-type date
         expires host keep-alive location proxy-authenticate retry-after set-cookie te trailer transfer-encoding upgrade
@@ -31,8 +31,8 @@ module Heddle
         @given = given
       end
 
-      # @return [Array<Array(String, String)>] to be asked for when the body has ended
-      # @raise [ArgumentError] if one must not be sent
+      # @return [Array<Array(String, String)>] the fields. They are asked for when the body has ended
+      # @raise [ArgumentError] if a field must not be sent
       def fields
         fields = @given.is_a?(Hash) ? @given : @given.call
         fields.to_a.map do |name, value|

@@ -4,12 +4,12 @@ require "etc"
 
 module Heddle
   class Server
-    # A worker as its supervisor sees it: a process, and the pipe through which it says that it is ready and that its
-    # loop turns.
+    # A worker as its supervisor sees it: a process, and a pipe. Through the pipe the worker says that it is ready and
+    # that its loop turns.
     #
     # @private
     class Worker
-      # What a worker says: it serves; its loop turns; it has had the requests after which it is to be replaced.
+      # Messages of a worker: it serves; its loop turns; it has had the requests after which it must be replaced.
       READY = "r"
       BEAT = "."
       USED_UP = "x"
@@ -18,7 +18,7 @@ module Heddle
       attr_reader :number, :pid
       # @return [Float] when it was started, by Clock
       attr_reader :since
-      # @return [Float, nil] until when it has to be gone; nil: nobody has told it to leave
+      # @return [Float, nil] the time by which it must have ended, by Clock; nil: it was not asked to leave
       attr_reader :leaves
 
       # @param number [Integer]
@@ -38,24 +38,24 @@ module Heddle
         @heard = Clock.now
       end
 
-      # @return [Worker] that the program before this one has handed over
+      # @return [Worker] a worker that the program before this one has handed over
       def self.adopted(number, pid, fd, since, leaves)
         new(number, pid, IO.for_fd(fd), since:, leaves:, ready: true)
       end
 
-      # @return [Array] for {adopted}
+      # @return [Array] the arguments for {adopted}
       def handed_over = [@number, @pid, @pipe.fileno, @since, @leaves]
 
       def to_io = @pipe
       def ready? = @ready
       def starting? = !@ready && !@leaves
 
-      # @return [Boolean] whether it has not been told to leave
+      # @return [Boolean] whether it was not asked to leave
       def stays? = @leaves.nil?
 
-      # Reads what it has said.
+      # Reads the messages of the worker.
       #
-      # @return [Boolean] whether it is ready since now
+      # @return [Boolean] whether the worker has just become ready
       def hear
         said = @pipe.read_nonblock(4096, exception: false)
         return mute if said.nil?
@@ -67,7 +67,7 @@ module Heddle
       end
 
       # @param settings [Settings]
-      # @return [String, nil] what it has had enough of, by a limit that was asked for
+      # @return [String, nil] the limit of the settings that the worker has reached, as a text for the log
       def enough(settings)
         if @used_up then "its requests"
         elsif settings.worker_age && Clock.now - @since >= settings.worker_age then "its time"
@@ -75,14 +75,14 @@ module Heddle
         end
       end
 
-      # @return [Boolean] whether it may say something
+      # @return [Boolean] whether the worker may still send a message
       def heard? = !@mute
 
-      # It has had no time to say something: nobody has had any.
+      # Gives the worker its time anew. No process had any time, so the worker could not send a message.
       def excuse = @heard = Clock.now
 
       # @param settings [Settings]
-      # @return [Float] when it is ended, if it says nothing before
+      # @return [Float] when the worker is ended, by Clock, if it sends no message before
       def limit(settings)
         return @leaves if @leaves
 
@@ -90,7 +90,7 @@ module Heddle
       end
 
       # @param signal [Symbol]
-      # @param seconds [Numeric] that it has
+      # @param seconds [Numeric] the time that the worker has
       def leave(signal, seconds)
         @leaves = Clock.now + seconds
         tell(signal)
@@ -110,7 +110,7 @@ module Heddle
 
       private
 
-      # @return [Integer] bytes that it shares with no file, or 0 if it has ended
+      # @return [Integer] bytes of memory that the worker shares with no file, or 0 if it has ended
       def memory
         pages = File.read("/proc/#{@pid}/statm").split
         (Integer(pages[1]) - Integer(pages[2])) * PAGE_SIZE
@@ -118,7 +118,7 @@ module Heddle
         0
       end
 
-      # (It is seen to have ended when its process is waited for.)
+      # Notes that the pipe has ended. The supervisor notices the end of the worker when it waits for the process.
       def mute
         @mute = true
         false

@@ -5,9 +5,9 @@ require_relative "signals"
 
 module Heddle
   class Server
-    # The process of a worker, from its fork to its end.
+    # Runs the process of a worker, from its fork to its end.
     #
-    # It ignores what a terminal or systemd sends to all processes: INT, and a second TERM.
+    # It ignores the signals that a terminal or systemd sends to all processes: INT, and a second TERM.
     #
     # @private
     class WorkerMain
@@ -15,7 +15,7 @@ module Heddle
                   "TTOU" => nil }.freeze
       private_constant :SIGNALS
 
-      # Until it serves, TERM ends it.
+      # Sets the handlers of a worker that does not serve yet: TERM ends it.
       #
       # @return [void]
       def self.take_signals
@@ -34,7 +34,7 @@ module Heddle
         @lifeline = lifeline
       end
 
-      # Does not return: nothing of the supervisor's is to run at its end.
+      # Runs the worker, and ends the process. It does not return, because at its end no code of the supervisor may run.
       #
       # @param sockets [Sockets]
       # @param folder [String, nil] where the workers meet: see {Control}
@@ -44,7 +44,7 @@ module Heddle
         serve(sockets, folder)
         @settings.call_hooks(:on_worker_shutdown, @number)
         exit!(0)
-      rescue SignalException # it is to stop before it serves
+      rescue SignalException # it must stop before it serves
         exit!(1)
       rescue Exception => e # rubocop:disable Lint/RescueException -- it has to be said here
         @settings.say("worker #{@number}: #{e.full_message(highlight: false)}")

@@ -5,11 +5,12 @@ require "rackup/handler"
 
 module Rackup
   module Handler # rubocop:disable Style/Documentation -- it is Rackup's
-    # `rackup -s heddle`, `rails server -u heddle`: one process, without supervision. See Heddle::Server.
+    # Serves an application for `rackup -s heddle` and `rails server -u heddle`, in one process, without supervision.
+    # See Heddle::Server.
     module Heddle
       class << self
         # @param app [#call] a Rack application
-        # @param options [Hash{Symbol => Object}] :Host and :Port, or :bind; :workers; see valid_options
+        # @param options [Hash{Symbol => Object}] :Host and :Port, or :bind; see valid_options
         # @return [void]
         def run(app, **options)
           given = options.transform_keys(&:to_sym)
@@ -20,7 +21,7 @@ module Rackup
           ::Heddle::Server::Program.new(settings).run
         end
 
-        # @return [Hash{String => String}] for rackup's help
+        # @return [Hash{String => String}] the options for rackup's help
         def valid_options
           { "Host=HOST" => "address to listen on (127.0.0.1)", "Port=PORT" => "port to listen on (9292)",
             "bind=URLS" => "the same as URLs, with commas between them", "backend=NAME" => "uring or epoll",

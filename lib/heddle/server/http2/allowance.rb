@@ -5,8 +5,8 @@ require_relative "../../internal/clock"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # How often a client may do what costs the server more than the client: as often as it likes for a while, then so
-      # often a second.
+      # Limits how often a client may do something that costs the server more than the client. A burst of such acts is
+      # allowed at any speed, and after it a number of acts a second.
       #
       # @private
       class Allowance
@@ -18,7 +18,9 @@ module Heddle
           @since = Clock.now
         end
 
-        # @raise [Protocol::HTTP2::ProtocolError] if there is none left
+        # Counts one such act of the client.
+        #
+        # @raise [Protocol::HTTP2::ProtocolError] if the allowance is used up
         def take
           refill if @left < 1
           @left -= 1

@@ -5,15 +5,15 @@ require "protocol/hpack"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # Decompresses a block of header fields. That of protocol-hpack bounds neither the length of an integer nor the
-      # number of changes of the table's size (RFC 7541, 5.1 and 4.2).
+      # Decompresses a block of header fields. The class of protocol-hpack limits neither the length of an integer nor
+      # the number of changes of the table's size (RFC 7541, 5.1 and 4.2).
       #
       # @private
       class Decompressor < ::Protocol::HPACK::Decompressor
-        # Bytes of an integer behind its first one: 28 bits are more than any length that is allowed here.
+        # Bytes of an integer after its first one. Their 28 bits are more than any length that is allowed here needs.
         INTEGER_BYTES = 4
-        # Changes of the table's size at the beginning of a block: one to the least size that was allowed, one to the
-        # last.
+        # Changes of the table's size at the beginning of a block: one to the smallest size that was allowed, and one to
+        # the last size.
         SIZE_CHANGES = 2
         private_constant :INTEGER_BYTES, :SIZE_CHANGES
 

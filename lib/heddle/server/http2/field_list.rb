@@ -5,12 +5,12 @@ require "protocol/http2/error"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # The header fields of a block as they are decompressed. A block of a few bytes may stand for many fields: those
-      # beyond the limit are not kept, and far beyond it the connection ends.
+      # Collects the header fields of a block while they are decompressed. A block of a few bytes may stand for many
+      # fields. Fields beyond the limit are not kept, and far beyond it the connection ends.
       #
       # @private
       class FieldList < Array
-        # What a field takes besides its bytes (RFC 9113, 6.5.2).
+        # Bytes that a field counts for besides its own bytes (RFC 9113, 6.5.2).
         OVERHEAD = 32
         FAR = 8
         private_constant :OVERHEAD, :FAR
@@ -19,7 +19,7 @@ module Heddle
         def initialize(limits)
           super()
           @limits = limits
-          @count = 0 # (a cookie may come in many parts: they are one header, and only their size is bounded)
+          @count = 0 # the parts of a cookie count as one header, so only their size is limited
           @bytesize = 0
           @cookie = false
         end
@@ -33,16 +33,16 @@ module Heddle
           raise ::Protocol::HTTP2::ProtocolError.new("too many header fields", ::Protocol::HTTP2::ENHANCE_YOUR_CALM)
         end
 
-        # @return [Boolean] whether it is incomplete
+        # @return [Boolean] whether the list is incomplete, because a limit was exceeded
         def too_large? = @count > @limits.headers + PSEUDO || @bytesize > @limits.head_size
 
-        # Those that begin with a colon.
+        # The number of fields whose names begin with a colon.
         PSEUDO = 4
         private_constant :PSEUDO
 
         private
 
-        # @return [Boolean] whether it is another part of one
+        # @return [Boolean] whether the field is another part of a cookie
         def cookie?(name)
           return false unless name == "cookie"
 

@@ -7,16 +7,16 @@ require_relative "../targets"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # The header fields of a request, checked (RFC 9113, 8.2 and 8.3).
+      # Checks and holds the header fields of a request (RFC 9113, 8.2 and 8.3).
       #
       # @private
       class Head
-        # They are not those of a request.
+        # Raised when the fields cannot be the fields of a request.
         class Malformed < StandardError; end
 
         METHOD = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
         PSEUDO = %w[:method :scheme :authority :path].freeze
-        # They belong to HTTP/1.
+        # Names of fields that belong to HTTP/1.
         OF_CONNECTIONS = %w[connection keep-alive proxy-connection transfer-encoding upgrade].freeze
         private_constant :METHOD, :PSEUDO, :OF_CONNECTIONS
 
@@ -24,7 +24,7 @@ module Heddle
         attr_reader :method, :path, :authority
         # @return [Protocol::HTTP::Headers]
         attr_reader :headers
-        # @return [Integer, nil] of the body
+        # @return [Integer, nil] the length of the body
         attr_reader :length
         # @return [String, nil] the header Expect
         attr_reader :expect
@@ -50,7 +50,7 @@ module Heddle
           @headers = RequestHeaders.new(@fields)
         end
 
-        # Fields after the body.
+        # Yields the fields after the body.
         #
         # @param fields [FieldList]
         # @yield [name, value]
@@ -90,12 +90,12 @@ module Heddle
           case name
           when "host" then take_host(value)
           when "content-length" then take_length(value)
-          when "cookie" then @cookies << value # (it may come in parts)
+          when "cookie" then @cookies << value # a cookie may come in parts
           when "te" then raise Malformed unless value.casecmp?("trailers")
           when "expect" then @expect = value
           when *OF_CONNECTIONS then raise Malformed
           else
-            # A name with an underscore would be another one's in the environment: X_Real_IP is no X-Real-IP.
+            # In the environment a name with an underscore would look like another name: X_Real_IP like X-Real-IP.
             @fields << [name, value] unless name.include?("_")
           end
         end

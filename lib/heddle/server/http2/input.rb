@@ -6,15 +6,16 @@ require_relative "../refusal"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # The body of a request, as it has come so far. What the application has read is credited to the client.
+      # Holds the part of a request's body that has come so far. The client receives credit for the bytes that the
+      # application has read.
       #
       # @private
       class Input < ::Protocol::HTTP::Body::Readable
-        # Pieces are joined up to so many bytes: each of a single byte would take 50 of memory.
+        # Bytes up to which pieces are joined. Each piece of a single byte would take 50 bytes of memory.
         PIECE_SIZE = 4096
         private_constant :PIECE_SIZE
 
-        # @return [Integer, nil] what the client has said
+        # @return [Integer, nil] the length that the client has announced
         attr_reader :length
 
         # @param stream [Stream]
@@ -60,16 +61,18 @@ module Heddle
           end
         end
 
-        # That was all.
+        # Ends the body: all of it has come.
         def finish = @chunks.close
 
-        # The client has gone.
+        # Ends the body, because the client has gone.
         def abort
           @aborted = !@chunks.closed?
           @chunks.close
         end
 
-        # @return [Integer] bytes that nobody has read
+        # Drops the bytes that nobody has read.
+        #
+        # @return [Integer] their number
         def drop
           size = 0
           size += @chunks.pop.bytesize until @chunks.empty?

@@ -5,7 +5,7 @@ require_relative "../output"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # Where the body of an answer goes that is made piece by piece.
+      # Takes the body of an answer that the application makes piece by piece.
       #
       # @private
       class Output < Server::Output

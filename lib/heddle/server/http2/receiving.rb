@@ -7,22 +7,24 @@ require_relative "field_list"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # What an HTTP/2 connection does with the frames that come. protocol-http2 reads them; what it leaves open, and
-      # what a server on the open internet has to bound, is here.
+      # Handles the frames that come on an HTTP/2 connection. protocol-http2 reads them. This module decides what
+      # protocol-http2 leaves open, and limits what a server on the open internet has to limit.
       #
       # @private
       module Receiving
-        # So many streams that this side has reset are remembered, for what the client sends before it knows.
+        # The number of streams that are remembered after this side has reset them, because the client may send more on
+        # them before it knows.
         RESETS_REMEMBERED = 256
-        # Frames that cost the client little: so many at once, then so many a second.
+        # Limits for frames that cost the client little: how many may come at once, and then how many a second.
         BURST = 1000
         PER_SECOND = 50
         # A client sends WINDOW_UPDATEs for the DATA that it gets (RFC 9113, 6.9): for each frame one of the stream and
-        # one of the connection, and perhaps more for a large one. Those for which it got nothing count among them, too.
+        # one of the connection, and perhaps more for a large frame. WINDOW_UPDATEs without such DATA count as frames
+        # that cost the client little, too.
         UPDATES_FOR_FRAME = 2
         BYTES_FOR_UPDATE = 512
         UPDATES_MAX = 10_000
-        # What a client does wrong for which its stream is reset counts as if it had reset the stream itself.
+        # Errors of a client for which its stream is reset. Each counts as if the client had reset the stream itself.
         FAULTS = [::Protocol::HTTP2::PROTOCOL_ERROR, ::Protocol::HTTP2::FLOW_CONTROL_ERROR,
                   ::Protocol::HTTP2::STREAM_CLOSED].freeze
         PRIORITY = 2
@@ -31,7 +33,7 @@ module Heddle
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
 
-        # (Many small ones may come at once.)
+        # Reads a frame. Many small frames may come at once, so each one spends a part of the turn.
         def read_frame
           CoreExt.spend_turn(nil)
           super do |frame|
@@ -41,7 +43,7 @@ module Heddle
           end
         end
 
-        # A new stream, or the end of one.
+        # Begins a new stream, or ends the request of an open stream.
         def receive_headers(frame)
           id = frame.stream_id
           if @streams[id]
@@ -91,7 +93,7 @@ module Heddle
           refuse_streams if frame.acknowledgement? && @draining && !@refusing && frame.unpack == GOAWAY_PING
         end
 
-        # The client opens no more streams, or has found an error.
+        # Handles a GOAWAY: the client opens no further streams, or has found an error.
         def receive_goaway(frame)
           raise ::Protocol::HTTP2::ProtocolError, "a GOAWAY of a stream" unless frame.stream_id.zero?
 
@@ -99,10 +101,10 @@ module Heddle
           raise ::Protocol::HTTP2::GoawayError.new(message, code) unless code.zero?
         end
 
-        # They are not heeded.
+        # Ignores priorities: the server does not use them.
         def receive_priority_update(_frame) = nil
 
-        # (Which stream may send is found out where it waits.)
+        # Does nothing: a stream that waits finds out itself whether it may send.
         def consume_window(*) = nil
 
         # @return [FieldList]
@@ -113,11 +115,11 @@ module Heddle
 
           Decompressor.new(data, @decoder, table_size_limit: @local_settings.header_table_size)
             .decode(FieldList.new(@limits))
-        rescue NoMethodError, TypeError, RangeError, EncodingError # of bytes that are missing
+        rescue NoMethodError, TypeError, RangeError, EncodingError # raised for bytes that are missing
           raise ::Protocol::HPACK::CompressionError, "malformed"
         end
 
-        # This side has sent DATA.
+        # Counts the DATA that this side has sent, and the WINDOW_UPDATEs that the client may send for it.
         def sent_data(size)
           @updates = [@updates + UPDATES_FOR_FRAME + (size / BYTES_FOR_UPDATE), UPDATES_MAX].min
         end
@@ -125,24 +127,24 @@ module Heddle
         private
 
         def begin_receiving
-          @updates = 0 # that the client may send
+          @updates = 0 # WINDOW_UPDATEs that the client may send
           @allowance = Allowance.new(BURST, PER_SECOND)
           @resets = {} # ids of streams
-          @least_table_size = nil # that the client has allowed since the last answer
+          @least_table_size = nil # the smallest that the client has allowed since the last answer
           @begun = @ended = @awaiting = @parking = @draining = @refusing = false
         end
 
         # Reads frames until the end of the connection.
         def receive
           while await_frame
-            wait_until { @ended || room? } # who does not read what we send need not send either
+            wait_until { @ended || room? } # a client that does not read need not send, either
             break if @ended
 
             @bytes.within(@limits.stall)
             @begun ? read_frame : begin_connection
           end
         rescue ::Protocol::HTTP2::Error, ::Protocol::HPACK::Error, IOError, SystemCallError
-          nil # (the client was told, or has gone)
+          nil # the client was notified, or has gone
         ensure
           unless @parking
             @ended = true
@@ -150,7 +152,7 @@ module Heddle
           end
         end
 
-        # @return [Boolean] false: the connection has ended, or is to be idle
+        # @return [Boolean] false: the connection has ended, or becomes idle
         def await_frame
           @awaiting = true
           until @bytes.buffered?
@@ -158,7 +160,7 @@ module Heddle
               @bytes.patience = @limits.stall
               return false unless @bytes.fill?
             rescue IO::TimeoutError
-              next # it may be silent while it waits for an answer
+              next # the client may be silent while it waits for an answer
             end
           end
           !@parking
@@ -175,7 +177,7 @@ module Heddle
           send_window_update(CONNECTION_WINDOW - @local_window.capacity)
         end
 
-        # protocol-http2 takes it for granted that these bytes are there.
+        # Checks that a frame has the bytes that protocol-http2 expects without a check.
         def check_size(frame)
           needed = 0
           needed += 1 if frame.respond_to?(:padded?) && frame.padded?
@@ -192,7 +194,7 @@ module Heddle
           raise ::Protocol::HTTP2::ProtocolError, "a priority of no stream" if frame.stream_id.zero?
         end
 
-        # Does it make work and carry nothing?
+        # Returns whether a frame makes work and carries nothing.
         def cheap?(frame)
           case frame
           when ::Protocol::HTTP2::HeadersFrame then false
@@ -210,7 +212,7 @@ module Heddle
         end
 
         def receive_request(frame, id)
-          @updates += 1 # (browsers open the window of a stream when they open the stream)
+          @updates += 1 # browsers open the window of a stream when they open the stream
           @remote_stream_id = id unless @refusing
           if @refusing || @running >= @limits.streams
             decode_headers(frame.unpack) # the next block builds on it
@@ -223,7 +225,7 @@ module Heddle
           end
         end
 
-        # Of a stream that has ended. The client may not know yet.
+        # Handles the head of a stream that has ended. The client may not know that yet.
         def late_headers(frame)
           decode_headers(frame.unpack)
           return if @resets.include?(frame.stream_id)

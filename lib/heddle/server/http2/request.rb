@@ -7,7 +7,7 @@ require_relative "../noted"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # A request as protocol-rack takes it.
+      # A request of HTTP/2, in the form that protocol-rack takes.
       #
       # @private
       class Request < ::Protocol::HTTP::Request
@@ -17,7 +17,7 @@ module Heddle
         VERSION = "HTTP/2"
         private_constant :VERSION
 
-        # @return [Trailers, nil] of the answer
+        # @return [Trailers, nil] the trailers of the answer
         attr_accessor :trailers
 
         # @param stream [Stream]
@@ -30,12 +30,12 @@ module Heddle
           super(connection.scheme, head.authority, head.method, head.path, VERSION, head.headers, body)
         end
 
-        # @return [#ip_address, nil] of the client
+        # @return [#ip_address, nil] the address of the client
         def peer = @connection.peer
 
         # @param status [Integer]
         # @param headers [Hash{String => String}]
-        # @raise [IOError] if its answer has begun
+        # @raise [IOError] if the answer has begun
         def send_interim_response(status, headers)
           raise IOError, "the answer has begun" if @stream.answered?
 
@@ -49,16 +49,16 @@ module Heddle
         # @return [Disconnected, nil] if the application has asked for it
         def watched = @disconnected
 
-        # @return [Boolean] the connection has other streams
+        # @return [Boolean] false, because the connection has other streams
         def hijack? = false
 
-        # For the same reason the application cannot end it.
+        # Does nothing: the application cannot end the connection, because it has other streams.
         def last! = nil
 
-        # @return [Integer] bytes of its answer's body that were sent
+        # @return [Integer] bytes of the answer's body that were sent
         def sent = @stream.sent
 
-        # @return [Refusal, nil] why its body could not be read
+        # @return [Refusal, nil] why the request's body could not be read
         def refused = body&.refused
       end
     end

@@ -13,11 +13,11 @@ require_relative "request"
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # A request and its answer.
+      # Serves a stream of an HTTP/2 connection: a request and its answer.
       #
       # @private
       class Stream < ::Protocol::HTTP2::Stream
-        # The client has gone, or wants no answer any more.
+        # Raised when the client has gone, or wants no answer any more.
         class Gone < IOError; end
 
         GONE = "the client has gone, or wants no answer any more"
@@ -34,17 +34,17 @@ module Heddle
           @limits = @server.limits
           @request = @input = @output = nil
           @received = @sent = @uncredited = @waited = 0
-          @answered = nil # with which status
+          @answered = nil # the status of the answer
           @gone = @whole = @torn = false
         end
 
         # -- called by protocol-http2 --------------------------------------------------------------------------------
 
-        # The head of a request, or what comes after its body.
+        # Receives the head of a request, or the fields after its body.
         def receive_headers(frame)
-          @connection.decode_headers(frame.unpack) if @state == :half_closed_remote # (the next block builds on it)
+          @connection.decode_headers(frame.unpack) if @state == :half_closed_remote # the next block builds on it
           super
-          @state = :closed if @gone # (it was reset meanwhile)
+          @state = :closed if @gone # it was reset meanwhile
         end
 
         def process_headers(frame)
@@ -66,13 +66,13 @@ module Heddle
           @received += data.bytesize
           return refuse_data(frame, ::Protocol::HTTP2::PROTOCOL_ERROR) if wrong_length?(frame.end_stream?)
 
-          credit(frame.length - data.bytesize) # (that was padding)
+          credit(frame.length - data.bytesize) # the padding
 
           @input.write(data) unless data.empty?
           end_request if frame.end_stream?
         end
 
-        # It has ended, on both sides.
+        # Frees the bytes and ends the waits of a stream that has ended on both sides.
         def closed(_error = nil)
           return if @gone
 
@@ -86,7 +86,7 @@ module Heddle
           @connection.changed
         end
 
-        # (It goes to a client that may not know.)
+        # Resets the stream. The connection notes this, because the client may not know yet that the stream has ended.
         def send_reset_stream(code = 0)
           return if closed?
 
@@ -119,7 +119,7 @@ module Heddle
           end
         end
 
-        # As many bytes of the body were read.
+        # Counts bytes of the body that were read, so that the client may send more.
         def credit(size)
           @connection.perform do
             @connection.credit(size)
@@ -131,7 +131,8 @@ module Heddle
           end
         end
 
-        # Sends a part of the answer's body, as far as the client's windows and the others allow.
+        # Sends a part of the answer's body, and waits where the windows of the client or the other streams leave no
+        # room.
         #
         # @param chunk [String]
         # @param last [Boolean]
@@ -139,7 +140,7 @@ module Heddle
           @connection.perform { send_pieces(chunk, last) }
         end
 
-        # The body has ended.
+        # Ends the answer after its body.
         #
         # @param trailers [Array<Array(String, String)>]
         def send_end(trailers = [])
@@ -162,7 +163,7 @@ module Heddle
             part = size == chunk.bytesize ? chunk : chunk.byteslice(from, size)
             from += size
             @sent += size
-            @whole = last && from == chunk.bytesize # what fails later takes nothing from it
+            @whole = last && from == chunk.bytesize # a later error takes nothing from the answer
             send_data(part, @whole ? END_STREAM : 0)
             @connection.sent_data(size)
           end
@@ -182,13 +183,14 @@ module Heddle
         rescue ApplicationError => e
           @whole ? @server.report(e, @request) : give_up(e)
         ensure
-          # The application has not read all, or its task was ended in the midst of it.
+          # The stream is still open if the application has not read all of the body, or if its task was ended in the
+          # midst of the answer.
           send_reset_stream(@whole ? ::Protocol::HTTP2::NO_ERROR : ::Protocol::HTTP2::INTERNAL_ERROR)
         end
 
         # -- what comes in -------------------------------------------------------------------------------------------
 
-        # Nobody reads it, so it takes no room of the connection's.
+        # Refuses DATA. Nobody reads it, so it takes no room of the connection's window.
         def refuse_data(frame, code)
           @connection.credit(frame.length)
           send_reset_stream(code)
@@ -205,7 +207,7 @@ module Heddle
           @connection.start(self)
         end
 
-        # Trailers.
+        # Ends a request with its trailers.
         def end_with(fields, frame)
           raise Head::Malformed unless frame.end_stream? && !wrong_length?(true)
 
@@ -226,6 +228,8 @@ module Heddle
 
         # -- what goes out -------------------------------------------------------------------------------------------
 
+        # Waits until bytes can be sent.
+        #
         # @return [Integer] bytes that can be sent now, at least one
         def window
           wait_for_window unless window?
@@ -236,7 +240,8 @@ module Heddle
 
         def window? = closed? || (available_frame_size.positive? && @connection.room?)
 
-        # A client that takes a little from time to time would keep the answer for ever.
+        # Waits for the client's window, for a limited time in the whole answer. Otherwise a client that takes a little
+        # from time to time would keep the answer for ever.
         def wait_for_window
           began = Clock.now
           @connection.wait_until([@limits.stall, @limits.stall + @sent.fdiv(@limits.rate) - @waited].min) { window? }
@@ -246,7 +251,7 @@ module Heddle
           raise Gone, GONE
         end
 
-        # What was refused while the application read it is refused, whatever the application says.
+        # Refuses a request whose body was refused while the application read it, whatever the application answers.
         def refuse_body(response)
           refused = @request.refused or return
           response.close
@@ -274,7 +279,7 @@ module Heddle
           body&.close(error)
         end
 
-        # @return [Integer, nil] nil: it is not known, or trailers follow
+        # @return [Integer, nil] the length of the body; nil: it is not known, or trailers follow
         def length_of(body)
           return 0 unless body
 
@@ -297,7 +302,8 @@ module Heddle
           fields
         end
 
-        # (A block that cannot be made to its end would leave the two sides with different tables of headers.)
+        # Checks a field before the block is made. An error in the midst of a block would leave the two sides with
+        # different tables of headers.
         def field_of(name, value) = Fields.checked(name, value, small: true)
 
         def bodyless?(status) = [204, 304].include?(status)
@@ -307,7 +313,7 @@ module Heddle
           send_end if length.zero?
         end
 
-        # An answer without what an interrupted write has left out is none.
+        # Raises an error if a write was interrupted, because the bytes of that write are missing in the answer.
         def check_torn
           raise IOError, "an earlier write to the client was interrupted" if @torn
         end
@@ -331,7 +337,10 @@ module Heddle
           send_reset_stream(::Protocol::HTTP2::NO_ERROR)
         end
 
-        # @param error [StandardError] of the application's body or headers, or the client has gone
+        # Gives up an answer after an error.
+        #
+        # @param error [StandardError] an error of the application's body or headers, or an error because the client has
+        #   gone
         def give_up(error)
           return if closed?
 

@@ -3,16 +3,16 @@
 module Heddle
   class Server
     class HTTP2 < ::Protocol::HTTP2::Server
-      # What the frames are read from and written to. Frames wait here until the task of the connection sends them:
-      # others may be cancelled at any time, and a frame that was sent in part would be the end of the connection.
+      # Reads and writes the bytes of the frames. Written frames wait here until the task of the connection sends them.
+      # Other tasks may be cancelled at any time, and a frame that was sent in part would be the end of the connection.
       #
       # @private
       class Wire
-        # With so many bytes that wait there is no room for more.
+        # The number of waiting bytes at which the wire has no room for further frames.
         LIMIT = 128 * 1024
 
         # @param bytes [Server::Stream]
-        # @yield when there is something to be sent
+        # @yield when bytes wait to be sent
         def initialize(bytes, &tell)
           @bytes = bytes
           @tell = tell
@@ -25,13 +25,13 @@ module Heddle
         def waiting? = !@output.empty?
         def room? = @output.bytesize < LIMIT
 
-        # Sends all of it.
+        # Sends all bytes that wait.
         def send_out
           @bytes.write(take)
           @bytes.flush
         end
 
-        # @return [String] what waits to be sent
+        # @return [String] the bytes that wait to be sent
         def take
           output = @output
           @output = String.new
