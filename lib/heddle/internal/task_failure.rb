@@ -91,17 +91,21 @@ module Heddle
 
       private
 
-      # Throws again. An error that was raised meanwhile takes its place, as in an ensure block.
+      # Throws again. Another error that was raised meanwhile takes its place, as in an ensure block.
       def throw_again(error)
         caught = true
         throw(error.tag, error.value)
       rescue UncaughtThrowError
         caught = false # not caught here either
       ensure
-        first, *others = error.suppressed if caught && error.is_a?(self)
+        first, *others = error.suppressed.reject { |other| goes_there?(other, error.tag) } if caught && error.is_a?(self)
         ErrorReport.print_all(attach(first, others)) if first
         raise_again(first) if first
       end
+
+      # Another task may have thrown to the same place. The first throw arrives there, as if the second task had been
+      # cancelled before.
+      def goes_there?(error, tag) = error.is_a?(UncaughtThrowError) && error.tag.equal?(tag)
 
       def extend_backtrace(error, lines)
         return if error.frozen? || !error.backtrace

@@ -81,6 +81,20 @@ contract "Doors" do
     assert_equal("of the task", error.message)
   end
 
+  # Both tasks have been woken when the first one throws.
+  def test_two_tasks_throw_to_the_same_place
+    found = catch(:out) do
+      Heddle.run(backend:) do
+        ready = Queue.new
+        2.times { |n| Heddle.spawn { ready.pop && throw(:out, n) } }
+        sleep(0.001) while ready.num_waiting < 2
+        2.times { ready << true }
+      end
+    end
+
+    assert_equal(0, found)
+  end
+
   def test_a_timeout_knows_what_has_failed_meanwhile
     [Timeout, Heddle].each do |timeout|
       error = assert_raises(Timeout::Error) do
