@@ -98,7 +98,8 @@ module Heddle
       rescue UncaughtThrowError
         caught = false # not caught here either
       ensure
-        first, *others = error.suppressed.reject { |other| goes_there?(other, error.tag) } if caught && error.is_a?(self)
+        meanwhile = caught && error.is_a?(self) ? error.suppressed : []
+        first, *others = meanwhile.reject { |other| goes_there?(other, error.tag) }
         ErrorReport.print_all(attach(first, others)) if first
         raise_again(first) if first
       end
