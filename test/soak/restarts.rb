@@ -148,11 +148,12 @@ module Soak
       clients&.each(&:end)
     end
 
-    # (The last USR2 may just put another program in its place: TERM ends that as any program.)
+    # The last USR2 may just have put another program in its place. While Ruby starts, TERM ends it as any program; with
+    # 1, if it comes while Ruby loads a file of RUBYOPT.
     def end_of(program)
       program.signal(:TERM)
       status = program.wait
-      return if status.success? || status.termsig == Signal.list["TERM"]
+      return if status.success? || status.termsig == Signal.list["TERM"] || status.exitstatus == 1
 
       raise "it has not ended well (#{status}): #{program.said.last(20).join}"
     end
