@@ -80,6 +80,7 @@ contract "TyphoeusAdapter" do
           requests = Array.new(5) { |i| Typhoeus::Request.new(url_of((turn * 5) + i, 0.3)) }
           requests.each { |request| hydra.queue(request) }
           hydra.run
+          hydra.multi.handle.free # its connections stay open until then
           requests.map { |request| request.response.body }
         end.first.flatten
       end
