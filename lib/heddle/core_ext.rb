@@ -13,4 +13,4 @@ module Heddle
   end
 end
 
-require_relative "internal/would_block"
+require_relative "would_block"

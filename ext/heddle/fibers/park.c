@@ -189,12 +189,7 @@ static bool closed_meanwhile(const hd_request *request)
  * withdrawn, or is held back. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
-    park_call parking; /* its wait is initialized when it begins; zeros would cost as much as the rest of a park */
-    parking.scheduler = scheduler;
-    parking.request = request;
-    parking.armed = 0;
-    parking.again = again;
-    parking.switched_away = parking.over = false;
+    park_call parking = {.scheduler = scheduler, .request = request, .again = again};
     begin(&parking);
     int error = ask(&parking);
     if (error) {

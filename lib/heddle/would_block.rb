@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "native"
-require_relative "../patches"
+require_relative "internal/native"
+require_relative "patches"
 
-# `require "heddle"` loads this; `require "heddle/internal/would_block"` loads it alone, without a scheduler.
+# `require "heddle"` loads this; `require "heddle/would_block"` loads it alone, without a scheduler.
 #
 # Makes the exceptions that say "it would block" cheap: the exceptions of read_nonblock, write_nonblock,
 # accept_nonblock, connect_nonblock, recv_nonblock, recvfrom_nonblock, recvmsg_nonblock and sendmsg_nonblock of IO,
