@@ -23,7 +23,7 @@ static size_t root_environment; /* in pointers; 0: unknown */
 static ID id_blocking, id_blocking_p;
 static VALUE cFiber;
 
-static size_t thread_size; /* in bytes; 0: it has a block of its own on the heap */
+static size_t thread_size; /* in bytes; 0: not found yet */
 
 static void *memory_of(VALUE object)
 {
@@ -260,21 +260,27 @@ static VALUE find(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
+/* Finds the size of a thread's struct: at most the size of its block, and at most the size that Ruby reports for the
+ * whole thread. It is found once, because each run asks for it. */
+static void find_thread_size(VALUE thread)
+{
+    size_t block = size_of(thread), reported = RTYPEDDATA_TYPE(thread)->function.dsize(memory_of(thread));
+    thread_size = reported < block ? reported : block;
+}
+
 static VALUE find_from(VALUE outer)
 {
+    find_thread_size(rb_thread_current());
     VALUE arguments[ARGUMENTS] = {[OUTER] = outer, [BODY] = rb_proc_new(find, Qnil)};
     VALUE fiber = rb_funcall_with_block(cFiber, rb_intern("new"), 0, NULL, arguments[BODY]);
     return rb_fiber_resume(fiber, ARGUMENTS, arguments);
 }
 
-/* A new thread lies on the heap, and Ruby knows the size of its struct. */
+/* A new thread lies on the heap. */
 static VALUE find_in_new_thread(void *unused)
 {
     (void)unused;
-    VALUE thread = rb_thread_current(), fiber = rb_fiber_current();
-    size_t block = size_of(thread), size = RTYPEDDATA_TYPE(thread)->function.dsize(memory_of(thread));
-    thread_size = size < block ? size : block;
-    return find_from(fiber);
+    return find_from(rb_fiber_current());
 }
 
 static VALUE find_all(VALUE outer)
