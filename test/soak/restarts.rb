@@ -148,12 +148,10 @@ module Soak
       clients&.each(&:end)
     end
 
-    # The last USR2 may just have put another program in its place. While Ruby starts, TERM ends it as any program; with
-    # 1, if it comes while Ruby loads a file of RUBYOPT.
     def end_of(program)
       program.signal(:TERM)
       status = program.wait
-      return if status.success? || status.termsig == Signal.list["TERM"] || status.exitstatus == 1
+      return if program.ended_by?(:TERM, status)
 
       raise "it has not ended well (#{status}): #{program.said.last(20).join}"
     end

@@ -52,6 +52,14 @@ module TestSupport
       found.last
     end
 
+    # Has this signal ended the program as it should? The last USR2 may just have put another program in its place.
+    # While Ruby starts, the signal ends it as any program; with 1, if Ruby loads a file of RUBYOPT just then.
+    #
+    # @param status [Process::Status]
+    def ended_by?(signal, status)
+      status.success? || status.termsig == Signal.list[signal.to_s] || (status.exitstatus == 1 && changes_program?)
+    end
+
     def close
       Process.kill(:KILL, -@pid)
     rescue Errno::ESRCH
@@ -60,6 +68,14 @@ module TestSupport
       Process.wait(@pid) unless @ended
       @listener.join
       @reader.close
+    end
+
+    private
+
+    # Is the program that listens about to be replaced?
+    def changes_program?
+      (@said.rindex { |line| line.include?("takes the place of this one") } || -1) >
+        @said.rindex { |line| line.include?("listening on") }
     end
   end
 end
