@@ -2,6 +2,7 @@
 
 # Engines for jobs, with threads and with tasks: bin/ruby bench/jobs.rb --help
 
+require "etc"
 require "optparse"
 require_relative "support/environment"
 require_relative "jobs/measurement"

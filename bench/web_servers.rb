@@ -5,6 +5,7 @@
 # It needs wrk. The other servers are installed into tmp/bench/gems/. They take turns; the figures are the medians of
 # the rounds. The client runs on the same machine, so the CPU time of a request says more than the requests a second.
 
+require "etc"
 require "optparse"
 require_relative "support/environment"
 require_relative "web/loads"

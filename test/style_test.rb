@@ -57,6 +57,22 @@ class StyleTest < Minitest::Test
     assert_operator(ruby.size, :>, 20, "the search for Ruby files does not work")
   end
 
+  # Whether another file has loaded them depends on the order of the tests.
+  RARELY_LOADED = { "Etc" => "etc", "Fcntl" => "fcntl", "Open3" => "open3", "PTY" => "pty", "Ripper" => "ripper",
+                    "StringIO" => "stringio", "Tempfile" => "tempfile" }.freeze
+
+  def test_files_require_what_they_name
+    bad = sources.grep(%r{\A(bench|test|tools)/.*\.rb\z}).flat_map do |name|
+      code = lines(name).grep_v(/^\s*#/).join
+      RARELY_LOADED.filter_map do |constant, library|
+        used = code.match?(/(?<![\w:"])#{constant}(?:\.|::)\w/)
+        "#{name}: #{library}" if used && !code.include?(%(require "#{library}"))
+      end
+    end
+
+    assert_empty(bad)
+  end
+
   # RuboCop does not know all of the compiler's warnings.
   def test_ruby_compiles_without_warnings
     heard = []

@@ -5,6 +5,7 @@
 
 require "json"
 require "minitest"
+require "stringio"
 
 # Without these counts at the end, the process did not get there.
 class CountsReporter < Minitest::StatisticsReporter

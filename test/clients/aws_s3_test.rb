@@ -2,6 +2,8 @@
 
 # bin/test: takes 10 s, 0.6 of a core
 
+require "stringio"
+
 require_relative "../test_helper"
 require "support/client_matrix"
 require "support/s3_server"

@@ -2,6 +2,8 @@
 
 # bin/test: takes 8 s, 0.4 of a core
 
+require "stringio"
+
 require_relative "../test_helper"
 require "support/certificate"
 require "support/http_matrix"

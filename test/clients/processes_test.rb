@@ -2,6 +2,8 @@
 
 # bin/test: takes 8 s, 0.4 of a core
 
+require "open3"
+
 require_relative "../test_helper"
 require "support/client_matrix"
 

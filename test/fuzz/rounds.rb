@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "stringio"
 require "tmpdir"
 require_relative "actor"
 Dir.glob(File.join(__dir__, "actors/*.rb")).each { |file| require file }

@@ -97,7 +97,7 @@ class ServeProgramTest < HeddleTest
   def test_hup_replaces_the_workers_and_no_request_fails
     program = workers(2)
     write("name", "two")
-    names = while_asked(program) do
+    names = while_asked(program, until_said: "two") do
       program.signal(:HUP)
       program.wait_for(/is ready/, 4)
       wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }
@@ -124,7 +124,7 @@ class ServeProgramTest < HeddleTest
       write("name", "one")
       program = serve_in(count)
       write("name", "two")
-      names = while_asked(program) do
+      names = while_asked(program, until_said: "two") do
         program.signal(:USR2)
         program.wait_for(/listening on/, 2)
         wait_until("the new ones serve alone") { Array.new(20) { program.get.body.split.first }.uniq == ["two"] }

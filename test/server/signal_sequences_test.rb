@@ -17,7 +17,7 @@ class ServeSignalSequencesTest < HeddleTest
     define_method("test_no_request_is_lost_with_#{[count, *arguments].join("_").tr("-", "")}_workers") do
       random = Random.new(SEED)
       program = serve_in(count, *arguments)
-      said = while_asked(program, clients: 2) do
+      said = while_asked(program, clients: 2, until_said: "two") do
         6.times do
           program.signal(SIGNALS.sample(random:))
           sleep(random.rand(2.0))

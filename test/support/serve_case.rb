@@ -62,8 +62,9 @@ module TestSupport
 
     # What each of some clients has got while the block ran, one request after another.
     #
+    # @param until_said [String, nil] each client goes on after the block until it has got this answer
     # @return [Array<String>] the first word of each answer, or the error
-    def while_asked(program, clients: 3)
+    def while_asked(program, clients: 3, until_said: nil)
       done = false
       found = Array.new(clients) { [] }
       askers = found.map do |own|
@@ -71,6 +72,7 @@ module TestSupport
       end
       wait_until("each has an answer") { found.none?(&:empty?) }
       yield
+      wait_until("each has got #{until_said}") { found.all? { |own| own.last == until_said } } if until_said
       done = true
       askers.each(&:join)
       found.flatten

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "monitor"
+require "stringio"
 require "timeout"
 
 require_relative "../../test_helper"

@@ -2,6 +2,7 @@
 
 require "io/console"
 require "pty"
+require "stringio"
 
 require_relative "../../test_helper"
 require_relative "../../support/forks"

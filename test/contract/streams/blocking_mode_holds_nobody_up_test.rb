@@ -2,6 +2,7 @@
 
 # bin/test: takes 14 s, 0.1 of a core
 
+require "fcntl"
 require "io/console"
 require "io/nonblock"
 require "pty"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "stringio"
+
 require_relative "../../test_helper"
 
 # Heddle::Limiter: so many at the same time, in tasks and in threads.

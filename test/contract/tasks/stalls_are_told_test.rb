@@ -2,6 +2,8 @@
 
 # bin/test: takes 8 s, 0.7 of a core
 
+require "tempfile"
+
 require_relative "../../test_helper"
 
 # HEDDLE_STALLS: who keeps the others from running is named while he does.
