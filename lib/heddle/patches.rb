@@ -103,6 +103,7 @@ module Heddle
         FiberInsides.leave_blocking unless self[:callers_fiber].active?
         FiberInsides.leave_matches unless self[:match_apart].active?
         FiberInsides.leave_the_rest if safe?
+        StackPool.leave unless self[:warm_stacks].active?
         Ractor.make_shareable(@all)
         Ractor.make_shareable(@unwanted)
       end
@@ -295,9 +296,13 @@ module Heddle
     patch(:match_apart, "all",
           "Fibers whose blocks stand in the same method share $~ and $_.",
           %w[ruby/fiber_insides.c], found: FiberInsides.can_match_apart?)
+    patch(:warm_stacks, "all",
+          "Ruby gives the memory of each ended fiber's stack back to the kernel, and each new fiber pays for it " \
+          "with page faults: most of what a task costs.",
+          %w[ruby/stack_pool.c fibers/warm_stacks.c], found: StackPool.found?)
     complete
   end
-  private_constant :Patches, :FiberInsides
+  private_constant :Patches, :FiberInsides, :StackPool
 
   # @return [Array<Heddle::Patch>] every change to Ruby's own classes, with its state: guides/patches.md
   def self.patches = Patches.all

@@ -8,6 +8,7 @@
 #include "home_waits.h"
 #include "lock_cycles.h"
 #include "stalls.h"
+#include "warm_stacks.h"
 
 /* Switches to a fiber. Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and the
  * target may have ended by then, so this frame keeps it alive. A fiber that another one has resumed (an
@@ -130,6 +131,8 @@ static void reap(hd_scheduler *scheduler)
 {
     hd_reactor_reap(&scheduler->reactor);
     hd_inbox_drain(&scheduler->inbox);
+    int64_t now_ns = scheduler->reactor.now_ns;
+    if (RB_UNLIKELY(hd_warm_stacks_due(now_ns) <= now_ns)) hd_warm_stacks_look(now_ns);
 }
 
 void hd_loop_poll(hd_scheduler *scheduler)
@@ -152,6 +155,11 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);
         if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
+    }
+    int64_t stacks_due_ns = hd_warm_stacks_due(reactor->now_ns);
+    if (RB_UNLIKELY(stacks_due_ns != HD_NO_DEADLINE)) {
+        int64_t left_ns = stacks_due_ns - reactor->now_ns;
+        call.timeout_ns = left_ns < 0 ? 0 : hd_earlier(call.timeout_ns, left_ns);
     }
     reactor->asleep = reactor->rests = true;
     hd_stalls_note_rest(scheduler);

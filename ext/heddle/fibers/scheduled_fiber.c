@@ -11,6 +11,7 @@
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 #include "thread_calls.h"
+#include "warm_stacks.h"
 
 static ID id_finished, id_block, id_run;
 
@@ -140,6 +141,7 @@ static VALUE start(VALUE pointer)
     scheduler->running.scheduled = true;
     scheduler->reactor.now_ns = hd_clock_now();
     hd_reactor_begin_turn(&scheduler->reactor);
+    hd_warm_stacks_note_start();
     scheduler->running.task = call->task;
     VALUE result = rb_fiber_transfer(call->fiber, 1, &call->work);
     RB_GC_GUARD(call->fiber); /* see switch_to in loop.c */

@@ -6,6 +6,7 @@
 #include "os/kept_backend.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
+#include "warm_stacks.h"
 
 VALUE hd_cScheduler;
 
@@ -80,6 +81,7 @@ static void open_backend(hd_scheduler *scheduler)
 {
     scheduler->thread = rb_thread_current();
     hd_scheduler_runs(scheduler, true);
+    hd_warm_stacks_open(scheduler);
     scheduler->reactor.ios = hd_io_table();
     bool pinned = hd_threads_are_pinned();
     scheduler->keeps_backend &= pinned;

@@ -15,6 +15,7 @@ typedef struct hd_scheduler {
     VALUE self, thread;        /* the thread that runs it; nil until first use */
     VALUE sent; /* WeakMap: the exceptions that Thread#raise was given for the thread, or nil; see thread_calls.h */
     bool closed;
+    bool stacks_are_warm;      /* see warm_stacks.h */
     bool keeps_backend;        /* its thread keeps the backend for the next scheduler */
     void (*forget_parent)(struct hd_scheduler *scheduler); /* cleans the scheduler for the child of a fork */
 

@@ -7,6 +7,7 @@
 #include "fibers/stalls.h"
 #include "fibers/stats.h"
 #include "fibers/thread_calls.h"
+#include "fibers/warm_stacks.h"
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/in_handler.h"
@@ -50,6 +51,7 @@ static void scheduler_free(void *pointer)
         hd_inbox_close(&scheduler->inbox);
     }
     hd_stalls_unwatch(scheduler);
+    hd_warm_stacks_forget(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
     hd_strikes_free(scheduler);
@@ -360,6 +362,7 @@ static VALUE close_reactor(VALUE self)
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_scheduler_close_backend(scheduler);
+    hd_warm_stacks_close(scheduler);
     if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("end_threads"), 0);
     return Qnil;
 }

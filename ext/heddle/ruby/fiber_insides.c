@@ -39,8 +39,7 @@ static bool on_heap(VALUE object)
     return memory && (VALUE)memory - object > sizeof(struct RTypedData) && !dladdr(memory, &unused);
 }
 
-/* Returns the size of this memory; 0: it is not known. */
-static size_t size_of(VALUE object)
+size_t hd_size_of_memory(VALUE object)
 {
     if (thread_size && object == rb_thread_current()) return thread_size;
     return on_heap(object) ? malloc_usable_size(memory_of(object)) : 0;
@@ -123,7 +122,8 @@ static void find_blocking(VALUE fiber)
 {
     comparison compared = {.objects = {fiber, rb_thread_current()}};
     size_t words = 0;
-    for (int i = 0; i < STRUCTS; i++) words += compared.words[i] = size_of(compared.objects[i]) / sizeof(word);
+    for (int i = 0; i < STRUCTS; i++)
+        words += compared.words[i] = hd_size_of_memory(compared.objects[i]) / sizeof(word);
     if (!compared.words[FIBER] || !compared.words[THREAD]) return;
     word *copies = malloc(2 * words * sizeof(word));
     if (!copies) return;
@@ -176,7 +176,7 @@ VALUE hd_unblocked(VALUE (*function)(VALUE), VALUE argument)
 static size_t find_pointer(VALUE object, const void *pointer)
 {
     void *const *memory = memory_of(object);
-    size_t found = 0, count = size_of(object) / sizeof(*memory);
+    size_t found = 0, count = hd_size_of_memory(object) / sizeof(*memory);
     for (size_t i = 0; i < count; i++) {
         if (memory[i] != pointer) continue;
         if (found) return 0;
@@ -264,7 +264,7 @@ static VALUE find(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
  * whole thread. It is found once, because each run asks for it. */
 static void find_thread_size(VALUE thread)
 {
-    size_t block = size_of(thread), reported = RTYPEDDATA_TYPE(thread)->function.dsize(memory_of(thread));
+    size_t block = hd_size_of_memory(thread), reported = RTYPEDDATA_TYPE(thread)->function.dsize(memory_of(thread));
     thread_size = reported < block ? reported : block;
 }
 

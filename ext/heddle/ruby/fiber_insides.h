@@ -22,6 +22,9 @@
 
 #include "compat.h"
 
+/* Returns the size of the memory of a fiber or of the current thread; 0: it is not known. */
+size_t hd_size_of_memory(VALUE object);
+
 /* Can a blocking fiber be made non-blocking for a while? */
 bool hd_fibers_can_be_unblocked(void);
 

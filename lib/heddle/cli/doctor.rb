@@ -91,7 +91,9 @@ module Heddle
         { callers_fiber: ["Heddle.run    its block runs in the fiber of its caller",
                           "Heddle.run    its block is a task: it has a task's stack, does not own the locks of its " \
                           "caller, and break cannot leave it"],
-          match_apart: ["$~ and $_     each task has its own", "$~ and $_     tasks share them"] }
+          match_apart: ["$~ and $_     each task has its own", "$~ and $_     tasks share them"],
+          warm_stacks: ["Stacks        the memory of ended tasks is kept for a few seconds",
+                        "Stacks        Ruby gives the memory of each ended task back, so starting one takes longer"] }
           .map { |name, (with, without)| "           #{active.include?(name) ? with : without}" }
       end
 
