@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../heddle"
+require "heddle"
 require_relative "server/libraries"
 require_relative "server/access_log"
 require_relative "server/application"

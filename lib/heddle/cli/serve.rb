@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "open_files"
-require_relative "run/deep_stacks"
+require "heddle/cli/open_files"
+require "heddle/cli/run/deep_stacks"
 require_relative "serve/configuration"
 require_relative "serve/options"
 

@@ -2,7 +2,7 @@
 
 require "socket"
 require "uri"
-require_relative "../internal/check"
+require "heddle/internal/check"
 
 module Heddle
   class Server

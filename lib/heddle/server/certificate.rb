@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "../internal/check"
+require "heddle/internal/check"
 
 module Heddle
   class Server

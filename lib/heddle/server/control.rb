@@ -2,7 +2,7 @@
 
 require "fileutils"
 require "json"
-require_relative "../prometheus"
+require "heddle/prometheus"
 require_relative "../server"
 
 module Heddle

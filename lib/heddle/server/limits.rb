@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../internal/check"
+require "heddle/internal/check"
 
 module Heddle
   class Server

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "../internal/check"
+require "heddle/internal/check"
 require_relative "limits"
 
 module Heddle

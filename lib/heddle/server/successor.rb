@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require_relative "../cli/run/deep_stacks"
+require "heddle/cli/run/deep_stacks"
 
 module Heddle
   class Server

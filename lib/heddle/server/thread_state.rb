@@ -58,7 +58,7 @@ module Heddle
           state.isolation_level = :fiber
           @settings.say(LEVEL)
         end
-        require_relative "../rails"
+        require "heddle/rails"
       end
 
       def sentry

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../exact_options"
+require "heddle/cli/exact_options"
 require_relative "../../server/address"
 require_relative "../../server/limits"
 

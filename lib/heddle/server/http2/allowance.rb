@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../internal/clock"
+require "heddle/internal/clock"
 
 module Heddle
   class Server
