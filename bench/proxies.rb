@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 # Counts what `heddle serve` loses of many requests, by itself and behind HAProxy and nginx: bin/ruby bench/proxies.rb
-# --help. A part of it is test/server/proxies_test.rb.
+# --help. A part of it is heddle-server/test/server/proxies_test.rb.
 
 require "optparse"
 require "rbconfig"
 require "tmpdir"
-$LOAD_PATH.unshift(File.expand_path("../test", __dir__))
+$LOAD_PATH.unshift(File.expand_path("../test", __dir__), File.expand_path("../heddle-server/test", __dir__))
 require "support/counted_requests"
 require "support/serve_program"
 
@@ -52,8 +52,8 @@ module Bench
     def serve
       Dir.mktmpdir do |dir|
         File.write(File.join(dir, "config.ru"), CountedRequests::APP)
-        program = ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle", "serve", "-p", "0",
-                                   *@arguments, chdir: dir, env: { "PWD" => dir })
+        program = ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "#{ROOT}/exe/heddle", "serve",
+                                   "-p", "0", *@arguments, chdir: dir, env: { "PWD" => dir })
         yield(program)
       ensure
         program&.close

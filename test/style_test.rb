@@ -21,6 +21,7 @@ class StyleTest < Minitest::Test
              "io" => %w[core os ruby fibers io], "hooks" => %w[core os ruby fibers io hooks],
              "core_ext" => %w[core os ruby fibers io hooks core_ext] }.freeze
   FOLDER = 25 # files; a .c and its .h count once
+  TESTS = %r{\A(?:heddle-server/)?test/}
 
   def test_files_are_short
     long = sources.reject { |name| name == "CHANGELOG.md" }
@@ -62,7 +63,7 @@ class StyleTest < Minitest::Test
                     "StringIO" => "stringio", "Tempfile" => "tempfile" }.freeze
 
   def test_files_require_what_they_name
-    bad = sources.grep(%r{\A(bench|test|tools)/.*\.rb\z}).flat_map do |name|
+    bad = sources.grep(%r{\A(bench|(heddle-server/)?test|tools)/.*\.rb\z}).flat_map do |name|
       code = lines(name).grep_v(/^\s*#/).join
       RARELY_LOADED.filter_map do |constant, library|
         used = code.match?(/(?<![\w:"])#{constant}(?:\.|::)\w/)
@@ -170,29 +171,29 @@ class StyleTest < Minitest::Test
   def test_one_place_for_versions
     asked = /\bRUBY_(?:API_)?VERSION(?:_\w+)?\b(?!\}|,)/
     homes = ["lib/heddle/internal/ruby_features.rb", "ext/heddle/ruby/compat.h"]
-    found = sources.grep(%r{\A(lib|ext)/}).select { |name| read(name).match?(asked) }
+    found = sources.grep(%r{\A(heddle-server/lib|lib|ext)/}).select { |name| read(name).match?(asked) }
 
     assert_equal(homes.sort, found.sort)
   end
 
   # What a test file says to bin/test is understood.
   def test_test_files_say_how_long_they_take
-    said = sources.grep(%r{\Atest/.*_test\.rb\z}).flat_map { |name| read(name).scan(%r{^# bin/test: .*}) }
+    said = sources.grep(/#{TESTS}.*_test\.rb\z/).flat_map { |name| read(name).scan(%r{^# bin/test: .*}) }
     understood = %r{\A# bin/test: (takes \d+ s, (\d+\.\d+ of a|\d+) core\z|not forked\b)}
 
     assert_empty(said.grep_v(understood))
     assert_operator(said.size, :>, 20)
   end
 
-  # bin/test runs test/**/*_test.rb; a test elsewhere would never run.
+  # bin/test runs the files *_test.rb in these folders; a test elsewhere would never run.
   def test_every_test_is_run
-    ruby = sources.grep(%r{\Atest/.*\.rb\z})
-    stray = ruby.grep_v(%r{_test\.rb\z|\Atest/support/|\Atest/test_helper\.rb\z})
+    ruby = sources.grep(/#{TESTS}.*\.rb\z/)
+    stray = ruby.grep_v(%r{_test\.rb\z|#{TESTS}(support/|test_helper\.rb\z)})
       .select { |name| read(name).match?(/^\s*def test_\w/) }
       .reject { |name| loaded_by_a_test?(name, ruby) }
 
     assert_empty(stray)
-    assert_empty(sources.grep(/_test\.(rb|c)\z/).grep_v(%r{\Atest/}), "a test outside of test/")
+    assert_empty(sources.grep(/_test\.(rb|c)\z/).grep_v(/#{TESTS}/), "a test outside of test/")
   end
 
   def test_no_machine_is_named

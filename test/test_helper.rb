@@ -14,8 +14,9 @@ $VERBOSE = true
 ENV.delete("RUBY_YJIT_ENABLE")
 
 root = File.expand_path("..", __dir__)
-lib = File.join(root, "lib")
-$LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
+%w[heddle-server/lib lib].map { |name| File.join(root, name) }.each do |lib|
+  $LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
+end
 variant = ENV.fetch("HEDDLE_VARIANT", "release")
 $LOAD_PATH.unshift(File.join(root, "build", variant)) unless variant.empty? || variant == "release"
 $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)

@@ -8,6 +8,9 @@ module Tools
     # What looks at the sources, or at programs that do not differ from Ruby to Ruby: on the first one alone, always.
     ONCE = %r{\Atest/(bench|demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z}
 
+    # The folders of the tests of both gems.
+    SUITES = %w[heddle-server/test test].freeze
+
     # What uses no server and no gem but the Gemfile's.
     PLAIN = Regexp.union(CORE, %r{\Atest/(tools|sig)/|\Atest/signals_test\.rb\z})
 
@@ -41,9 +44,9 @@ module Tools
     private
 
     def find(paths)
-      roots = paths.empty? ? [File.join(ROOT, "test")] : paths.map { |path| File.expand_path(path) }
+      roots = paths.empty? ? SUITES.map { |name| File.join(ROOT, name) } : paths.map { |path| File.expand_path(path) }
       files = roots.flat_map { |path| File.directory?(path) ? Dir.glob(File.join(path, "**/*_test.rb")) : [path] }
-      raise Problem, "there is no test file in #{paths.empty? ? "test/" : paths.join(", ")}" if files.empty?
+      raise Problem, "there is no test file in #{(paths.empty? ? SUITES : paths).join(", ")}" if files.empty?
 
       files.map { |path| path.delete_prefix("#{ROOT}/") }.uniq.sort
     end

@@ -10,7 +10,7 @@ module Bench
   module Web
     CONFIG = File.expand_path("config.ru", __dir__)
     ITSI_CONFIG = File.expand_path("itsi.rb", __dir__)
-    LIB = File.expand_path("../../lib", __dir__)
+    LIB = File.expand_path("../../heddle-server/lib", __dir__)
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
     # How each server is started: one process that serves, and threads only where it has nothing else. +gems+: those

@@ -70,7 +70,7 @@ module Heddle
           raise UsageError, "heddle: unknown command: #{name} (heddle --help lists them)"
         end
 
-        require_relative "cli/#{name}"
+        require "heddle/cli/#{name}"
         const_get(name.capitalize).new
       end
 

@@ -34,7 +34,7 @@ class FactsTest < HeddleTest
 
   def test_what_changes_the_behaviour_from_outside
     policy = text("README.md")[/## Versions, Rubies and kernels(.*?)## /, 1]
-    sources = Dir.glob("lib/**/*.rb", base: ROOT).map { |name| text(name) }.join
+    sources = Dir.glob("{lib,heddle-server/lib}/**/*.rb", base: ROOT).map { |name| text(name) }.join
     read = sources.scan(/(?:ENV\.fetch\(|ENV\[|SWITCH = )"(HEDDLE_\w+)"/).flatten.uniq
 
     assert_equal(read.sort, policy.scan(/HEDDLE_[A-Z]+/).uniq.sort)

@@ -4,11 +4,11 @@ require "rbs"
 require "support/public_api"
 
 module TestSupport
-  # The signatures in sig/, as RBS reads them. Names are those of PublicApi.
+  # The signatures in sig/ and heddle-server/sig/, as RBS reads them. Names are those of PublicApi.
   class Signatures
-    FOLDER = File.join(PublicApi::ROOT, "sig")
+    FOLDERS = %w[sig heddle-server/sig].map { |name| File.join(PublicApi::ROOT, name) }.freeze
     # What follows `rbs` on the command line to find them.
-    OPTIONS = ["-r", "timeout", "-I", FOLDER].freeze
+    OPTIONS = ["-r", "timeout", *FOLDERS.flat_map { |folder| ["-I", folder] }].freeze
 
     # The parameters of a method: names of the positional ones that are needed and of all, of the keywords that are
     # needed and of all, and whether there is a *rest, a **rest and a block.
@@ -20,7 +20,7 @@ module TestSupport
     def initialize
       loader = RBS::EnvironmentLoader.new
       loader.add(library: "timeout", version: nil)
-      loader.add(path: Pathname(FOLDER))
+      FOLDERS.each { |folder| loader.add(path: Pathname(folder)) }
       @environment = RBS::Environment.from_loader(loader).resolve_type_names
       @builder = RBS::DefinitionBuilder.new(env: @environment)
     end

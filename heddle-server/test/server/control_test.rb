@@ -9,7 +9,7 @@ require "support/serve_program"
 
 # `heddle serve --control`: health checks and figures, also of several workers, and what signals mean then.
 class ServeControlTest < HeddleTest
-  EXE = File.expand_path("../../exe/heddle", __dir__)
+  EXE = File.expand_path("../../../exe/heddle", __dir__)
   APP = <<~RUBY
     run(lambda do |env|
       File.write("begun", "")

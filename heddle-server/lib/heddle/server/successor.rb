@@ -50,8 +50,13 @@ module Heddle
 
       def command = [RbConfig.ruby, *ruby_options, @settings.program, *ARGV]
 
-      # Returns the options for the folder of Heddle, if it does not come from a gem.
-      def ruby_options = $LOAD_PATH.include?(lib = File.expand_path("../..", __dir__)) ? ["-I", lib] : []
+      # Returns the options for the folders of the server and of Heddle, if they do not come from gems.
+      def ruby_options
+        return [] if Gem.loaded_specs.key?("heddle-server")
+
+        features = $LOADED_FEATURES.grep(%r{/heddle(/server)?\.rb\z})
+        ($LOAD_PATH & features.map { |path| path.sub(%r{/heddle(/server)?\.rb\z}, "") }).flat_map { |lib| ["-I", lib] }
+      end
 
       def environment
         { **before_bundler, **CLI::DeepStacks.environment, "PWD" => @settings.directory }

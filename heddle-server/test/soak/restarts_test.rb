@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 require "support/clients"
 
-# A few restarts under load of the 200 that test/soak/restarts.rb makes, and that it sees a request that is lost.
+# A few restarts under load of the 200 that restarts.rb makes, and that it sees a request that is lost.
 class SoakRestartsTest < HeddleTest
   RUN = File.join(__dir__, "restarts.rb")
 

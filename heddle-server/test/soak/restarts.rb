@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
 # Restarts `heddle serve` again and again under a steady load, and counts the requests that are lost:
-# bin/ruby test/soak/restarts.rb --help
+# bin/ruby heddle-server/test/soak/restarts.rb --help
 
 require "optparse"
 require "rbconfig"
 require "socket"
 require "tmpdir"
-$LOAD_PATH.unshift(File.expand_path("..", __dir__))
+$LOAD_PATH.unshift(File.expand_path("../../../test", __dir__))
 require "support/serve_program"
 
 module Soak
   # HUP and USR2 at random moments: while the server is at rest, while Ruby starts, while the application is loaded.
   # Before some of them, by chance, the last restart is complete.
   class Restarts
-    ROOT = File.expand_path("../..", __dir__)
+    ROOT = File.expand_path("../../..", __dir__)
     APP = <<~RUBY
       name = File.read("name")
       longest = Float(ENV.fetch("LONGEST"))
@@ -136,8 +136,8 @@ module Soak
     def serve
       waits = @workers.zero? ? {} : { until_said: /is ready/, times: @workers }
       env = { "PWD" => @dir, "LONGEST" => @work.to_s }
-      TestSupport::ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle", "serve", "-p", "0",
-                                    "--workers", @workers.to_s, *@arguments, chdir: @dir, env:, **waits)
+      TestSupport::ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "#{ROOT}/exe/heddle", "serve",
+                                    "-p", "0", "--workers", @workers.to_s, *@arguments, chdir: @dir, env:, **waits)
     end
 
     def under_load(program)
@@ -194,7 +194,7 @@ options = { restarts: 200, pause: 1.0, workers: 2, clients: 2, work: 0.02 }
 seconds = 900
 seed = Random.new_seed % 1_000_000
 OptionParser.new do |on|
-  on.banner = "usage: bin/ruby test/soak/restarts.rb [options] [-- options of heddle serve]\n" \
+  on.banner = "usage: bin/ruby heddle-server/test/soak/restarts.rb [options] [-- options of heddle serve]\n" \
               "Restarts it under load, and exits with 1 if a request was lost."
   on.on("--restarts N", Integer, "HUP and USR2, mixed (200)") { |value| options[:restarts] = value }
   on.on("--pause N", Float, "the longest time between two of them, in seconds (1)") { |value| options[:pause] = value }

@@ -456,7 +456,7 @@ contract "Server" do
     _, told = capture_io { %w[/raise?a=b%0Ac /header /task].each { |path| get(path) } }
 
     assert_equal(%w[/raise?a=b%0Ac /header /task].map { |path| "heddle: the request GET #{path} has failed:" },
-                 told.lines(chomp: true).grep(/\Aheddle/))
+                 told.lines(chomp: true).grep(/\Aheddle: /))
     assert_includes(told, "of the application (RuntimeError)")
   end
 

@@ -6,7 +6,7 @@ require "support/serve_program"
 module TestSupport
   # For tests of `heddle serve` as a program: a folder with an application, and the programs that were started in it.
   module ServeCase
-    EXE = File.expand_path("../../exe/heddle", __dir__)
+    EXE = File.expand_path("../../../exe/heddle", __dir__)
     APP = <<~RUBY
       name = File.read("name")
       run(lambda do |env|
