@@ -2,7 +2,6 @@
 
 require_relative "heddle/version"
 require_relative "heddle/internal/clock"
-require_relative "heddle/internal/epoll"
 require_relative "heddle/errors"
 require_relative "heddle/internal/wording"
 require_relative "heddle/internal/native"
@@ -31,6 +30,7 @@ require_relative "heddle/internal/opening"
 require_relative "heddle/internal/pool_thread"
 require_relative "heddle/core_ext"
 require_relative "heddle/internal/io_name"
+require_relative "heddle/idle_set"
 require_relative "heddle/dump"
 require_relative "heddle/stats"
 require_relative "heddle/internal/shared_io"
@@ -66,13 +66,13 @@ module Heddle
     # @return [Object] the value of the block
     # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
     # @raise [ArgumentError] without a block, if the backend is unknown, or if the grace is no number or negative
-    def run(backend: nil, grace: nil, &block)
-      Check.refuse("Heddle.run needs a block") unless block
+    def run(backend: nil, grace: nil, &)
+      Check.refuse("Heddle.run needs a block") unless block_given?
 
-      Check.length_of_time("grace", grace)
+      Check.length_of_time("grace", grace) unless grace.nil?
       scheduler = Scheduler.of_thread
-      return run_nested(scheduler, backend, grace, &block) if scheduler
-      return Scheduler.run(backend:, grace:, &block) unless Fiber.scheduler
+      return run_nested(scheduler, backend, grace, &) if scheduler
+      return Scheduler.run(backend:, grace:, &) unless Fiber.scheduler
 
       raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
                    "run Heddle in a thread of its own, or before that scheduler is set"
@@ -148,12 +148,12 @@ module Heddle
     private
 
     def run_nested(scheduler, backend, grace, &)
-      unless [scheduler.backend, ""].include?(backend.to_s)
+      unless backend.nil? || [scheduler.backend, ""].include?(backend.to_s)
         Check.refuse("backend: must be #{scheduler.backend}, on which this thread runs already, or nil, not " \
                      "#{Check.shown(backend)}")
       end
 
-      return Scope.open(grace:, &) unless Fiber.current.blocking?
+      return Scope.open(grace:, &) unless Fiber.blocking?
       return scheduler.run_main(grace:, &) if scheduler.outside?
       return scheduler.unblocked { Scope.open(grace:, &) } if FiberInsides.can_unblock?
 

@@ -59,6 +59,19 @@ class PrometheusTest < HeddleTest
     assert_operator(count, :>=, 5)
   end
 
+  # As a program adds its own figures, and joins those of its processes.
+  def test_other_figures
+    prometheus = Heddle::Prometheus
+    jobs = [2, 3].map { |number| prometheus.one("jobs", "gauge", "Jobs that wait.", number) }
+    states = prometheus.by_label("jobs_total", "counter", "Jobs by their end.", :end, { failed: 1, done: 2.5 })
+    text = prometheus.text(prometheus.merge({ worker: 0 } => [jobs[0], states], { worker: 1 } => [jobs[1]]))
+
+    assert_equal({ "jobs{worker=\"0\"}" => 2.0, "jobs{worker=\"1\"}" => 3.0,
+                   "jobs_total{worker=\"0\",end=\"failed\"}" => 1.0,
+                   "jobs_total{worker=\"0\",end=\"done\"}" => 2.5 }, parsed(text))
+    assert_equal(1, text.scan("# TYPE jobs gauge").size)
+  end
+
   def test_rack_lint
     missing = Gem::Specification.find_all_by_name("rack").empty?
     skip("the gem rack is not here") if missing

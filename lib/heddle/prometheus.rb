@@ -1,17 +1,34 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Writes the figures of Heddle.stats in the text format of Prometheus, version 0.0.4
-  # (https://prometheus.io/docs/instrumenting/exposition_formats/).
+  # Writes the figures of Heddle.stats, and others, in the text format of Prometheus, version 0.0.4
+  # (https://prometheus.io/docs/instrumenting/exposition_formats/). {Heddle::Rack::Metrics} serves the figures of
+  # Heddle.stats alone. `require "heddle/prometheus"` loads it.
   #
-  # @private
+  # @example
+  #   families = Heddle::Prometheus.families(Heddle.stats)
+  #   families << Heddle::Prometheus.one("jobs_waiting", "gauge", "Jobs that wait.", jobs.size)
+  #   Heddle::Prometheus.text(families)
   module Prometheus
+    # The content type of an answer with such a text.
     CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-    # A metric. +samples+: [suffix of the name, labels, value] of each line.
-    Family = Struct.new(:name, :type, :help, :samples)
+    # A metric.
+    #
+    # @!attribute [r] name
+    #   @return [String] in small letters, with underscores
+    # @!attribute [r] type
+    #   @return [String] "gauge", "counter" or "histogram"
+    # @!attribute [r] help
+    #   @return [String] a sentence
+    # @!attribute [r] samples
+    #   @return [Array<Array(String, Hash, Numeric)>] the suffix of the name, the labels and the value of each line. No
+    #     label may have a quote, a backslash or a line end in its value
+    Family = Data.define(:name, :type, :help, :samples)
 
     class << self
+      # Makes the metrics of Heddle.stats.
+      #
       # @param stats [Heddle::Stats]
       # @return [Array<Family>]
       def families(stats)
@@ -27,6 +44,8 @@ module Heddle
          *threads("pool", "for Heddle.offload and calls that block", stats.pool)]
       end
 
+      # Makes a metric of one value.
+      #
       # @param name [String]
       # @param type [String] "gauge" or "counter"
       # @param help [String]
@@ -34,6 +53,11 @@ module Heddle
       # @return [Family]
       def one(name, type, help, value) = Family.new(name, type, help, [["", {}, value]])
 
+      # Makes a metric of several values, which differ in a label.
+      #
+      # @param name [String]
+      # @param type [String] "gauge" or "counter"
+      # @param help [String]
       # @param label [Symbol]
       # @param values [Hash{Object => Numeric}] by the value of the label
       # @return [Family]
@@ -41,6 +65,8 @@ module Heddle
         Family.new(name, type, help, values.map { |own, value| ["", { label => own }, value] })
       end
 
+      # Writes metrics.
+      #
       # @param families [Array<Family>]
       # @return [String]
       def text(families)
@@ -52,22 +78,21 @@ module Heddle
         end.join
       end
 
-      # Joins families of the same name into one.
+      # Joins metrics of the same name into one, for a program with several processes.
       #
       # @param sources [Hash{Hash => Array<Family>}] by the labels that distinguish the sources
       # @return [Array<Family>]
       def merge(sources)
         sources.flat_map { |labels, families| families.map { |one| labelled(one, labels) } }
           .group_by(&:name).each_value.map do |same|
-            same.first.dup.tap { |family| family.samples = same.flat_map(&:samples) }
+            same.first.with(samples: same.flat_map(&:samples))
           end
       end
 
       private
 
       def labelled(family, labels)
-        samples = family.samples.map { |suffix, own, value| [suffix, { **labels, **own }, value] }
-        family.dup.tap { |copy| copy.samples = samples }
+        family.with(samples: family.samples.map { |suffix, own, value| [suffix, { **labels, **own }, value] })
       end
 
       def latency(name, latency)
@@ -94,5 +119,4 @@ module Heddle
       end
     end
   end
-  private_constant :Prometheus
 end

@@ -263,7 +263,7 @@ module Heddle
 
     # Spends a part of the turn, because a loop over many tasks that have ended must not keep the others from running.
     def finished_already
-      CoreExt.spend_turn(nil)
+      Heddle.checkpoint
       self
     end
 

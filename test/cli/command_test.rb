@@ -3,6 +3,7 @@
 # bin/test: takes 15 s, 0.6 of a core
 
 require_relative "../test_helper"
+require "fileutils"
 
 # The command as a whole: version, help, what it refuses.
 class CommandTest < HeddleTest
@@ -22,7 +23,7 @@ class CommandTest < HeddleTest
     outcome = heddle("--help")
 
     assert_equal(0, outcome.status.exitstatus)
-    %w[run demo doctor help].each { |name| assert_match(/^  heddle #{name} /, outcome.out) }
+    %w[run serve demo doctor help].each { |name| assert_match(/^  heddle #{name} /, outcome.out) }
   end
 
   def test_help_of_each_command
@@ -55,7 +56,8 @@ class CommandTest < HeddleTest
 
   def test_refuses_in_one_line_that_names_the_mistake
     {
-      %w[weave] => "weave", %w[help weave] => "weave", %w[--weave] => "--weave",
+      %w[weave] => "weave", %w[options] => "options", ["\xff"] => "unknown command",
+      %w[help weave] => "weave", %w[--weave] => "--weave",
       %w[doctor --weave] => "--weave", %w[run --weave x.rb] => "--weave", %w[run] => "name a script",
       %w[run --backend] => "missing argument: --backend (uring or epoll)",
       %w[run --backend=] => "missing argument: --backend", ["run", "--backend", "", "x.rb"] => "missing argument",
@@ -87,12 +89,58 @@ class CommandTest < HeddleTest
     assert_operator(outcome.err, :start_with?, "heddle")
   end
 
-  def test_the_server_names_all_gems_that_it_needs
-    outcome = heddle("serve")
+  # Without the server's lib/ on the load path.
+  def test_serve_says_which_gem_is_missing
+    [%w[serve], %w[serve --port 80], %w[help serve]].each do |args|
+      outcome = run_command(RbConfig.ruby, "--disable=gems", EXE, *args)
 
-    assert_equal(["", 1, 1], [outcome.out, outcome.status.exitstatus, outcome.err.lines.size])
-    assert_match(/^heddle serve: .* needs the gems protocol-http1 ~> \S+ and protocol-rack ~> \S+: /, outcome.err)
-    assert_match(/ `gem install protocol-http1:'~> \S+' protocol-rack:'~> \S+'` \(for HTTP.2 also /, outcome.err)
+      assert_equal(["", 1], [outcome.out, outcome.status.exitstatus])
+      assert_equal("heddle serve: this command is in the gem heddle-server: put it into the Gemfile, or run `gem " \
+                   "install heddle-server`\n", outcome.err)
+    end
+  end
+
+  COMMAND = <<~RUBY
+    require "heddle/cli/options"
+
+    command = Object.new
+    def command.call(args)
+      count = 1
+      options = Heddle::CLI::Options.new do |on|
+        on.on("--count N", Integer) { |n| count = n.positive? ? n : Heddle::CLI::Options.refuse(n, "must be positive") }
+        on.on("--help") { return :help }
+      end
+      rest = options.parse(args)
+      Heddle::CLI.make_room
+      deep = Fiber.new { Fiber.yield(0, (dive = ->(n) { n.zero? || dive.(n - 1) }).call(5_000)) }
+      puts [rest, count, deep.resume.last, Process.getrlimit(:NOFILE).uniq.size, Heddle::CLI.environment.size].inspect
+      rest.size
+    rescue OptionParser::ParseError => e
+      raise Heddle::CLI::UsageError, "heddle greet: \#{e.message}"
+    end
+    def command.help = "usage: heddle greet\n"
+    Heddle::CLI.add("greet", command)
+  RUBY
+
+  # A command of another gem has its options, its exit status, deep stacks and all files that the system allows.
+  def test_a_gem_adds_a_command
+    folder = File.join(tempdir, "heddle/cli")
+    FileUtils.mkdir_p(folder)
+    File.write(File.join(folder, "greet.rb"), COMMAND)
+    File.write(File.join(folder, "broken.rb"), 'require "there/is/none"')
+    greet = ->(*args) { run_command(RbConfig.ruby, "-I", File.dirname(folder, 2), EXE, *args) }
+    outcome = greet["greet", "--count", "3", "a", "b"]
+
+    assert_equal(["[[\"a\", \"b\"], 3, true, 1, 3]\n", "", 2],
+                 [outcome.out, outcome.err, outcome.status.exitstatus])
+    assert_equal(["usage: heddle greet\n"] * 2, [greet["help", "greet"], greet["greet", "--help"]].map(&:out))
+    { "--cou 3" => "invalid option: --cou", "--count 0" => "invalid argument: --count 0 (must be positive)" }
+      .each do |args, mistake|
+        outcome = greet["greet", *args.split]
+
+        assert_equal(["heddle greet: #{mistake}\n", 2], [outcome.err, outcome.status.exitstatus])
+      end
+    assert_match(%r{cannot load such file -- there/is/none}, greet["broken"].err)
   end
 
   # From a folder of its own, without bin/ruby's load path: as RubyGems starts it.

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require "heddle/accelerate/net_http"
+require "heddle/cli"
+require "heddle/cli/options"
+require "heddle/prometheus"
 require "heddle/rack"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
 require "heddle/sidekiq/settings" # (the same)

@@ -8,7 +8,7 @@ module TestSupport
   class Signatures
     FOLDERS = %w[sig heddle-server/sig].map { |name| File.join(PublicApi::ROOT, name) }.freeze
     # What follows `rbs` on the command line to find them.
-    OPTIONS = ["-r", "timeout", *FOLDERS.flat_map { |folder| ["-I", folder] }].freeze
+    OPTIONS = ["-r", "timeout", "-r", "optparse", *FOLDERS.flat_map { |folder| ["-I", folder] }].freeze
 
     # The parameters of a method: names of the positional ones that are needed and of all, of the keywords that are
     # needed and of all, and whether there is a *rest, a **rest and a block.
@@ -19,7 +19,7 @@ module TestSupport
 
     def initialize
       loader = RBS::EnvironmentLoader.new
-      loader.add(library: "timeout", version: nil)
+      %w[timeout optparse].each { |library| loader.add(library:, version: nil) }
       FOLDERS.each { |folder| loader.add(path: Pathname(folder)) }
       @environment = RBS::Environment.from_loader(loader).resolve_type_names
       @builder = RBS::DefinitionBuilder.new(env: @environment)

@@ -64,7 +64,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(whole_file) \
     init(pwrite) \
     init(stalls) \
-    init(idle_sockets) \
+    init(idle_set) \
     init(http_bytes)
 
 #define HD_DECLARE_INIT(name) void hd_init_##name(void);

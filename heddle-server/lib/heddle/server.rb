@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "heddle"
-require_relative "server/libraries"
+require_relative "server/check"
+require_relative "server/clock"
 require_relative "server/access_log"
 require_relative "server/application"
 require_relative "server/connection"
@@ -12,7 +13,7 @@ require_relative "server/listener"
 
 module Heddle
   # Serves a Rack application. Each connection is a task, which serves the requests of the connection one after another.
-  # An idle connection has no task. The server needs the gems protocol-http1 and protocol-rack.
+  # An idle connection has no task.
   #
   # The command `heddle serve` runs a server in one process or in several.
   #
@@ -46,20 +47,19 @@ module Heddle
     #   ssl://0.0.0.0:9292?cert=FILE&key=FILE; or a server socket. The sockets listen as soon as the server is made
     # @param limits [Hash{Symbol => Numeric}] see {Limits}
     # @param access_log [IO, nil] receives a line for each request
-    # @param http2 [Boolean, nil] whether the server speaks HTTP/2 over TLS, and with clients that begin with HTTP/2.
-    #   This needs the gem protocol-http2; nil: if that gem is installed
+    # @param http2 [Boolean] whether the server speaks HTTP/2 over TLS, and with clients that begin with HTTP/2
     # @param cancel_disconnected [Boolean] whether a request is cancelled when its client leaves: see {Disconnected}
     # @raise [ArgumentError]
-    # @raise [LoadError] if a gem is missing
     # @raise [SystemCallError] if the server cannot listen there
-    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: nil,
+    def initialize(app, bind: "tcp://127.0.0.1:9292", limits: {}, access_log: nil, http2: true,
                    cancel_disconnected: false)
       Check.responds("app", app, :call)
       Check.responds("access_log", access_log, :sync=) if access_log
       @limits = Limits.of(limits)
       @app = Application.new(app) { |error, request| report(error, request) }
       @cancel_disconnected = cancel_disconnected
-      @http2 = ServerLibraries.http2?(http2)
+      @http2 = http2 ? true : false
+      require_relative "server/http2" if http2
       @access_log = access_log && AccessLog.new(access_log)
       @listeners = Listener.open_all(bind, http2: @http2)
       @idle = IdleConnections.new(@limits.idle, leave: method(:leave)) { |connection| start(connection) }
@@ -91,8 +91,8 @@ module Heddle
     #
     # @return [void]
     def run
-      Heddle.run do
-        @scope = Scope.current
+      Heddle.scope do |scope|
+        @scope = scope
         @scope.spawn(background: true, name: "idle connections") { @idle.run }
         @listeners.each { |listener| @scope.spawn(name: "accept") { accept_from(listener) } }
       end
@@ -152,7 +152,7 @@ module Heddle
       count(network, 1)
       begin
         request.disconnected.cancel if @cancel_disconnected
-        Scope.open { yield(call(request)) }
+        Heddle.run { yield(call(request)) }
       ensure
         @running.delete(request)
         count(network, -1)
@@ -186,7 +186,7 @@ module Heddle
       return if request && !request.note(error)
 
       what = "the request #{name_of(request)}" if request
-      ErrorReport.print(error, Heddle.current_task, what)
+      Heddle.report(error, what)
     end
 
     private

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "exact_options"
+require_relative "options"
 require_relative "open_files"
 require_relative "../demo"
 
 module Heddle
   module CLI
     # `heddle demo`
+    #
+    # @private
     class Demo
       # The longest time that the server may be asked to wait: shorter than Net::HTTP waits for an answer.
       DELAY_MAX_MS = 30_000
@@ -49,7 +51,7 @@ module Heddle
 
       def parser(options)
         defaults = Heddle::Demo::Settings.new
-        ExactOptions.new do |on|
+        Options.new do |on|
           on.on("--requests N", OptionParser::DecimalInteger, "how many requests (#{defaults.requests})") do |number|
             options[:requests] = at_least_one(number)
           end
@@ -65,13 +67,13 @@ module Heddle
         end
       end
 
-      def at_least_one(number) = number < 1 ? ExactOptions.refuse(number, "must be at least 1") : number
+      def at_least_one(number) = number < 1 ? Options.refuse(number, "must be at least 1") : number
 
       def delays(text)
-        ExactOptions.refuse(text, "give ms: 0,10,50") unless /\A\d+(,\d+)*\z/.match?(text)
+        Options.refuse(text, "give ms: 0,10,50") unless /\A\d+(,\d+)*\z/.match?(text)
 
         text.split(",").map(&:to_i).each do |delay|
-          ExactOptions.refuse(text, "at most #{DELAY_MAX_MS} ms") if delay > DELAY_MAX_MS
+          Options.refuse(text, "at most #{DELAY_MAX_MS} ms") if delay > DELAY_MAX_MS
         end
       end
 
@@ -106,3 +108,5 @@ module Heddle
     end
   end
 end
+
+Heddle::CLI.add("demo", Heddle::CLI::Demo.new)

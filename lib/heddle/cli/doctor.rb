@@ -6,6 +6,8 @@ require_relative "doctor/facts"
 module Heddle
   module CLI
     # `heddle doctor`
+    #
+    # @private
     class Doctor
       HELP = <<~TEXT
         usage: heddle doctor [--json]
@@ -134,3 +136,5 @@ module Heddle
     end
   end
 end
+
+Heddle::CLI.add("doctor", Heddle::CLI::Doctor.new)

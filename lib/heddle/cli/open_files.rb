@@ -3,6 +3,8 @@
 module Heddle
   module CLI
     # Handles the limit of open files. Shells often give 1,024 where the system allows far more.
+    #
+    # @private
     module OpenFiles
       module_function
 

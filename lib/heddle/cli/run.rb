@@ -8,6 +8,8 @@ module Heddle
   module CLI
     # `heddle run`: runs a main program as a task. The script must see the same process as under plain Ruby, so this
     # class loads nothing beyond Heddle itself, not even OptionParser.
+    #
+    # @private
     class Run
       HELP = <<~TEXT
         usage: heddle run [--backend uring|epoll] SCRIPT [ARGUMENTS]
@@ -119,3 +121,5 @@ module Heddle
     end
   end
 end
+
+Heddle::CLI.add("run", Heddle::CLI::Run.new)

@@ -97,12 +97,12 @@ module Heddle
 
   class << self
     # Sets the handler for errors that no caller receives: the error of an isolated task whose value nobody has
-    # requested, of a plain Fiber.schedule block, and of an application under Heddle::Server. Without it they are
+    # requested, of a plain Fiber.schedule block, and the errors of {Heddle.report}. Without it they are
     # printed on stderr, as Ruby does for threads. An error of the handler itself is printed, too. The handler may wait;
     # a scope ends when it has returned. It holds for the whole process; in a Ractor for that Ractor.
     #
-    # If an application has failed, the task has the name of the request, such as "the request GET /orders", until the
-    # handler returns.
+    # If an application under Heddle::Server has failed, the task has the name of the request, such as "the request GET
+    # /orders", until the handler returns.
     #
     # @example
     #   Heddle.on_error { |error, task| Sentry.capture_exception(error, extra: { task: task&.name }) }
@@ -117,6 +117,23 @@ module Heddle
       Check.callable("handler", handler)
       ErrorReport.use(handler)
       nil
+    end
+
+    # Reports an error that no caller receives, as Heddle reports the errors of tasks: to the handler of
+    # {Heddle.on_error}, or else on stderr. For servers and other programs that go on after an error.
+    #
+    # @example
+    #   rescue StandardError => e
+    #     Heddle.report(e, "the job #{job.id}")
+    #
+    # @param error [Exception]
+    # @param what [String, nil] what has failed: the name of the current task until the handler returns; nil: the
+    #   current task itself
+    # @return [void]
+    # @raise [ArgumentError] if the error is no Exception
+    def report(error, what = nil)
+      Check.refuse("error: must be an Exception, not #{Check.shown(error)}") unless error.is_a?(Exception)
+      ErrorReport.print(error, current_task, what)
     end
   end
   private_constant :ErrorReport

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-require "heddle/cli/open_files"
-require "heddle/cli/run/deep_stacks"
+require "heddle/cli"
 require_relative "serve/configuration"
 require_relative "serve/options"
 
 module Heddle
   module CLI
     # `heddle serve`
+    #
+    # @private
     class Serve
       ABOUT = <<~TEXT
         usage: heddle serve [OPTIONS] [CONFIG.RU]
 
-        Serves a Rack application (config.ru) over HTTP/1.1 and HTTP/2, with all its connections in one thread. It needs
-        the gems protocol-http1 and protocol-rack, and for HTTP/2 also protocol-http2. If systemd has opened sockets for
-        it, it uses these.
+        Serves a Rack application (config.ru) over HTTP/1.1 and HTTP/2, with all its connections in one thread. If
+        systemd has opened sockets for it, it uses these.
 
         Signals:
           TERM, INT  stop. Requests that have begun are finished first (see --drain). A second signal stops at once.
@@ -41,9 +41,8 @@ module Heddle
         rest = parse(options, args)
         return :help if options.given[:help]
 
-        DeepStacks.make_room(["serve", *args])
+        CLI.make_room
         require_relative "../server/program"
-        OpenFiles.raise_limit
         Server::Program.new(settings(options.given, rest)).run
       rescue LoadError, ArgumentError, SystemCallError => e
         raise unless known?(e)
@@ -150,3 +149,5 @@ module Heddle
     end
   end
 end
+
+Heddle::CLI.add("serve", Heddle::CLI::Serve.new)

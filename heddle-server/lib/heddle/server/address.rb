@@ -2,7 +2,7 @@
 
 require "socket"
 require "uri"
-require "heddle/internal/check"
+require_relative "check"
 
 module Heddle
   class Server

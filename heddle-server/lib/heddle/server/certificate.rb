@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
-require "heddle/internal/check"
+require_relative "check"
 
 module Heddle
   class Server

@@ -11,7 +11,7 @@ module Heddle
       # Reads a chunk. A client may send many small chunks at once, so that the reader never waits. Therefore each read
       # spends a part of the turn.
       def read
-        CoreExt.spend_turn(nil)
+        Heddle.checkpoint
         super
       end
 

@@ -84,7 +84,7 @@ module Heddle
       end
 
       # Answers another worker, which asks for the figures of this one.
-      def figures = [200, { **TEXT, "content-type" => "application/json" }, [JSON.generate([@worker, own.map(&:to_a)])]]
+      def figures = [200, { **TEXT, "content-type" => "application/json" }, [JSON.generate([@worker, own.map(&:to_h)])]]
 
       def own = Prometheus.families(Heddle.stats) + of_server
 
@@ -110,10 +110,10 @@ module Heddle
         worker, families = Heddle.timeout(limit) do
           UNIXSocket.open(path) do |socket|
             socket.write("GET /figures HTTP/1.0\r\n\r\n")
-            JSON.parse(socket.read[/\r\n\r\n(.*)/m, 1])
+            JSON.parse(socket.read[/\r\n\r\n(.*)/m, 1], symbolize_names: true)
           end
         end
-        [worker, families.map { |name, type, help, samples| Prometheus::Family.new(name, type, help, samples) }]
+        [worker, families.map { |family| Prometheus::Family.new(**family) }]
       rescue Errno::ECONNREFUSED
         FileUtils.rm_f(path) # the worker was killed; another worker may remove the file at the same time
         nil

@@ -69,7 +69,7 @@ module Heddle
       #
       # @return [Symbol] :idle when no request has come for a while, or :closed
       def run
-        Scope.open { serve_streams.tap { |outcome| leave if outcome == :closed } }
+        Heddle.scope { |scope| serve_streams(scope).tap { |outcome| leave if outcome == :closed } }
       rescue IOError, SystemCallError
         :closed
       end
@@ -196,8 +196,8 @@ module Heddle
 
       private
 
-      def serve_streams
-        @scope = Scope.current
+      def serve_streams(scope)
+        @scope = scope
         @thread = Thread.current
         start_reading
         drain if @server.stopping?

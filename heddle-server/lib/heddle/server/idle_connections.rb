@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Holds the connections between two requests. Each has a descriptor in an epoll set of the kernel and an entry here,
-    # but no task. A connection that has been idle for too long is closed.
+    # Holds the connections between two requests. Each has an entry in an IdleSet and here, but no task. A connection
+    # that has been idle for too long is closed.
     #
     # @private
     class IdleConnections
@@ -14,28 +14,22 @@ module Heddle
         @timeout = timeout
         @leave = leave
         @ready = ready
-        @set = IO.for_fd(Epoll.create, "r")
-        @waiting = {} # descriptor => [connection, until], in the order in which they are closed
+        @set = IdleSet.new
+        @waiting = {}.compare_by_identity # socket => [connection, until], in the order in which they are closed
       end
 
       def size = @waiting.size
 
       # @param connection [Connection]
       def add(connection)
-        fd = Epoll.add(@set, connection.socket)
-        @waiting[fd] = [connection, now + @timeout]
-        @alarm&.push(true) if @waiting.size == 1
+        @set.add(connection.socket)
+        @waiting[connection.socket] = [connection, now + @timeout]
       end
 
       # Waits for the connections until {#close}.
       def run
-        @alarm = Thread::Queue.new
         until @set.closed?
-          if @waiting.empty?
-            @alarm.pop
-            next
-          end
-          wake(Epoll.take(@set)) if @set.wait_readable([first_limit - now, 0].max)
+          wake(@set.wait(@waiting.empty? ? @timeout : [first_limit - now, 0].max))
           close_overdue
         end
       rescue IOError
@@ -44,8 +38,8 @@ module Heddle
 
       # Hands on all connections that can be read by now.
       def wake_all
-        until @set.closed? || (fds = Epoll.take(@set)).empty?
-          wake(fds)
+        until @set.closed? || (sockets = @set.wait(0)).empty?
+          wake(sockets)
         end
       end
 
@@ -53,10 +47,10 @@ module Heddle
       #
       # @return [Boolean] whether there was an idle connection
       def close_oldest
-        fd, (connection,) = @waiting.shift
-        return false unless fd
+        socket, (connection,) = @waiting.shift
+        return false unless socket
 
-        Epoll.delete(@set, fd)
+        @set.delete(socket)
         @leave.call(connection)
         true
       end
@@ -65,7 +59,6 @@ module Heddle
       def close
         close_oldest until @waiting.empty?
         @set.close
-        @alarm&.push(true)
       end
 
       private
@@ -73,9 +66,9 @@ module Heddle
       def now = Clock.now
       def first_limit = @waiting.first.last.last
 
-      def wake(fds)
-        fds.each do |fd|
-          connection, = @waiting.delete(fd)
+      def wake(sockets)
+        sockets.each do |socket|
+          connection, = @waiting.delete(socket)
           @ready.call(connection) if connection
         end
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/internal/check"
+require_relative "check"
 
 module Heddle
   class Server

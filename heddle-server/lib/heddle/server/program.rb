@@ -28,7 +28,6 @@ module Heddle
       # @return [Integer] the exit status
       def run
         @settings.limits = Limits.new(**@settings.limits)
-        @settings.http2 = ServerLibraries.http2?(@settings.http2)
         return try if Successor.trial?
 
         @signals = Signals.new(meanings, others: %i[take_over])

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "heddle/internal/check"
+require_relative "check"
 require_relative "limits"
 
 module Heddle
@@ -20,7 +20,7 @@ module Heddle
     # control::         where it answers health checks and requests for its figures; or nil
     # access_log::      an IO, or nil
     # cancel_disconnected:: whether a request is cancelled when its client leaves
-    # http2::           whether it speaks HTTP/2; nil: if the gem is installed
+    # http2::           whether it speaks HTTP/2
     # program::         the path of the command, for the program that takes the place of this one; or nil
     # directory::       the folder of the application, which may be a link to it; or nil
     # pidfile::         where the number of this process is written; or nil
@@ -39,6 +39,7 @@ module Heddle
         super
         self.workers ||= 0
         self.limits ||= {}
+        self.http2 = true if http2.nil?
         self.drain ||= 30
         self.delay ||= 0
         self.hooks ||= {}

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require "heddle/cli/run/deep_stacks"
+require "heddle/cli"
 
 module Heddle
   class Server
@@ -59,7 +59,7 @@ module Heddle
       end
 
       def environment
-        { **before_bundler, **CLI::DeepStacks.environment, "PWD" => @settings.directory }
+        { **before_bundler, **CLI.environment, "PWD" => @settings.directory }
       end
 
       def place = { chdir: @settings.directory }

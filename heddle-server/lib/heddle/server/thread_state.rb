@@ -19,7 +19,8 @@ module Heddle
                  "keep what belongs to a request in Fiber[:name], or in ActiveSupport::CurrentAttributes"
       LEVEL = "config.active_support.isolation_level was :thread; it is :fiber now, because all requests run in one " \
               "thread. Set it to :fiber in config/application.rb"
-      private_constant :HARMLESS, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL
+      LOCALE = "i18n %s keeps I18n.locale by thread, so all requests share it: use i18n 1.15 or newer"
+      private_constant :HARMLESS, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL, :LOCALE
 
       # @param settings [Settings] the settings whose log is used
       def initialize(settings)
@@ -72,7 +73,13 @@ module Heddle
 
       def sequel = (SEQUEL if defined?(::Sequel) && ::Sequel.respond_to?(:current) && !::Sequel.current.is_a?(Fiber))
 
-      def locale = (Rails::Isolation.locale_remedy if defined?(Rails::Isolation))
+      # i18n 1.14.8 keeps the locale by thread; earlier versions keep it by fiber, later ones in the Fiber storage.
+      def locale
+        return unless defined?(::I18n)
+
+        ::I18n.config # made at its first use
+        format(LOCALE, ::I18n::VERSION) if Thread.current.thread_variable?(:i18n_config)
+      end
     end
   end
 end

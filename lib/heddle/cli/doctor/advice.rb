@@ -5,6 +5,8 @@ require_relative "../../internal/ruby_features"
 module Heddle
   module CLI
     # Says what can be done about the facts that `heddle doctor` found, in plain words, with the next command to try.
+    #
+    # @private
     class Advice
       # Fewer open files than this are few for a server.
       FILES_WANTED = 10_000

@@ -9,6 +9,8 @@ module Heddle
   module CLI
     # Everything that `heddle doctor` finds out. It also works where Heddle itself cannot be loaded, and says why. Sizes
     # are in bytes, :unlimited where there is no limit.
+    #
+    # @private
     class Facts
       # The features of a Linux kernel that Heddle uses, by the version that added them.
       KERNEL_FEATURES = {

@@ -4,8 +4,10 @@ module Heddle
   module CLI
     # Decides how deep calls may go in a task. Ruby gives a fiber an eighth of the room that the main program has for
     # its calls, and reads the sizes from the environment when it starts. So Ruby is started once more, in the same
-    # process, with room for as many calls in a fiber as in the main program: for `heddle serve`, and for `heddle run
-    # --deep-tasks`.
+    # process, with room for as many calls in a fiber as in the main program: for `heddle run --deep-tasks`, and for
+    # commands that ask for it (CLI.make_room).
+    #
+    # @private
     module DeepStacks
       # In bytes: the room of a thread for Ruby's calls, and enough of the machine's stack for calls that go through C,
       # also without YJIT.

@@ -3,6 +3,8 @@
 module Heddle
   module CLI
     # A script that runs as if it were Ruby's main program.
+    #
+    # @private
     class MainProgram
       # The script does not exist.
       class Missing < StandardError; end

@@ -4,6 +4,8 @@ module Heddle
   module CLI
     # Removes the frames of `heddle run` and of Heddle itself from an error's backtrace, so that Ruby's report of it
     # reads as without Heddle. With `ruby -d` they stay.
+    #
+    # @private
     module OwnFrames
       # lib/ and exe/ of this copy of Heddle, and the file that was started: exe/heddle, or the file with which RubyGems
       # or Bundler replaced it.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "heddle/cli/exact_options"
+require "heddle/cli/options"
 require_relative "../../server/address"
+require_relative "../../server/check"
 require_relative "../../server/limits"
 
 module Heddle
@@ -27,7 +28,7 @@ module Heddle
 
         def initialize
           @given = { limits: {} }
-          @parser = ExactOptions.new { |parser| add_to(parser) }
+          @parser = CLI::Options.new { |parser| add_to(parser) }
         end
 
         # @param args [Array<String>]
@@ -44,7 +45,7 @@ module Heddle
         # @param number [Integer]
         # @raise [OptionParser::InvalidArgument]
         def self.within(range, number)
-          range.cover?(number) ? number : ExactOptions.refuse(number, "must be from #{range.begin} to #{range.end}")
+          range.cover?(number) ? number : CLI::Options.refuse(number, "must be from #{range.begin} to #{range.end}")
         end
 
         private
@@ -65,21 +66,21 @@ module Heddle
           yield
           value
         rescue ArgumentError => e
-          ExactOptions.refuse(value, e.message[/\A(?:\w+: )?(.*?)(?:, not .*)?\z/m, 1])
+          CLI::Options.refuse(value, e.message[/\A(?:\w+: )?(.*?)(?:, not .*)?\z/m, 1])
         end
 
-        def seconds(number) = checked(number) { Check.seconds("seconds", number) }
+        def seconds(number) = checked(number) { Server::Check.seconds("seconds", number) }
 
-        def positive(number) = checked(number) { Check.positive_integer("number", number) }
+        def positive(number) = checked(number) { Server::Check.positive_integer("number", number) }
 
         def url(text) = checked(text) { Server::Address.new(text) }
 
         def host(name)
-          ExactOptions.refuse(name, "must not be empty") if name.empty?
+          CLI::Options.refuse(name, "must not be empty") if name.empty?
 
           Addrinfo.tcp(name.delete("[]"), 0) && name
         rescue SocketError => e
-          ExactOptions.refuse(name, "has no address here: #{e.message}")
+          CLI::Options.refuse(name, "has no address here: #{e.message}")
         end
 
         def addresses(parser)
@@ -90,7 +91,7 @@ module Heddle
           parser.on("-p", "--port PORT", INTEGER, "listen on this port ($PORT, or 9292)") do |port|
             @given[:port] = self.class.within(0..65_535, port)
           end
-          parser.on("--[no-]http2", "speak HTTP/2 (if protocol-http2 is installed)") do |wanted|
+          parser.on("--[no-]http2", "speak HTTP/2 (yes)") do |wanted|
             @given[:http2] = wanted
           end
         end

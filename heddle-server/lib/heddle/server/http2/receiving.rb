@@ -35,7 +35,7 @@ module Heddle
 
         # Reads a frame. Many small frames may come at once, so each one spends a part of the turn.
         def read_frame
-          CoreExt.spend_turn(nil)
+          Heddle.checkpoint
           super do |frame|
             check_size(frame)
             @allowance.take if cheap?(frame)
