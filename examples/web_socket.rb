@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A chat in the browser: a page, and a WebSocket for each of its visitors. What one of them says is sent to all. It
-# needs the gems protocol-http1, protocol-rack and websocket-driver.
+# needs the gems heddle-server and websocket-driver.
 #
 #   ruby examples/web_socket.rb [PORT]
 #

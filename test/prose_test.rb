@@ -30,7 +30,7 @@ class ProseTest < Minitest::Test
   end
 
   def test_guides
-    assert_plain(Dir.glob("{guides/*,README,CONTRIBUTING,SECURITY}.md", base: ROOT)) do |text|
+    assert_plain(Dir.glob("{,heddle-server/}{guides/*,README,CONTRIBUTING,SECURITY}.md", base: ROOT)) do |text|
       text.gsub(/^```.*?^```/m, "\n\n").split(/\n\n+/)
     end
   end

@@ -231,11 +231,14 @@ class StyleTest < Minitest::Test
     assert_operator(scripts.size, :>=, 5)
   end
 
-  def test_changelog
-    skip("no changelog yet") unless file?("CHANGELOG.md")
-    titles = lines("CHANGELOG.md").grep(/\A## /)
+  def test_changelog = assert_changelog("CHANGELOG.md")
 
-    assert_equal("# Changelog\n", lines("CHANGELOG.md").first)
+  def test_changelog_of_the_server = assert_changelog("heddle-server/CHANGELOG.md")
+
+  def assert_changelog(name)
+    titles = lines(name).grep(/\A## /)
+
+    assert_equal("# Changelog\n", lines(name).first)
     assert_empty(titles.grep_v(/\A## \[(Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d)$/))
     refute_empty(titles)
     assert_includes(["Unreleased", version], titles.first[/\A## \[([^\]]+)/, 1],
@@ -246,19 +249,36 @@ class StyleTest < Minitest::Test
   end
 
   def test_gem_is_complete
-    spec = Dir.chdir(ROOT) { Gem::Specification.load("heddle.gemspec") }
+    spec = gem_specification("heddle.gemspec")
 
-    assert_equal(version, spec.version.to_s)
-    assert_equal("true", spec.metadata["rubygems_mfa_required"])
     assert_empty(spec.runtime_dependencies, "what ships uses Ruby's default gems alone")
     shipped = sources.grep(%r{\A(lib|ext|sig)/.*\.(rb|c|h|rbs|yaml)\z}) + Dir.glob("exe/*", base: ROOT) + ["LICENSE"]
     shipped += Dir.glob("examples/**/*", File::FNM_DOTMATCH, base: ROOT).select { |name| File.file?(path(name)) }
 
     assert_empty(shipped - spec.files)
-    assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools/))
+    assert_empty(spec.files.grep(/\.so\z|\Atest|\Abench|\Atools|\Aheddle-server/))
+  end
+
+  def test_gem_of_the_server_is_complete
+    spec = gem_specification("heddle-server/heddle-server.gemspec")
+    shipped = sources.filter_map { |name| name[%r{\Aheddle-server/((?:lib|sig|guides)/.*|[A-Z]+(\.md)?\z)}, 1] }
+
+    assert_equal("= #{version}", spec.runtime_dependencies.find { |one| one.name == "heddle" }.requirement.to_s)
+    assert_empty(shipped - spec.files)
+    assert_empty(spec.files.grep(/\Atest/))
+    assert_equal(read("LICENSE"), read("heddle-server/LICENSE"))
   end
 
   private
+
+  def gem_specification(path)
+    folder, name = File.split(path(path))
+    spec = Dir.chdir(folder) { Gem::Specification.load(name) }
+
+    assert_equal(version, spec.version.to_s)
+    assert_equal("true", spec.metadata["rubygems_mfa_required"])
+    spec
+  end
 
   def path(name) = File.join(ROOT, name)
 

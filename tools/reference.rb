@@ -17,7 +17,7 @@ module Tools
     def make
       return false unless YARD::CLI::Yardoc.run("--fail-on-warning", "--output-dir", @folder.to_s)
 
-      sources = Dir.chdir(ROOT) { Dir["*.md", "LICENSE", "guides/*.md"] }
+      sources = Dir.chdir(ROOT) { Dir["*.md", "LICENSE", "{,heddle-server/}guides/*.md"] }
       @pages = sources.to_h { |source| [source, page_of(source)] }.select { |_, page| page.exist? }
       @pages.each { |source, page| page.write(linked(page.read, source)) }
       @folder.join("index.html").write(@pages.fetch("README.md").read)

@@ -7,7 +7,7 @@
 #   open http://127.0.0.1:9292/
 #
 # The page takes as long as the slowest service, 1 second. One after another they would take 5.5 seconds.
-# It needs the gems railties and actionpack 8, protocol-http1 and protocol-rack.
+# It needs the gems railties and actionpack 8, and heddle-server.
 
 require "rails"
 require "action_controller/railtie"

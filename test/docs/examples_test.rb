@@ -13,14 +13,14 @@ require "support/servers/redis"
 # compares the inspected value of the line). A server's usual port stands for one of the tests' own servers.
 class DocsExamplesTest < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
-  DOCUMENTS = (["README.md"] + Dir.glob("guides/*.md", base: ROOT)).freeze
+  DOCUMENTS = Dir.glob("{,heddle-server/}{README,guides/*}.md", base: ROOT).freeze
 
   SERVERS = { "11211" => TestSupport::Servers::Memcached, "6379" => TestSupport::Servers::Redis,
               "3306" => TestSupport::Servers::Mariadb, "5432" => TestSupport::Servers::Postgres }.freeze
   PORTS = /\b(?:#{SERVERS.keys.join("|")})\b/
   CODE = {} # rubocop:disable Style/MutableConstant
 
-  RUBY = [RbConfig.ruby, "-I#{ROOT}/lib", "-rheddle"].freeze
+  RUBY = [RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "-I#{ROOT}/lib", "-rheddle"].freeze
   # A Ruby that has loaded Heddle, and nothing else, forks for each example, in the folder whose path it reads: most
   # examples take less time than a Ruby takes to start. If an example names the frame of a program, it is one.
   FORKER = <<~RUBY

@@ -5,7 +5,7 @@ require_relative "../test_helper"
 # A link from one document to another leads to a file that is there, and to a title that is in it.
 class LinksTest < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
-  DOCUMENTS = Dir.glob("{*,examples/*,guides/*}.md", base: ROOT).freeze
+  DOCUMENTS = Dir.glob("{*,examples/*,guides/*,heddle-server/*,heddle-server/guides/*}.md", base: ROOT).freeze
 
   def test_links_lead_somewhere
     broken = DOCUMENTS.flat_map do |document|

@@ -60,20 +60,6 @@ contract "ServerHTTP2" do
     refute_predicate(@server, :http2?)
   end
 
-  def test_a_gem_that_is_missing
-    libraries = Heddle.class_eval("ServerLibraries", __FILE__, __LINE__)
-    load = ->(*gems) { assert_raises(LoadError) { libraries.load(gems) }.message }
-    missing = ["protocol/http9", "protocol-http9", "~> 1.2"]
-    here = ["protocol/http2", "protocol-http2"]
-
-    assert_equal("Heddle::Server needs the gem protocol-http9 ~> 1.2: put it into the Gemfile, or run " \
-                 "`gem install protocol-http9:'~> 1.2'`", load.call(missing))
-    both = load.call(missing, [*here, "> 0"], [*here, "~> 99"])
-
-    assert_match(/ the gems protocol-http9 ~> 1\.2 and protocol-http2 ~> 99 \(this is [\d.]+\): put them /, both)
-    assert_includes(both, "`gem install protocol-http9:'~> 1.2' protocol-http2:'~> 99'`")
-  end
-
   def test_the_preface_comes_in_pieces
     serve { text }
     socket = connect
