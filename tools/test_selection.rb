@@ -6,7 +6,7 @@ module Tools
     # The scheduler and what it does to Ruby's classes: on each Ruby. The other files test what is built on that.
     CORE = %r{\Atest/(contract|core_ext|faults|fuzz|hooks)/|\Atest/ractors_test\.rb\z}
     # What looks at the sources, or at programs that do not differ from Ruby to Ruby: on the first one alone, always.
-    ONCE = %r{\Atest/(bench|demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z|
+    ONCE = %r{\Atest/(bench|cli/demo|docs|sig|tools)/|\Atest/(style|signals)_test\.rb\z|
               \Aheddle-server/test/(gem|server/public_api)_test\.rb\z}x
 
     # The folders of the tests of both gems.

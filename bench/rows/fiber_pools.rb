@@ -34,8 +34,8 @@ module Bench
       # The server in a process of its own, which ends with this one.
       def start(**)
         $LOAD_PATH.unshift(LIB) unless $LOAD_PATH.include?(LIB)
-        require "heddle/demo/child"
-        require "heddle/demo/server"
+        require "heddle/cli/demo/child"
+        require "heddle/cli/demo/server"
         server = Heddle::Demo::Child.new do |child, link|
           server = Heddle::Demo::Server.new(lifeline: link)
           child.tell(port: server.port)
@@ -69,7 +69,7 @@ module Bench
         Bench.row("fiber_pool_#{size}", "a pool of #{size}", unit: "request", operations: REQUESTS, fixed: true,
                                                              expect: ->(n) { n }) do |peer, n|
           $LOAD_PATH.unshift(LIB) unless $LOAD_PATH.include?(LIB)
-          require "heddle/demo/target"
+          require "heddle/cli/demo/target"
           get_all(peer, size, n)
         end
       end

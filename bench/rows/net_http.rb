@@ -19,7 +19,7 @@ module Bench
       def start(**)
         $LOAD_PATH.unshift(LIB) unless $LOAD_PATH.include?(LIB)
         require "heddle"
-        require "heddle/demo/child"
+        require "heddle/cli/demo/child"
         server = Heddle::Demo::Child.new { |child, link| serve(child, link) }
         port = server.hear[:port]
         parent = Process.pid

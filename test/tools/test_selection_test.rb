@@ -30,7 +30,7 @@ class TestSelectionTest < HeddleTest
 
     assert_equal(others.first, others.last)
     assert_includes(others.first, "test/clients/pg_test.rb")
-    assert_empty(once.grep_v(%r{\Atest/(bench|demo|docs|sig|tools|style_test|signals_test)\b})
+    assert_empty(once.grep_v(%r{\Atest/(bench|cli/demo|docs|sig|tools|style_test|signals_test)\b})
       .grep_v(%r{\Aheddle-server/test/(gem|server/public_api)_test}))
     assert_equal(others, [Tools::TestSelection.new([]).with_everything.of("3.4", RUBIES)] * 2)
   end

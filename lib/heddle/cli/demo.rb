@@ -2,7 +2,7 @@
 
 require_relative "options"
 require_relative "open_files"
-require_relative "../demo"
+require_relative "demo/settings"
 
 module Heddle
   module CLI

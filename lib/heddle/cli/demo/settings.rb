@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "demo/runner"
-require_relative "demo/report"
+require_relative "runner"
+require_relative "report"
 
 module Heddle
   # Measures on this machine what Heddle is for: many unchanged Net::HTTP requests to a slow server, made one after

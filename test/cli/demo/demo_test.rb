@@ -3,12 +3,12 @@
 # bin/test: takes 37 s, 0.3 of a core
 
 require "json"
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require_relative "answering_server"
 
 # heddle demo as a command, on small sizes.
 class DemoTest < HeddleTest
-  EXE = File.expand_path("../../exe/heddle", __dir__)
+  EXE = File.expand_path("../../../exe/heddle", __dir__)
   RATES = %i[blocking threads heddle].freeze
 
   def demo(*args, **, &)

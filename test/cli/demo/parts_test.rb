@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "stringio"
-require_relative "../test_helper"
-require "heddle/demo"
+require_relative "../../test_helper"
+require "heddle/cli/demo/settings"
 
 # The demo's small parts: tables, bars, progress, measurements, children, and how many requests are made at once.
 class DemoPartsTest < HeddleTest

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "heddle/demo/server"
+require_relative "../../test_helper"
+require "heddle/cli/demo/server"
 
 # The demo's HTTP server, in a thread of the test.
 class DemoServerTest < HeddleTest
