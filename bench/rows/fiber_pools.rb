@@ -36,8 +36,8 @@ module Bench
         $LOAD_PATH.unshift(LIB) unless $LOAD_PATH.include?(LIB)
         require "heddle/cli/demo/child"
         require "heddle/cli/demo/server"
-        server = Heddle::Demo::Child.new do |child, link|
-          server = Heddle::Demo::Server.new(lifeline: link)
+        server = Heddle::CLI::Demo::Child.new do |child, link|
+          server = Heddle::CLI::Demo::Server.new(lifeline: link)
           child.tell(port: server.port)
           server.serve
         end
@@ -49,7 +49,7 @@ module Bench
 
       # @return [Integer] how many answers were right
       def get_all(peer, size, requests)
-        target = Heddle::Demo::Target.own(ENV.fetch("BENCH_DEMO_PORT"))
+        target = Heddle::CLI::Demo::Target.own(ENV.fetch("BENCH_DEMO_PORT"))
         right = 0
         peer.run do
           pool = peer.is_a?(ThreadAdapter) ? ThreadPool.new(size) : Heddle::FiberPool.new(size)

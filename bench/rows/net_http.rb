@@ -20,7 +20,7 @@ module Bench
         $LOAD_PATH.unshift(LIB) unless $LOAD_PATH.include?(LIB)
         require "heddle"
         require "heddle/cli/demo/child"
-        server = Heddle::Demo::Child.new { |child, link| serve(child, link) }
+        server = Heddle::CLI::Demo::Child.new { |child, link| serve(child, link) }
         port = server.hear[:port]
         parent = Process.pid
         at_exit { server.close if Process.pid == parent }

@@ -34,10 +34,10 @@ module Heddle
 
         OpenFiles.raise_limit
         warn_of_limit(settings)
-        result = Heddle::Demo::Runner.new(settings).run
-        puts(@json ? result.to_json : Heddle::Demo::Report.new(result))
+        result = Runner.new(settings).run
+        puts(@json ? result.to_json : Report.new(result))
         result.errors.zero? ? 0 : 1
-      rescue Heddle::Demo::Child::Failed => e
+      rescue Child::Failed => e
         warn("heddle demo: #{e.message}")
         1
       rescue Interrupt
@@ -50,7 +50,7 @@ module Heddle
       private
 
       def parser(options)
-        defaults = Heddle::Demo::Settings.new
+        defaults = Settings.new
         Options.new do |on|
           on.on("--requests N", OptionParser::DecimalInteger, "how many requests (#{defaults.requests})") do |number|
             options[:requests] = at_least_one(number)
@@ -80,7 +80,7 @@ module Heddle
       def parse(args)
         options = {}
         rest = parser(options).parse(args)
-        settings = Heddle::Demo::Settings.new(**options)
+        settings = Settings.new(**options)
         mistake =
           if rest.any? && !@help then "unexpected argument: #{rest.first}"
           elsif options[:url] && options[:delays] then "--url and --delays exclude each other"

@@ -6,7 +6,7 @@ require "heddle/cli/demo/settings"
 
 # The demo's small parts: tables, bars, progress, measurements, children, and how many requests are made at once.
 class DemoPartsTest < HeddleTest
-  Demo = Heddle::Demo
+  Demo = Heddle::CLI::Demo
 
   def test_table
     text = Demo::Report.table([["", "a", "bbbb"], ["left", "1", ""], ["l", "22", "333"]])

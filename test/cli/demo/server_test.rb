@@ -5,7 +5,7 @@ require "heddle/cli/demo/server"
 
 # The demo's HTTP server, in a thread of the test.
 class DemoServerTest < HeddleTest
-  Server = Heddle::Demo::Server
+  Server = Heddle::CLI::Demo::Server
 
   def setup
     lifeline, @lifeline = pipe
