@@ -2,6 +2,7 @@
 
 require_relative "heddle/version"
 require_relative "heddle/internal/clock"
+require_relative "heddle/internal/scope_limit"
 require_relative "heddle/errors"
 require_relative "heddle/internal/wording"
 require_relative "heddle/internal/native"
@@ -92,15 +93,18 @@ module Heddle
     #   with deadlines are nested, the earliest deadline counts.
     # @param grace [Numeric, nil] see Heddle.run
     # @yieldparam scope [Heddle::Scope]
-    # @return [Object] the value of the block
+    # @return [Object, nil] the value of the block; nil after scope.cancel
     # @raise [Heddle::TimeoutError] when the time is over
     # @raise [Exception] the error of the first task that failed
     # @raise [ArgumentError] without a block, if the deadline or the grace is no number, or if the grace is negative
-    def scope(deadline: nil, grace: nil)
+    def scope(deadline: nil, grace: nil, &)
       Check.refuse("Heddle.scope needs a block") unless block_given?
 
       Check.time("deadline", deadline)
-      timeout(deadline) { run(grace:) { yield(Scope.current) } }
+      Check.length_of_time("grace", grace)
+      raise TimeoutError, TimeoutError.strike(deadline).message unless deadline.nil? || deadline.positive?
+
+      Scope.limited(deadline, grace, &)
     end
 
     # Starts a task in the current scope. Its block runs at once, until it first waits for something.

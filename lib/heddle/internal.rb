@@ -14,8 +14,8 @@ module Heddle
     refine Scheduler do
       # methods of tasks and scopes
       public :block_begins, :busy?, :end_task, :for_the_thread?, :force, :interrupt_chain, :kill_fiber, :late_scope,
-             :left_task, :main_fiber, :outside?, :put_back, :root, :scopes, :spawn_hooks, :task=, :unblocked,
-             :wait_until_closed, :waiters_of
+             :left_task, :main_fiber, :outside?, :put_back, :raise_pending, :root, :scopes, :spawn_hooks, :task=,
+             :time_left, :unblocked, :wait_until_closed, :waiters_of
       # methods of a dump
       public :counts, :running, :timeouts, :waits, :watch
       # methods of Heddle.stats

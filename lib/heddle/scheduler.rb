@@ -141,6 +141,10 @@ module Heddle
     STRIKES_MAX = 1000
     private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
 
+    # A mask that delays nothing.
+    NO_MASK = {}.freeze
+    private_constant :NO_MASK
+
     # Seconds between two checks whether the masks, or the fibers, have ended.
     LOOKED_AT = 0.005
     private_constant :LOOKED_AT
@@ -184,6 +188,9 @@ module Heddle
 
     # The hooks that Heddle.on_spawn has registered.
     attr_reader :spawn_hooks
+
+    # Raises what is pending in the current fiber, unless a mask delays it.
+    def raise_pending = shield(NO_MASK) { nil }
 
     # The fiber that a Thread#wakeup wakes.
     def main_fiber = @main&.fiber

@@ -2,6 +2,7 @@
 
 require_relative "scope/ending"
 require_relative "scope/failing"
+require_relative "scope/limited"
 
 module Heddle
   using Internal
@@ -11,6 +12,7 @@ module Heddle
   class Scope
     include Ending
     include Failing
+    include Limited
 
     # The default grace period, in seconds: the time that clean-up code has when a scope ends.
     GRACE = 5
@@ -45,6 +47,13 @@ module Heddle
       # @private Runs the block in a new scope and waits for the tasks spawned in it.
       # @return [Object] the value of the block
       def open(grace: nil, &) = new(grace, true).enter(&)
+
+      # @private Opens a scope that can be cancelled and has a deadline, in a run of its own if none exists.
+      def limited(deadline, grace, softly: false, &)
+        return new(grace, true).enter_limited(deadline, softly, &) if Scheduler.current
+
+        Heddle.run(grace:) { new(grace, true).enter_limited(deadline, softly, &) }
+      end
     end
 
     # @private
@@ -71,6 +80,8 @@ module Heddle
       @cancelled = nil # a cancel of the owner from outside
       @grace_ends = nil # the end of the grace; nil: not yet known
       @grace_over = false # has the grace ended before?
+      @limit = nil # ends the block of a Heddle.scope
+      @cut_short = false
       @all_ended = @watch = nil
     end
 
@@ -97,6 +108,51 @@ module Heddle
       raise Error, "a scope starts its tasks only in the thread that it belongs to" if open? && !runs_here?
 
       start(Task.new(self, name, background, isolated), arguments, &)
+    end
+
+    # Ends the scope early: its tasks and its block are cancelled, and their ensure blocks run. Then Heddle.scope
+    # returns nil; it raises only errors that are raised meanwhile. Any task and any thread may call it.
+    # In the block and in a task of the scope, the cancel is raised at once. Does nothing if the block has ended, and
+    # its tasks, too, or if they are ending already.
+    #
+    # @example
+    #   Heddle.scope do |scope|
+    #     hosts.each { |host| scope.spawn { scope.cancel if (found = look_for(name, host)) } }
+    #   end
+    #
+    # @param reason [Object, nil] the reason, which the Heddle::Cancelled of the block and of the tasks contains
+    # @return [self]
+    def cancel(reason = nil)
+      exception = Cancelled.new(Wording.with_reason("the scope was cancelled", reason), reason:)
+      return self unless @limit&.end_block(exception)
+
+      @cut_short = true
+      task = (Task.here if runs_here?)
+      cancel_all_but(task, exception)
+      raise_own_cancel(task)
+      self
+    end
+
+    # @return [Boolean] was it cut short, by #cancel or by its deadline?
+    def cancelled? = @cut_short
+
+    # @return [Float, nil] the seconds that are left until its deadline; nil: it has none, or has ended
+    def deadline = @limit&.left
+
+    # Sets a new deadline, or takes it away. Does nothing when the block and the tasks have ended, or are ending. May be
+    # called in any task and in any thread.
+    #
+    # @example More time while data comes
+    #   Heddle.scope(deadline: 5) do |scope|
+    #     response.read_body { |part| file.write(part) && scope.deadline = 5 }
+    #   end
+    #
+    # @param deadline [Numeric, nil] seconds from now on; nil: no limit; 0 or less: the time is over
+    # @return [Numeric, nil]
+    # @raise [ArgumentError] if the deadline is no number
+    def deadline=(deadline)
+      Check.time("deadline", deadline)
+      @limit&.set(deadline, TimeoutError.strike(deadline))
     end
 
     # @private Starts a task whose failure ends no other task, and is not reported, because the caller handles it. The
@@ -167,6 +223,21 @@ module Heddle
     ensure
       Fiber[:heddle_scope] = outer
     end
+
+    # @private Runs the owner's block in it as #enter does, but the deadline or #cancel may cut it short.
+    # @param softly [Boolean] does the end of the time raise no error?
+    def enter_limited(deadline, softly, &)
+      @limit = ScopeLimit.new(@scheduler, @number)
+      enter { limited(deadline, softly, &) }
+    rescue ::Timeout::ExitException => e
+      raise unless e.equal?(@limit.raised)
+
+      raise TimeoutError.of(e), cause: nil
+    end
+
+    # @private
+    # @return [Float, nil] the seconds until the earliest deadline of its block and around it, up to the end of its task
+    def time_left = @root && @scheduler.time_left(@root, @number)
 
     # @private Runs the block of a run in it, then waits for the tasks. Its scope is kept in the task, because Ruby
     #   copies the Fiber storage for each fiber.
@@ -317,37 +388,7 @@ module Heddle
       close
     end
 
-    # Waits for the tasks. Background tasks end with the others.
-    def outlast_tasks
-      wait_for_tasks until @state == :ending || all_ended? || !runs_here?
-      return unless @failures.empty? && @background.positive? && runs_here?
-
-      # This includes tasks that were started to clean up after the cancel of another task.
-      @tasks.keys.each { |task| task.cancel_once(nil) }
-    end
-
-    def withdraw(strike)
-      [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, strike) } if strike
-    end
-
     # Is the thread being killed? A raised error would keep it alive.
     def thread_ends? = Thread.current.status == "aborting"
-
-    def close
-      @state = :ended
-      @watch&.close
-      @scheduler.scopes.delete(self) if @tasks.empty?
-      withdraw(@strike)
-      withdraw(@last_strike)
-      # The failure of a task is raised first; if the owner was cancelled meanwhile, the cancel is raised at its next
-      # wait.
-      @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)
-      @owner = @root = nil # nothing else keeps the stack of the owner
-      return unless runs_here?
-
-      outlast_left
-      report_failures_left
-      report_unheard
-    end
   end
 end

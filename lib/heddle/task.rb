@@ -7,10 +7,6 @@ module Heddle
   #
   # Any fiber and any thread may wait for it or cancel it.
   class Task
-    # A mask that delays nothing.
-    NOTHING = {}.freeze
-    private_constant :NOTHING
-
     # @return [Heddle::Task, nil] the task that runs here, also in fibers that it has resumed (an Enumerator)
     def self.current
       task = here
@@ -80,13 +76,16 @@ module Heddle
     # @param reason [Object, nil] the reason, which its error contains, too
     # @return [self]
     def cancel(reason = nil)
-      strike(Cancelled.new("the task was cancelled#{": #{Wording.of(reason)}" unless reason.nil?}", reason:))
+      strike(cancelled_for(reason))
+      # A task's own cancel is raised here, at the end of a mask, unless another mask delays it.
+      @scheduler.raise_pending if Fiber.current.equal?(@fiber)
+      self
     end
 
     # @private Cancels the task because its scope or the run ends: once, even if both do. The mark is set afterwards,
-    #   because an exception for the thread may be raised in between.
+    #   because an exception for the thread may be raised in between. The task's own cancel is raised at its next wait.
     def cancel_once(reason)
-      cancel(reason) unless @cancelled_once
+      strike(cancelled_for(reason)) unless @cancelled_once
       @cancelled_once = true
     end
 
@@ -195,8 +194,6 @@ module Heddle
       return tap { @early ||= error } unless fiber
 
       block_given? ? yield(fiber, error) : @scheduler.interrupt(fiber, error)
-      # A task's own cancel is raised here, at the end of a mask, unless another mask delays it.
-      @scheduler.shield(NOTHING) { nil } if Fiber.current.equal?(fiber)
       self
     end
 
@@ -254,6 +251,8 @@ module Heddle
     end
 
     private
+
+    def cancelled_for(reason) = Cancelled.new(Wording.with_reason("the task was cancelled", reason), reason:)
 
     def finish
       @finished = true

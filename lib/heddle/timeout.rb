@@ -4,8 +4,22 @@ require "timeout"
 
 # Limits in time.
 module Heddle
-  # Raised by Heddle.timeout when the time is over.
-  class TimeoutError < ::Timeout::Error; end
+  using Internal
+
+  # Raised by Heddle.timeout, and by a Heddle.scope with a deadline, when the time is over.
+  class TimeoutError < ::Timeout::Error
+    # @private
+    # @return [Timeout::ExitException] the exception that ends the block of a limit
+    def self.strike(seconds) = ::Timeout::ExitException.new("not done after #{seconds} s")
+
+    # @private Makes the error of a limit. It contains the other errors that were raised meanwhile.
+    def self.of(strike)
+      error = new(strike.message)
+      error.set_backtrace(strike.backtrace)
+      TaskFailure.pass_on(strike, error)
+      error
+    end
+  end
 
   class << self
     # Calls the block, and ends it when the time is over. A +rescue => e+ in the block does not catch the exception that
@@ -28,33 +42,87 @@ module Heddle
       Check.time("seconds", seconds)
       return yield if seconds > Check::SECONDS.end # Ruby's own Timeout cannot wait for that time
 
-      raise TimeoutError, timeout_message(seconds) unless seconds.positive?
+      raise TimeoutError, TimeoutError.strike(seconds).message unless seconds.positive?
 
-      end_after(seconds, &)
+      with_deadline_of_thread(seconds) { end_after(seconds, &) }
+    end
+
+    # Runs the block in a scope, as Heddle.scope does, and leaves it when the time is over: its tasks and the block are
+    # cancelled, their ensure blocks run, and move_on_after returns nil. It raises only errors that are raised
+    # meanwhile.
+    #
+    # @example The answers that have come after a second
+    #   answers = []
+    #   Heddle.move_on_after(1) do |scope|
+    #     hosts.each { |host| scope.spawn { answers << ask(host) } }
+    #   end
+    #
+    # @param seconds [Numeric, nil] nil: no limit; 0 or less: the block is not called
+    # @param grace [Numeric, nil] see Heddle.run
+    # @yieldparam scope [Heddle::Scope] its method cancelled? says afterwards whether it was cut short
+    # @return [Object, nil] the value of the block; nil if it was cut short
+    # @raise [Exception] the error of the first task that failed
+    # @raise [ArgumentError] without a block, if the seconds or the grace are no number, or if the grace is negative
+    def move_on_after(seconds, grace: nil, &)
+      Check.refuse("Heddle.move_on_after needs a block") unless block_given?
+
+      Check.time("seconds", seconds)
+      Check.length_of_time("grace", grace)
+      Scope.limited(seconds, grace, softly: true, &) unless seconds && !seconds.positive?
+    end
+
+    # Returns the time that the caller has: the seconds until the earliest deadline of a scope, of Heddle.move_on_after,
+    # Heddle.timeout or Timeout.timeout around it. A library can hand it on to a server, or to a client that has time
+    # limits of its own. In a thread without Heddle, only Heddle.timeout counts.
+    #
+    # @example
+    #   http.read_timeout = Heddle.remaining || 60
+    #
+    # @return [Float, nil] 0.0 or more; nil: the caller has no deadline
+    def remaining
+      of_thread = Thread.current.thread_variable_get(:heddle_deadline)
+      [of_thread && [of_thread - Clock.now, 0.0].max, remaining_in_run].compact.min
     end
 
     private
 
+    # A task ends with its scope, and so with the deadlines around the block of the scope.
+    def remaining_in_run
+      scheduler = Scheduler.of_thread or return
+
+      left = [scheduler.time_left(scheduler.root, nil)]
+      task = Task.here
+      while (scope = task&.scope) && !scope.task.equal?(task)
+        left << scope.time_left
+        task = scope.task
+      end
+      left.compact.min
+    end
+
+    # Notes the deadline of a thread without Heddle for Heddle.remaining. The scheduler knows those of its fibers.
+    def with_deadline_of_thread(seconds)
+      return yield if Scheduler.current || Scheduler.of_blocking_fiber
+
+      begin
+        thread = Thread.current
+        before = thread.thread_variable_get(:heddle_deadline)
+        thread.thread_variable_set(:heddle_deadline, [before, Clock.now + seconds].compact.min)
+        yield
+      ensure
+        thread.thread_variable_set(:heddle_deadline, before)
+      end
+    end
+
     # Ends the block after the time. The identity of the exception shows whose time was over.
     def end_after(seconds)
-      strike = ::Timeout::ExitException.new(timeout_message(seconds))
+      strike = TimeoutError.strike(seconds)
       begin
         ::Timeout.timeout(seconds, strike, strike.message) { yield }
       rescue ::Timeout::ExitException => e
         raise unless e.equal?(strike)
 
-        raise timeout_error(e), cause: nil
+        raise TimeoutError.of(e), cause: nil
       end
     end
-
-    # Makes the error of a timeout. It contains the other errors that were raised meanwhile.
-    def timeout_error(strike)
-      error = TimeoutError.new(strike.message)
-      error.set_backtrace(strike.backtrace)
-      TaskFailure.pass_on(strike, error)
-      error
-    end
-
-    def timeout_message(seconds) = "not done after #{seconds} s"
   end
 end

@@ -30,6 +30,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(hooks_close) \
     init(io_close) \
     init(hooks_timeout) \
+    init(scope_limit) \
     init(hooks_process) \
     init(lookup_call) \
     init(hooks_resolve) \

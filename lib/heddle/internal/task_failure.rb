@@ -75,6 +75,10 @@ module Heddle
         raise_again(error)
       end
 
+      # Raises the first of the other errors that the error lists, with the rest.
+      # @private
+      def raise_suppressed(error) = raise_first(error.is_a?(self) ? error.suppressed : [])
+
       # Finds the line of the program that calls Heddle here.
       # @private
       # @return [String, nil] path and line
@@ -99,9 +103,15 @@ module Heddle
         caught = false # not caught here either
       ensure
         meanwhile = caught && error.is_a?(self) ? error.suppressed : []
-        first, *others = meanwhile.reject { |other| goes_there?(other, error.tag) }
-        ErrorReport.print_all(attach(first, others)) if first
-        raise_again(first) if first
+        raise_first(meanwhile.reject { |other| goes_there?(other, error.tag) })
+      end
+
+      def raise_first(errors)
+        first, *others = errors
+        return unless first
+
+        ErrorReport.print_all(attach(first, others))
+        raise_again(first)
       end
 
       # Another task may have thrown to the same place. The first throw arrives there, as if the second task had been

@@ -19,6 +19,9 @@ module Heddle
       text.gsub(/[[:cntrl:]]/) { |character| character.dump[1..-2] }
     end
 
+    # @return [String] a message that ends with the reason, unless that is nil
+    def self.with_reason(message, reason) = reason.nil? ? message : "#{message}: #{of(reason)}"
+
     # @param text [String]
     # @return [String]
     def self.in_utf8(text)

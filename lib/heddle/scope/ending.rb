@@ -26,10 +26,10 @@ module Heddle
       end
 
       # A cancel of the owner passes its own reason on.
-      def cancel_task(task)
-        return if task.cleans_up_after?(@reason)
+      def cancel_task(task, reason = @reason)
+        return if task.cleans_up_after?(reason)
 
-        task.cancel_once(own_cancel?(@reason) ? @reason.reason : @reason)
+        task.cancel_once(own_cancel?(reason) ? reason.reason : reason)
       end
 
       # Cancels the tasks and waits for them. An exception that is raised in the owner meanwhile is kept until the tasks
@@ -153,6 +153,36 @@ module Heddle
         errors
       ensure
         close_each(resources, errors) unless resources.empty? # an error of another kind than StandardError
+      end
+
+      # Waits for the tasks. Background tasks end with the others.
+      def outlast_tasks
+        wait_for_tasks until @state == :ending || all_ended? || !runs_here?
+        return unless @failures.empty? && @background.positive? && runs_here?
+
+        # This includes tasks that were started to clean up after the cancel of another task.
+        @tasks.keys.each { |task| task.cancel_once(nil) }
+      end
+
+      def withdraw(strike)
+        [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, strike) } if strike
+      end
+
+      def close
+        @state = :ended
+        @watch&.close
+        @scheduler.scopes.delete(self) if @tasks.empty?
+        withdraw(@strike)
+        withdraw(@last_strike)
+        # The failure of a task is raised first; if the owner was cancelled meanwhile, the cancel is raised at its next
+        # wait.
+        @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)
+        @owner = @root = nil # nothing else keeps the stack of the owner
+        return unless runs_here?
+
+        outlast_left
+        report_failures_left
+        report_unheard
       end
     end
     private_constant :Ending

@@ -45,7 +45,7 @@ module Heddle
         return struck.last unless struck.empty?
 
         before = nil if GO_FIRST.any? { |kind| raised.is_a?(kind) }
-        before || (raised unless own_cancel?(raised)) || failure || raised
+        before || (raised unless own_cancel?(raised)) || failure || (raised unless raised.equal?(@last_strike))
       end
 
       # Raises the error with its own cause: neither the owner's current error nor its cancel is a cause.

@@ -29,24 +29,39 @@ static void drop(hd_strike *strike)
     hd_timeout_forget(hd_timeout_of(strike));
 }
 
-void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns)
+static void add_strike(hd_timeout *timeout, hd_scheduler *scheduler, VALUE fiber, bool limits)
 {
     hd_strike *strike = &timeout->strike;
-    timeout->timer.fire = timer_fired;
-    strike->limits = true;
+    strike->limits = limits;
     /* If the caller has named no class, the exception is of a class that `rescue => e` inside of the block does not
      * swallow. The frame of the timeout makes a Timeout::Error of it. Timeout::Error.handle_timeout does the same,
      * but makes the exception beforehand. */
     strike->exception = NIL_P(timeout->exception) ? cExitException : timeout->exception;
     strike->take = take;
     strike->drop = drop;
+    hd_strike_add(strike, scheduler, fiber);
+}
+
+void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns)
+{
+    timeout->timer.fire = timer_fired;
     if (hd_timers_add(&scheduler->reactor.limits, &timeout->timer, deadline_ns) < 0) rb_memerror();
-    hd_strike_add(strike, scheduler, timeout->root);
+    add_strike(timeout, scheduler, timeout->root, true);
 }
 
 static void stop_timer(hd_timeout *timeout)
 {
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->strike.scheduler->reactor.limits, &timeout->timer);
+}
+
+void hd_timeout_cancel(hd_timeout *timeout, VALUE fiber)
+{
+    hd_scheduler *scheduler = timeout->strike.scheduler;
+    hd_timeout_forget(timeout);
+    add_strike(timeout, scheduler, fiber, false);
+    hd_strike_make_due(&timeout->strike);
+    scheduler->counted.cancels++;
+    hd_strike_deliver(&timeout->strike);
 }
 
 void hd_timeout_expire(hd_timeout *timeout)

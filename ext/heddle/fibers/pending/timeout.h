@@ -34,6 +34,9 @@ static inline hd_timeout *hd_timeout_of(hd_strike *strike)
 /* Starts a timeout. */
 void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadline_ns);
 
+/* Makes it a cancel that ends the block now: its exception is raised in this fiber. */
+void hd_timeout_cancel(hd_timeout *timeout, VALUE fiber);
+
 /* Makes a timeout due whose time is over. */
 void hd_timeout_expire(hd_timeout *timeout);
 
