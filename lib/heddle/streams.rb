@@ -3,6 +3,7 @@
 # Items on their way between tasks. The classes are loaded when a program first uses them.
 module Heddle
   autoload :Channel, "#{__dir__}/channel"
+  autoload :Pipeline, "#{__dir__}/pipeline"
   autoload :Selection, "#{__dir__}/internal/selection"
   private_constant :Selection
 
@@ -31,6 +32,21 @@ module Heddle
 
       source, received = Selection.new(sources).first(timeout)
       [source, received.first] if source
+    end
+
+    # Makes a pipeline: stages that work at the same time, each with its limit. An item is taken from the source only
+    # when the first stage has a place for it. So the source may be lazy, endless, or wait for its next item.
+    #
+    # @example
+    #   Heddle.pipeline(urls).map(limit: 8) { |url| fetch(url) }.each(limit: 2) { |page| store(page) }
+    #
+    # @param source [#each, Thread::Queue] an Array, an Enumerator, also a lazy one, a Queue or a channel until it is
+    #   closed and empty, the lines of an IO, ...
+    # @return [Heddle::Pipeline]
+    # @raise [ArgumentError] if the source has no method each
+    def pipeline(source)
+      Check.responds("source", source, :each) unless source.is_a?(Thread::Queue)
+      Pipeline.new(source, [])
     end
   end
 end
