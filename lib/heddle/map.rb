@@ -10,12 +10,13 @@ module Heddle
     # waits for the tasks that the block spawns. Starts a run if none exists.
     #
     # An item is taken only when a task for it can start, and there are never more than +limit+ items that are not done.
-    # So the items may be lazy, endless, or wait for the next item.
+    # So the items may be lazy, endless, or wait for the next item. A Queue or a Heddle::Channel gives its items until
+    # it is closed and empty.
     #
     # @example
     #   bodies = Heddle.map(urls, limit: 20) { |url| Net::HTTP.get(URI(url)) }
     #
-    # @param items [#each] an Array, a Range, a Hash, an Enumerator, also a lazy one, ...
+    # @param items [#each, Thread::Queue] an Array, a Range, a Hash, an Enumerator, also a lazy one, ...
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
     # @yieldparam item [Object]
@@ -36,11 +37,11 @@ module Heddle
     # @example
     #   Heddle.each(1..100_000, limit: 200) { |id| refresh(id) }
     #
-    # @param items [#each]
+    # @param items [#each, Thread::Queue]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is done
     # @yieldparam item [Object]
-    # @return [#each] the items, as Array#each does
+    # @return [#each, Thread::Queue] the items, as Array#each does
     # @raise [ArgumentError] without a block, or if the limit is not positive, or the progress cannot be called
     # @raise [Exception] the first error of the block, the items or the progress
     def each(items, limit: nil, progress: nil, &block)
@@ -57,7 +58,7 @@ module Heddle
     # @example
     #   failed = Heddle.settle(hosts, limit: 50) { |host| ping(host) }.select(&:error)
     #
-    # @param items [#each]
+    # @param items [#each, Thread::Queue]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: one for each item
     # @param progress [#call, nil] is called with the number of items that are done, in the task of each when it is
     #   done, also with an error, but not when it is cancelled. An error of the progress becomes the error of that task.

@@ -64,7 +64,6 @@ module Heddle
       return finished_already if @finished
       raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
-      waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect, awaited: self))
       waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
       @finished ? self : nil
     end
@@ -241,6 +240,17 @@ module Heddle
       end
     end
 
+    # @private For Heddle.select.
+    # @param receiver [Selection] gets the value
+    # @return [Boolean, nil] nil: it has not ended
+    def receive(receiver) = (receiver.found(self, [value]) if @finished)
+
+    # @private For Heddle.select.
+    def add_receiver(receiver) = waiters.add_receiver(receiver)
+
+    # @private For Heddle.select.
+    def remove_receiver(receiver) = waiters.remove_receiver(receiver)
+
     # @private Wakes all fibers and threads that wait for it. When an interrupt (Thread#raise) ends the call, it is
     #   called once more. A signal handler that runs here may wait. A cancel reaches the handler, because the task is
     #   alive until its scope has let go of it.
@@ -253,6 +263,9 @@ module Heddle
     private
 
     def cancelled_for(reason) = Cancelled.new(Wording.with_reason("the task was cancelled", reason), reason:)
+
+    # @return [Completion] on which fibers and threads wait for its end
+    def waiters = @waiters || @scheduler.waiters_of(self, Completion.new(inspect, awaited: self))
 
     def finish
       @finished = true

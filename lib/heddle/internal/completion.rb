@@ -49,8 +49,14 @@ module Heddle
     def close
       super
       @blocking_fibers&.each { |fiber| Fiber.scheduler&.unblock(self, fiber) }
+      @receivers&.dup&.each(&:wake)
       self
     end
+
+    # @param receiver [Selection] is woken, too
+    def add_receiver(receiver) = (@receivers ||= []) << receiver
+
+    def remove_receiver(receiver) = @receivers.delete(receiver)
 
     # @return [String]
     def name = @parts.map { |part| part.is_a?(String) ? part : part.inspect }.join(" ")

@@ -4,13 +4,13 @@ module Heddle
   # Starts a task for each of some items, in their order, and limits how many run at a time. It takes an item only when
   # its task can start: no item waits in memory.
   class FanOut
-    # @param items [#each]
+    # @param items [#each, Thread::Queue]
     # @param limit [Integer, nil] how many tasks may run at the same time; nil: all of them
     # @param progress [#call, nil] is called in the task of each item, when it is done, with the number of items that
     #   are done
     # @raise [ArgumentError]
     def initialize(items, limit, progress = nil)
-      Check.responds("items", items, :each)
+      Check.responds("items", items, :each) unless items.is_a?(Thread::Queue)
       Check.positive_integer("limit", limit, ", or nil for no limit") unless limit.nil?
       Check.callable("progress", progress)
 
@@ -59,6 +59,16 @@ module Heddle
       tasks
     end
 
+    # Yields each item like Enumerable#each_entry: several values at once become an Array. A Queue yields until it is
+    # closed and empty.
+    def self.each_of(items)
+      return items.each { |*values| yield values.size > 1 ? values : values.first } unless items.is_a?(Thread::Queue)
+
+      until (item = items.pop).nil? && items.closed? && items.empty?
+        yield item
+      end
+    end
+
     private
 
     def begin_in(scope)
@@ -67,7 +77,7 @@ module Heddle
     end
 
     def feed
-      each_item do |item|
+      FanOut.each_of(@items) do |item|
         @running += 1
         yield item, @count
         @count += 1
@@ -77,11 +87,6 @@ module Heddle
       take_ended until @running.zero? || @error
       # The scope raises its first failure, but does not count a Cancelled as one.
       raise @error if @error.is_a?(Cancelled)
-    end
-
-    # Yields each item like Enumerable#each_entry: several values at once become an Array.
-    def each_item
-      @items.each { |*values| yield values.size > 1 ? values : values.first }
     end
 
     def take_ended

@@ -259,6 +259,18 @@ contract "Dump" do
     assert_match(/^task "right": waits for the lock of .*, which task "left" holds, at -e:\d+, since/, out)
   end
 
+  def test_a_deadlock_at_a_channel
+    out = alone(<<~RUBY)
+      begin
+        Heddle.run { Heddle::Channel.new(name: "orders") << 1 }
+      rescue Heddle::Deadlock => e
+        puts e.message
+      end
+    RUBY
+
+    assert_match(/^task "main": waits for a receiver of #<Heddle::Channel orders: 0 of 0, 1 waiting to push>/, out)
+  end
+
   def test_a_deadlock_under_a_plain_scheduler
     out = alone(<<~RUBY)
       thread = Thread.new do

@@ -58,6 +58,69 @@ contract "Map" do
     assert_equal(7, most)
   end
 
+  def test_queues_and_channels_are_not_read_further_ahead_than_the_limit
+    [Thread::Queue.new, Thread::SizedQueue.new(30), Heddle::Channel.new(30)].each do |items|
+      20.times { |i| items << (i == 7 ? nil : i) }
+      items.close
+      done = most = 0
+      seen = run do
+        Heddle.map(items, limit: 3) do |x|
+          most = [most, 20 - items.size - done].max
+          sleep(0.001)
+          done += 1
+          x
+        end
+      end
+
+      assert_equal((0...20).map { |i| i == 7 ? nil : i }, seen)
+      assert_equal(3, most)
+    end
+  end
+
+  def test_an_item_stays_in_the_queue_until_a_task_can_start
+    [Thread::Queue.new, Heddle::Channel.new(9)].each do |items|
+      9.times { |i| items << i }
+      gate = Thread::Queue.new
+      run do
+        work = Heddle.spawn { Heddle.each(items, limit: 4) { gate.pop } }
+        sleep(0.001) until gate.num_waiting == 4
+        sleep(0.001)
+
+        assert_equal(5, items.size)
+        items.close
+        gate.close
+        work.wait
+      end
+
+      assert_predicate(items, :empty?)
+    end
+  end
+
+  def test_a_cancel_leaves_what_is_not_taken
+    [Thread::Queue.new, Heddle::Channel.new(9)].each do |items|
+      run do
+        work = Heddle.spawn { Heddle.each(items, limit: 2) { nil } }
+        2.times { |i| items << i }
+        sleep(0.001) until items.empty?
+        work.cancel
+        3.times { |i| items << i }
+        work.wait
+      end
+
+      assert_equal(3, items.size)
+    end
+  end
+
+  def test_the_error_of_a_channel_ends_it
+    items = Heddle::Channel.new(2)
+    items << 1
+    items.close(IOError.new("no more"))
+    seen = []
+
+    assert_raises(IOError) { run { Heddle.each(items) { |x| seen << x } } }
+    assert_equal([1], seen)
+  end
+
   def test_an_endless_input_ends_with_the_first_error
     run do
       [1, 5, nil].each do |limit|
