@@ -4,6 +4,7 @@ require "heddle/accelerate/net_http"
 require "heddle/rack"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
 require "heddle/sidekiq/settings" # (the same)
+require "heddle/testing"
 require "yard"
 require "support/clients"
 

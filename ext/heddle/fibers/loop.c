@@ -8,6 +8,7 @@
 #include "home_waits.h"
 #include "lock_cycles.h"
 #include "stalls.h"
+#include "virtual_clock.h"
 
 /* Switches to a fiber. Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and the
  * target may have ended by then, so this frame keeps it alive. A fiber that another one has resumed (an
@@ -148,15 +149,17 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         return Qnil;
     }
     if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return Qnil;
+    if (RB_UNLIKELY(scheduler->virtual_clock.on) && hd_virtual_clock_goes_on(scheduler, &call.timeout_ns)) return Qnil;
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);
-        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
+        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_machine() + call.timeout_ns;
     }
     reactor->asleep = reactor->rests = true;
     hd_stalls_note_rest(scheduler);
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = reactor->rests = false;
+    if (RB_UNLIKELY(scheduler->virtual_clock.on)) hd_virtual_clock_slept(scheduler);
     reap(scheduler);
     /* rb_nogvl returns at once for any interrupt. One kind is the end of a time slice, when another thread waits for
      * the GVL. rb_thread_interrupted does not report that. */
@@ -164,7 +167,7 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         return look_for_interrupts(scheduler, own, current);
     if (hd_reactor_has_ready(reactor))
         scheduler->loop.patience_ms = 0;
-    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
+    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_machine() >= patience_until_ns)
         hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
     return Qnil;
 }
