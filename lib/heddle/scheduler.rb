@@ -327,7 +327,8 @@ module Heddle
     # See Heddle.offload.
     def offload_block(block, **)
       storage = BlockingPool.storage_inside
-      value, error = offload(-> { outcome_of(block, storage) }, name: ["the block of Heddle.offload"], **)
+      work = SpawnHook.wrap_offload(block)
+      value, error = offload(-> { outcome_of(work, storage) }, name: ["the block of Heddle.offload"], **)
       return value unless error
 
       TaskFailure.end_scope(error, caller)
