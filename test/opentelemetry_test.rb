@@ -52,6 +52,19 @@ contract "OpenTelemetry" do
     assert_equal({ "a" => nil, "b" => "a", "c" => "a", "d" => "a", "e" => "d" }, parents)
   end
 
+  def test_background_tasks_and_offloaded_blocks
+    run do
+      @tracer.in_span("a") do
+        Heddle.spawn(background: true) { @tracer.in_span("b") { sleep(0) } }.value
+        Heddle.offload { @tracer.in_span("c") { nil } }
+        Heddle.spawn { @tracer.in_span("d") { Heddle.offload { @tracer.in_span("e") { nil } } } }.value
+      end
+      Heddle.offload { @tracer.in_span("f") { nil } }
+    end
+
+    assert_equal({ "a" => nil, "b" => "a", "c" => "a", "d" => "a", "e" => "d", "f" => nil }, parents)
+  end
+
   def test_a_task_that_fails_or_is_cancelled
     run do
       @tracer.in_span("a") do

@@ -22,6 +22,8 @@ module Heddle
       public :counted, :states
       # methods of Heddle.offload and Heddle.shield
       public :offload_block, :shield
+      # methods of Heddle::Testing
+      public :home?, :others_stuck?, :pool_idle?, :test_with, :virtual_ns, :wait_until_idle
       # methods of the code that replaces Ruby's own methods
       public :busy_writers, :inside?, :cached?, :cached_kind, :inline, :offload, :open_descriptor, :outlast,
              :send_file, :was_set

@@ -334,7 +334,8 @@ module Heddle
     # See Heddle.offload.
     def offload_block(block, **)
       storage = BlockingPool.storage_inside
-      value, error = offload(-> { outcome_of(block, storage) }, name: ["the block of Heddle.offload"], **)
+      work = SpawnHook.wrap_offload(block)
+      value, error = offload(-> { outcome_of(work, storage) }, name: ["the block of Heddle.offload"], **)
       return value unless error
 
       TaskFailure.end_scope(error, caller)
@@ -360,11 +361,7 @@ module Heddle
     # Raises Heddle::Deadlock unless another thread may wake the fibers of this scheduler. It is never raised where
     # Ruby's own check of threads would let them wait on.
     def check_deadlock
-      return if Thread.ignore_deadlock || woken_by_signal?
-
-      idle = [TIMEOUTS_THREAD_NAME, Stalls::THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
-      others = (Thread.list - [Thread.current]).reject { |thread| idle.include?(thread.name) }
-      return unless others.all? { |thread| stuck?(thread) }
+      return if Thread.ignore_deadlock || woken_by_signal? || !others_stuck?
 
       raise Deadlock, "every fiber waits for another one, and nothing can wake them\n#{Dump.new(self).text}"
     end
@@ -401,6 +398,15 @@ module Heddle
     # May the handler of a signal wake a fiber? The handlers of the main Ractor can reach no fiber of another one.
     def woken_by_signal?
       Ractor.count == 1 && handles_signals?(Dump.handler)
+    end
+
+    # Is no operation under way on a thread of the pool?
+    def pool_idle? = BlockingPool.idle?
+
+    # Are all other threads of the program unable to go on?
+    def others_stuck?
+      idle = [TIMEOUTS_THREAD_NAME, Stalls::THREAD_NAME, *(BlockingPool::THREAD_NAME if BlockingPool.idle?)]
+      (Thread.list - [Thread.current]).all? { |thread| idle.include?(thread.name) || stuck?(thread) }
     end
 
     # Is the thread unable to go on, and has nobody woken it?

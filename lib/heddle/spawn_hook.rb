@@ -13,6 +13,23 @@ module Heddle
       def wrap(task, block)
         all.reverse.reduce(block) { |inner, hook| hook.around(task, inner) }
       end
+
+      # @private Registers a hook of Heddle's own parts for the blocks of Heddle.offload. It is called in the task, and
+      #   returns nil, or a lambda that is called on the other thread, with the work.
+      def on_offload(&hook) = offload_hooks << hook
+
+      # @private
+      # @return [#call] the block of Heddle.offload with the code that these hooks put around it
+      def wrap_offload(block)
+        offload_hooks.reduce(block) do |inner, hook|
+          wrapper = hook.call
+          wrapper ? -> { wrapper.call(inner) } : inner
+        end
+      end
+
+      private
+
+      def offload_hooks = Ractor.current[:heddle_offload_hooks] ||= []
     end
 
     # @private

@@ -60,6 +60,11 @@ contract "RailsInheritance" do
       assert_equal([{ "controller" => "posts" }, { "controller" => "posts" }], outcome(requirement, "context"))
     end
 
+    define_method("test_an_offloaded_block_has_a_copy_#{version}") do
+      assert_equal([%w[ada Berlin de]] * 4, outcome(requirement, "offloaded"))
+      assert_equal(["[request 7] [own] done"], outcome(requirement, "offloaded_log_tags"))
+    end
+
     define_method("test_isolation_by_thread_is_told_once_#{version}") do
       said = outcome(requirement, "by_thread")
 

@@ -13,12 +13,14 @@ class SignaturesTest < HeddleTest
   Shape = TestSupport::Signatures::Shape
   # The tests whose calls are compared with the signatures, without those that take long.
   CALLERS = Dir[*%w[test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection,sockets/*_idle_set_*}
+                    test/testing/{clock,left_over}
                     test/{prometheus,rack/middleware} heddle-server/test/server/{server,clients}].map do |names|
                   File.join(ROOT, "#{names}_test.rb")
                 end].grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait|address_that_is_none|the_workers|may_run_heddle|Shield.*test_timeouts|within_a_second/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
-  UNCALLED = /\AHeddle(::(Accelerate|CLI|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Pool\#timeout\z|Server::Limits)|
+  UNCALLED = /\AHeddle(::(Accelerate|CLI|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Testing::(Minitest|RSpec)|
+                         Pool\#timeout\z|Server::Limits)|
                      \.(dump|backends|patches|would_block))/x
 
   def test_are_valid

@@ -7,6 +7,7 @@ require "heddle/prometheus"
 require "heddle/rack"
 require "heddle/rails/inheritance" # (the rest of heddle/rails needs a gem)
 require "heddle/sidekiq/settings" # (the same)
+require "heddle/testing"
 require "yard"
 require "support/clients"
 

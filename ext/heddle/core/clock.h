@@ -1,4 +1,5 @@
-/* The only source of time: monotonic nanoseconds. Tests and the simulated backend replace it. */
+/* The only source of time: monotonic nanoseconds. Tests and the simulated backend replace it. A thread may have a clock
+ * of its own, for a test of a program: see fibers/virtual_clock.h. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +10,13 @@
 
 int64_t hd_clock_now(void);
 
-/* The time on the wall clock, in seconds. It may be set back. */
+/* Returns the time of the machine, also in a thread that has a clock of its own. */
+int64_t hd_clock_machine(void);
+
+/* Sets the time of a clock that only the calling thread sees, and that stands still; 0: it sees the machine's again. */
+void hd_clock_own(int64_t now_ns);
+
+/* The time on the wall clock, in seconds. It may be set back. A thread's own clock takes its place. */
 int64_t hd_clock_wall_seconds(void);
 
 /* Replaces the clock (NULL: the real one again). Only test builds call this. */

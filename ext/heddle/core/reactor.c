@@ -80,6 +80,18 @@ static int64_t next_deadline(const hd_reactor *reactor)
     return hd_earlier(hd_timers_next(&reactor->timers), hd_timers_next(&reactor->limits));
 }
 
+void hd_reactor_shuffle(hd_reactor *reactor, uint64_t seed)
+{
+    reactor->rounds.on = true;
+    reactor->rounds.random = seed;
+}
+
+void hd_reactor_jump(hd_reactor *reactor, int64_t now_ns)
+{
+    reactor->now_ns = reactor->polled_ns = now_ns;
+    hd_reactor_fire(reactor, now_ns);
+}
+
 bool hd_reactor_poll_due(hd_reactor *reactor)
 {
     if (++reactor->switches >= HD_SWITCHES_PER_POLL) return true;
@@ -124,8 +136,11 @@ bool hd_reactor_turn_is_over(hd_reactor *reactor)
     reactor->turn.looked_at = reactor->turn.operations;
     reactor->turn.next_look = reactor->turn.operations + (short_ones ? HD_OPERATIONS_PER_CLOCK : 1);
     if (reactor->turn.began_ns == HD_NO_DEADLINE) reactor->turn.began_ns = now_ns;
-    if (now_ns - reactor->turn.began_ns < length_of_turn(reactor)) return false;
-    bool polls = now_ns - reactor->polled_ns >= HD_NS_PER_POLL || now_ns >= next_deadline(reactor);
+    bool used_up = now_ns - reactor->turn.began_ns >= length_of_turn(reactor);
+    if (HD_UNLIKELY(reactor->rounds.on)) used_up = reactor->turn.operations >= HD_OPERATIONS_PER_VIRTUAL_TURN;
+    if (!used_up) return false;
+    bool polls = reactor->rounds.on || now_ns - reactor->polled_ns >= HD_NS_PER_POLL;
+    polls = polls || now_ns >= next_deadline(reactor);
     if (polls) reactor->switches = HD_SWITCHES_PER_POLL;
     return polls || hd_reactor_has_ready(reactor);
 }

@@ -41,6 +41,9 @@ enum { HD_SWITCHES_PER_POLL = 64, HD_SWITCHES_PER_CLOCK = 4 };
 enum { HD_FIRST_LOOK = 2, HD_OPERATIONS_PER_CLOCK = 4 };
 #define HD_NS_PER_SHORT_OPERATION INT64_C(10000)
 
+/* Under a virtual clock, which stands still while fibers run, a turn ends after this number of operations. */
+enum { HD_OPERATIONS_PER_VIRTUAL_TURN = 64 };
+
 typedef struct hd_reactor {
     const hd_backend_ops *ops;
     hd_backend *backend;
@@ -59,6 +62,12 @@ typedef struct hd_reactor {
         unsigned looked_at, next_look; /* their number at that look, and at the next one */
         bool extended;               /* it was used up when a write began; that write was still made */
     } turn;
+    struct { /* see hd_reactor_shuffle */
+        bool on;
+        uint64_t random; /* the state of the generator */
+        size_t left;     /* the number of waits that are still left of the round */
+        uint64_t taken;  /* the number of fibers that were taken */
+    } rounds;
     uint64_t sequence; /* counts the waits that began, or became ready */
     hd_map waits;     /* fiber -> its wait: every parked or ready one (the GC must mark them) */
     hd_map chains;    /* root -> the wait of a fiber that it has resumed, which holds it up */
@@ -98,6 +107,12 @@ void hd_reactor_free(hd_reactor *reactor);
 /* Closes the backend and forgets every wait without touching one. Called in the child of a fork, where their fibers
  * never run. */
 void hd_reactor_forget(hd_reactor *reactor, unsigned generation);
+
+/* Makes the order of the ready fibers one that the seed decides, for tests: see hd_next_ready. */
+void hd_reactor_shuffle(hd_reactor *reactor, uint64_t seed);
+
+/* Sets the reactor's time and fires the timers that are due then. For a virtual clock. */
+void hd_reactor_jump(hd_reactor *reactor, int64_t now_ns);
 
 /* Is it time to look at the kernel though fibers are ready? Counts one switch. */
 bool hd_reactor_poll_due(hd_reactor *reactor);

@@ -126,19 +126,84 @@ static bool yields_to(hd_wait *next, const hd_wait *behind)
     return behind->order < next->order;
 }
 
-hd_wait *hd_next_ready(hd_reactor *reactor)
+/* The next number of SplitMix64. */
+static uint64_t random_number(uint64_t *state)
 {
-    hd_wait *behind = first_of(&reactor->behind);
-    hd_wait *wait = behind && passed_over(reactor) ? NULL : first_woken(reactor);
-    if (behind && (!wait || yields_to(wait, behind))) wait = behind;
-    if (!wait) return NULL;
-    if (wait == behind) reactor->behind_ns = reactor->now_ns;
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static size_t move_all(hd_list *from, hd_list *to)
+{
+    size_t count = 0;
+    for (hd_node *node; (node = hd_list_first(from)); count++) {
+        hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, ready_node);
+        leave_queue(wait);
+        wait->place = HD_IN_LINE;
+        hd_list_push_back(to, node);
+    }
+    return count;
+}
+
+/* Makes one round of all ready waits, in a random order. Without memory for that, they stay as they are. */
+static void begin_round(hd_reactor *reactor)
+{
+    hd_list all;
+    hd_list_init(&all);
+    size_t count = move_all(&reactor->ready, &all);
+    count += move_all(&reactor->due, &all);
+    count += move_all(&reactor->behind, &all);
+    reactor->rounds.left = count;
+    hd_node **nodes = count > 1 ? malloc(count * sizeof(*nodes)) : NULL;
+    for (size_t i = 0; nodes && i < count; i++) {
+        hd_node_remove(nodes[i] = hd_list_first(&all));
+        size_t other = random_number(&reactor->rounds.random) % (i + 1);
+        hd_node *last = nodes[i];
+        nodes[i] = nodes[other];
+        nodes[other] = last;
+    }
+    for (size_t i = 0; nodes && i < count; i++) hd_list_push_back(&all, nodes[i]);
+    free(nodes);
+    move_all(&all, &reactor->ready);
+}
+
+/* Finds the next wait of the round. A wait that stands in front belongs to none. */
+static hd_wait *next_of_round(hd_reactor *reactor)
+{
+    hd_wait *first = first_of(&reactor->ready);
+    if (first && first->place == HD_IN_FRONT) return first;
+    if (!first || !reactor->rounds.left) begin_round(reactor);
+    first = first_of(&reactor->ready);
+    if (!first) return NULL;
+    reactor->rounds.left--;
+    return first;
+}
+
+static hd_wait *take(hd_reactor *reactor, hd_wait *wait)
+{
     reactor->ran = true;
     HD_ASSERT(wait->state == HD_WAIT_READY);
     leave_queue(wait);
     wait->state = HD_WAIT_DONE;
     if (wait->place != HD_IN_FRONT) hd_reactor_begin_turn(reactor);
     return wait;
+}
+
+hd_wait *hd_next_ready(hd_reactor *reactor)
+{
+    if (HD_UNLIKELY(reactor->rounds.on)) {
+        hd_wait *next = next_of_round(reactor);
+        reactor->rounds.taken += next != NULL;
+        return next ? take(reactor, next) : NULL;
+    }
+    hd_wait *behind = first_of(&reactor->behind);
+    hd_wait *wait = behind && passed_over(reactor) ? NULL : first_woken(reactor);
+    if (behind && (!wait || yields_to(wait, behind))) wait = behind;
+    if (!wait) return NULL;
+    if (wait == behind) reactor->behind_ns = reactor->now_ns;
+    return take(reactor, wait);
 }
 
 int64_t hd_ready_since(const hd_reactor *reactor)

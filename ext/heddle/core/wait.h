@@ -107,7 +107,9 @@ bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
  *     goes before fibers that have become ready since it was parked, so it is on time however many there are. But
  *     fibers of both kinds take turns, so neither kind can keep the other from running.
  *  3. fibers behind, first come, first served. They come before 2 when the others have had all the turns for
- *     HD_NS_PASSED_OVER; and one of them comes before a fiber that yields. */
+ *     HD_NS_PASSED_OVER; and one of them comes before a fiber that yields.
+ * After hd_reactor_shuffle the order is another one, after 1: all fibers that are ready now form a round, in a random
+ * order, and the fibers that become ready meanwhile form the next round. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
 
 /* When the first fiber in the queue became ready, without those in front; HD_NO_DEADLINE: the queue is empty. */

@@ -57,7 +57,7 @@ static VALUE give_up(VALUE pointer, VALUE error)
     scheduler->fibers.starting = false;
     scheduler->running.root = call->root;
     stacks.ended_then = stacks.ended;
-    stacks.failed_ns = hd_clock_now();
+    stacks.failed_ns = hd_clock_machine();
     stacks.ran_out = true;
     raise_no_stack(scheduler);
 }
@@ -76,7 +76,7 @@ static VALUE start_after_gc(VALUE pointer, VALUE error)
 static bool may_have_come_back(const hd_scheduler *scheduler)
 {
     return stacks.ended - stacks.ended_then > scheduler->reactor.waits.count / PART ||
-           hd_clock_now() - stacks.failed_ns > PAUSE_NS;
+           hd_clock_machine() - stacks.failed_ns > PAUSE_NS;
 }
 
 VALUE hd_with_stack(hd_scheduler *scheduler, VALUE (*start)(VALUE), VALUE argument)

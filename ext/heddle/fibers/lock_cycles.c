@@ -168,8 +168,8 @@ static bool end_waits(hd_scheduler *scheduler, VALUE members, const char *errors
 
 bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns)
 {
-    int64_t now_ns = hd_clock_now(), left_ns = scheduler->locks.looked_ns + LOOK_NS - now_ns;
-    if (left_ns > 0) {
+    int64_t now_ns = hd_clock_machine(), left_ns = scheduler->locks.looked_ns + LOOK_NS - now_ns;
+    if (left_ns > 0 && !scheduler->virtual_clock.on) { /* a virtual clock would pass over the circle */
         if (*timeout_ns == HD_NO_DEADLINE || *timeout_ns > left_ns) *timeout_ns = left_ns;
         return false;
     }

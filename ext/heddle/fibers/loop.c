@@ -8,6 +8,7 @@
 #include "home_waits.h"
 #include "lock_cycles.h"
 #include "stalls.h"
+#include "virtual_clock.h"
 #include "warm_stacks.h"
 
 /* Switches to a fiber. Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and the
@@ -127,12 +128,18 @@ static void unblock_poll(void *pointer)
     scheduler->reactor.ops->wake(scheduler->reactor.backend);
 }
 
+/* A virtual clock does not say when. */
+static int64_t stacks_due(const hd_scheduler *scheduler)
+{
+    return scheduler->virtual_clock.on ? HD_NO_DEADLINE : hd_warm_stacks_due(scheduler->reactor.now_ns);
+}
+
 static void reap(hd_scheduler *scheduler)
 {
     hd_reactor_reap(&scheduler->reactor);
     hd_inbox_drain(&scheduler->inbox);
     int64_t now_ns = scheduler->reactor.now_ns;
-    if (RB_UNLIKELY(hd_warm_stacks_due(now_ns) <= now_ns)) hd_warm_stacks_look(now_ns);
+    if (RB_UNLIKELY(stacks_due(scheduler) <= now_ns)) hd_warm_stacks_look(now_ns);
 }
 
 void hd_loop_poll(hd_scheduler *scheduler)
@@ -151,12 +158,13 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         return Qnil;
     }
     if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return Qnil;
+    if (RB_UNLIKELY(scheduler->virtual_clock.on) && hd_virtual_clock_goes_on(scheduler, &call.timeout_ns)) return Qnil;
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);
-        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_now() + call.timeout_ns;
+        if (call.timeout_ns != HD_NO_DEADLINE) patience_until_ns = hd_clock_machine() + call.timeout_ns;
     }
-    int64_t stacks_due_ns = hd_warm_stacks_due(reactor->now_ns);
+    int64_t stacks_due_ns = stacks_due(scheduler);
     if (RB_UNLIKELY(stacks_due_ns != HD_NO_DEADLINE)) {
         int64_t left_ns = stacks_due_ns - reactor->now_ns;
         call.timeout_ns = left_ns < 0 ? 0 : hd_earlier(call.timeout_ns, left_ns);
@@ -165,6 +173,7 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     hd_stalls_note_rest(scheduler);
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = reactor->rests = false;
+    if (RB_UNLIKELY(scheduler->virtual_clock.on)) hd_virtual_clock_slept(scheduler);
     reap(scheduler);
     /* rb_nogvl returns at once for any interrupt. One kind is the end of a time slice, when another thread waits for
      * the GVL. rb_thread_interrupted does not report that. */
@@ -172,7 +181,7 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         return look_for_interrupts(scheduler, own, current);
     if (hd_reactor_has_ready(reactor))
         scheduler->loop.patience_ms = 0;
-    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_now() >= patience_until_ns)
+    else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_machine() >= patience_until_ns)
         hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
     return Qnil;
 }

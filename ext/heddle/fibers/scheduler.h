@@ -40,6 +40,17 @@ typedef struct hd_scheduler {
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
     } loop;
 
+    struct { /* see virtual_clock.h */
+        bool on;
+        bool as_machine; /* it goes on while the loop sleeps */
+        VALUE owner;     /* the object that is asked for what the fibers wait; or nil */
+        int64_t threshold_ns;
+        int64_t asleep_ns; /* the machine's time when the loop fell asleep */
+        int64_t silent_ns; /* how long the loop has slept since a fiber ran last */
+        uint64_t taken;    /* reactor.rounds.taken then */
+        size_t idlers;     /* the fibers that wait until all others wait, too */
+    } virtual_clock;
+
     struct { /* see home.h */
         VALUE fiber;   /* the caller of Heddle.run or of Scheduler#run while that lasts, or nil */
         VALUE outside; /* the fiber that has set the scheduler; or nil */
@@ -128,6 +139,12 @@ void hd_scheduler_close_backend(hd_scheduler *scheduler);
 
 /* Does its loop run, or one of its own fibers, or a fiber that such a fiber has resumed? */
 bool hd_scheduler_inside(const hd_scheduler *scheduler);
+
+/* Returns the time of its clock. Any thread of the Ractor may ask. */
+static inline int64_t hd_scheduler_now(const hd_scheduler *scheduler)
+{
+    return scheduler->virtual_clock.on ? scheduler->reactor.now_ns : hd_clock_now();
+}
 
 /* The IO table of this Ractor: descriptor -> interests of all its schedulers. */
 hd_map *hd_io_table(void);

@@ -29,7 +29,7 @@ static hd_fork_guard guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .reset = forget
 static bool finds_stall(void)
 {
     bool found = false;
-    int64_t now_ns = hd_clock_now();
+    int64_t now_ns = hd_clock_machine();
     pthread_mutex_lock(&guard.lock);
     for (hd_node *node = hd_list_first(&watched); node; node = hd_list_after(&watched, node)) {
         hd_scheduler *scheduler = HD_CONTAINER_OF(node, hd_scheduler, watch.node);
@@ -101,7 +101,7 @@ static VALUE scheduler_running(VALUE self)
     const hd_scheduler *scheduler = hd_scheduler_get(self);
     int64_t since_ns = scheduler->watch.since_ns;
     if (!since_ns) return Qnil;
-    VALUE seconds = DBL2NUM((double)(hd_clock_now() - since_ns) / HD_NS_PER_SECOND);
+    VALUE seconds = DBL2NUM((double)(hd_clock_machine() - since_ns) / HD_NS_PER_SECOND);
     return rb_ary_new_from_args(3, scheduler->running.root, seconds, LL2NUM(since_ns));
 }
 

@@ -14,7 +14,7 @@
 static inline void hd_stalls_note_start(hd_scheduler *scheduler)
 {
     if (RB_UNLIKELY(scheduler->watch.on))
-        __atomic_store_n(&scheduler->watch.since_ns, hd_clock_now(), __ATOMIC_RELAXED);
+        __atomic_store_n(&scheduler->watch.since_ns, hd_clock_machine(), __ATOMIC_RELAXED);
 }
 
 /* Notes that no fiber runs: the loop waits in the kernel, or it has ended. */

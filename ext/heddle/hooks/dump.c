@@ -32,12 +32,18 @@ static VALUE subject_of(const hd_wait *wait)
     return hd_is_hidden(subject) ? Qnil : subject;
 }
 
-static void push_wait(hd_map_node *node, void *array)
+typedef struct {
+    VALUE waits;
+    int64_t now_ns;
+} wait_list;
+
+static void push_wait(hd_map_node *node, void *pointer)
 {
+    const wait_list *list = pointer;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    int64_t now_ns = hd_clock_now();
+    int64_t now_ns = list->now_ns;
     VALUE hash = rb_hash_new();
-    rb_ary_push((VALUE)array, hash);
+    rb_ary_push(list->waits, hash);
     hd_set(hash, "fiber", (VALUE)hd_wait_fiber(wait));
     hd_set(hash, "root", (VALUE)wait->root);
     hd_set(hash, "state", ID2SYM(rb_intern(wait->state == HD_WAIT_PARKED ? "parked" : "ready")));
@@ -56,16 +62,18 @@ static void push_wait(hd_map_node *node, void *array)
  *   events]), since and left (seconds; nil without a deadline) */
 static VALUE scheduler_waits(VALUE self)
 {
-    VALUE waits = rb_ary_new();
-    hd_map_each(&hd_scheduler_get(self)->reactor.waits, push_wait, (void *)waits);
-    return waits;
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    wait_list list = {rb_ary_new(), hd_scheduler_now(scheduler)};
+    hd_map_each(&scheduler->reactor.waits, push_wait, &list);
+    return list.waits;
 }
 
 /* @return [Hash] the fibers that are in Timeout.timeout => the seconds until the first of their timeouts */
 static VALUE scheduler_timeouts(VALUE self)
 {
-    int64_t now_ns = hd_clock_now();
-    VALUE set = hd_timeouts_set(hd_scheduler_get(self)), hash = rb_hash_new();
+    const hd_scheduler *scheduler = hd_scheduler_get(self);
+    int64_t now_ns = hd_scheduler_now(scheduler);
+    VALUE set = hd_timeouts_set(scheduler), hash = rb_hash_new();
     for (long i = 0; i < RARRAY_LEN(set); i++) {
         VALUE root = RARRAY_AREF(RARRAY_AREF(set, i), 0);
         VALUE left = hd_seconds(NUM2LL(RARRAY_AREF(RARRAY_AREF(set, i), 1)) - now_ns);

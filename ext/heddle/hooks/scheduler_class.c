@@ -7,6 +7,7 @@
 #include "fibers/stalls.h"
 #include "fibers/stats.h"
 #include "fibers/thread_calls.h"
+#include "fibers/virtual_clock.h"
 #include "fibers/warm_stacks.h"
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
@@ -33,6 +34,7 @@ static void scheduler_mark(void *pointer)
         scheduler->home.fiber,  scheduler->home.last,   scheduler->home.fatal,  scheduler->home.maker,
         scheduler->home.outside,
         scheduler->fibers.body, scheduler->fibers.ended, scheduler->frames.fiber, scheduler->running.task,
+        scheduler->virtual_clock.owner,
     };
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
     hd_interrupt_mask_mark(scheduler);
@@ -92,6 +94,7 @@ static void forget_parent(hd_scheduler *scheduler)
     scheduler->home.waits = scheduler->running.scheduled = false;
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     scheduler->hand_over = NULL;
+    scheduler->virtual_clock.idlers = 0;
     VALUE scopes = rb_attr_get(scheduler->self, rb_intern("@scopes")); /* the failures in them are the parent's */
     if (!NIL_P(scopes)) rb_hash_clear(scopes);
 }
@@ -102,7 +105,7 @@ static VALUE scheduler_alloc(VALUE class)
     VALUE self = TypedData_Make_Struct(class, hd_scheduler, &hd_scheduler_type, scheduler);
     scheduler->self = self;
     scheduler->thread = scheduler->sent = Qnil;
-    scheduler->running.root = scheduler->running.task = Qnil;
+    scheduler->running.root = scheduler->running.task = scheduler->virtual_clock.owner = Qnil;
     scheduler->home.fiber = scheduler->home.last = scheduler->home.fatal = scheduler->home.maker = Qnil;
     scheduler->home.outside = Qnil;
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
@@ -361,6 +364,7 @@ static VALUE close_reactor(VALUE self)
     hd_stalls_unwatch(scheduler);
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
+    hd_virtual_clock_end(scheduler);
     hd_scheduler_close_backend(scheduler);
     hd_warm_stacks_close(scheduler);
     if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("end_threads"), 0);

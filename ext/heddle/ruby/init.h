@@ -65,6 +65,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(whole_file) \
     init(pwrite) \
     init(stalls) \
+    init(test_clock) \
     init(idle_set) \
     init(http_bytes)
 

@@ -18,7 +18,7 @@ module Heddle
       attr_accessor :inherit_current
     end
 
-    # Prepares and cleans up around each task that Heddle.spawn starts.
+    # Prepares and cleans up around each task that Heddle.spawn starts, and around each block of Heddle.offload.
     #
     # @private
     module Inheritance
@@ -27,12 +27,12 @@ module Heddle
         attr_writer :base
 
         # @return [void]
-        def start = @start ||= Heddle.on_spawn { around_task }
+        def start = @start ||= Heddle.on_spawn { around_work }.tap { SpawnHook.on_offload { around_work } }
 
         private
 
         # @return [Proc, nil] nil with isolation by thread: then all tasks have the same state and the same connection
-        def around_task
+        def around_work
           return Isolation.warn_once unless Isolation.by_fiber?
 
           state = RequestState.new if Rails.inherit_current

@@ -26,7 +26,7 @@ module Program
 
   def run
     outcomes = %i[not_loaded a_task_has_a_copy two_tasks tasks_of_tasks the_block not_inherited log_tags role context
-                  by_thread].to_h do |name|
+                  offloaded offloaded_log_tags by_thread].to_h do |name|
       [name, Thread.new { Heddle.run(backend: BACKEND) { send(name) } }.value] # a request
     end
     puts JSON.generate(outcomes)
@@ -114,6 +114,20 @@ module Program
       ActiveSupport::ExecutionContext.to_h.tap { ActiveSupport::ExecutionContext[:job] = "own" }
     end
     [task.value, ActiveSupport::ExecutionContext.to_h]
+  end
+
+  def offloaded
+    become("ada", "Berlin", :de)
+    inside = Heddle.offload { seen.tap { become("bob", "Paris", :fr) } }
+    background = Heddle.spawn(background: true) { seen }.value
+    [inside, seen, background, Heddle.spawn { Heddle.offload { seen } }.value]
+  end
+
+  def offloaded_log_tags
+    lines = StringIO.new
+    logger = ActiveSupport::TaggedLogging.new(ActiveSupport::Logger.new(lines))
+    logger.tagged("request 7") { Heddle.offload { logger.tagged("own") { logger.info("done") } } }
+    lines.string.lines(chomp: true)
   end
 
   # Two tasks, one warning.
