@@ -61,6 +61,19 @@ module Heddle
       refuse("#{name}: must not be negative, unlike #{shown(value)}")
     end
 
+    # Checks a pause, which may also be 0.
+    # @raise [ArgumentError]
+    def self.pause(name, value)
+      return if value.is_a?(Numeric) && value.real? && (0..SECONDS.end).cover?(value)
+
+      refuse("#{name}: must be from 0 to #{SECONDS.end} seconds, not #{shown(value)}")
+    end
+
+    # @raise [ArgumentError]
+    def self.boolean(name, value)
+      refuse("#{name}: must be true or false, not #{shown(value)}") unless [true, false].include?(value)
+    end
+
     # Refuses a call of new for a class whose objects only Heddle makes; it stands in place of an argument that Heddle
     # always passes. A private method new would make each spawn slower.
     # @param instead [String] the method that a program should call

@@ -145,7 +145,7 @@ module Heddle
     end
 
     # @return [Array<Exception>] the errors that were raised because of this error, or at the same time: errors of other
-    #   tasks of the scope, and of their ensure blocks
+    #   tasks of the scope, and of their ensure blocks; and those of former attempts of Heddle.retry
     def suppressed = @heddle_suppressed || []
 
     # Returns the backtrace of the error without the lines of Heddle, followed by the lines that have led to the task.
