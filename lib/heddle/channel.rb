@@ -169,7 +169,7 @@ module Heddle
     # @return [Integer] how many items are in it, without those of a push that waits
     def size = @items.size
 
-    # @return [Boolean]
+    # @return [Boolean] is no item in it?
     def empty? = @items.empty?
 
     # @return [String]

@@ -18,6 +18,8 @@ module Heddle
              :time_left, :unblocked, :wait_until_closed, :waiters_of
       # methods of a dump
       public :counts, :running, :timeouts, :waits, :watch
+      # methods of tasks that another thread spawns
+      public :call_loop, :left
       # methods of Heddle.stats
       public :counted, :states
       # methods of Heddle.offload and Heddle.shield

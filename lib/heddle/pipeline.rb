@@ -110,7 +110,11 @@ module Heddle
     #
     # @return [Array<Object>] the results, in the order of the items
     # @raise [Exception] the first error of a block or of the source
-    def to_a = each.to_a
+    def to_a
+      results = []
+      each { |result| results << result }
+      results
+    end
 
     # @return [String]
     def inspect = "#<#{self.class} of #{@steps.size} stages>"

@@ -63,6 +63,7 @@ module Heddle
       choose(backend)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
+      @left = {}.compare_by_identity
       @main = @main_scope = @late_scope = nil
       @runs_main = false
       @grace = Scope::GRACE
@@ -177,6 +178,17 @@ module Heddle
 
     # The open scopes, and the scope of the main block: tasks that a signal handler starts belong to it.
     attr_reader :scopes, :main_scope
+
+    # The tasks that other threads have left here to be started, the first one first.
+    attr_reader :left
+
+    # Starts them. The loop calls it where signals are handled.
+    def start_left
+      until @left.empty?
+        task, = @left.shift
+        task&.start_late
+      end
+    end
 
     # The scope of tasks that plain fibers spawn after their scopes have ended; nil when no Heddle.run waits for them.
     def late_scope

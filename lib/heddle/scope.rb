@@ -2,6 +2,7 @@
 
 require_relative "scope/ending"
 require_relative "scope/failing"
+require_relative "scope/foreign_task"
 require_relative "scope/limited"
 
 module Heddle
@@ -96,18 +97,26 @@ module Heddle
     # Starts a task in this scope. When the scope is already ending, the task is cancelled at its first wait. A task
     # that is started in an ensure clause has the grace period instead.
     #
+    # Any thread may call it. If it is not the thread of the scope, the task starts there as soon as the tasks of that
+    # thread let others run. Until then it has no fiber, but the scope already waits for it.
+    #
     # @param arguments [Array<Object>] the arguments of the block
     # @param name [String, Symbol, nil] see Heddle.spawn
     # @param background [Boolean] see Heddle.spawn
     # @param isolated [Boolean] see Heddle.spawn
     # @return [Heddle::Task]
-    # @raise [Heddle::Error] when the scope has ended, or belongs to another thread
+    # @raise [Heddle::Error] when the scope has ended, or belongs to the parent of a fork
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
     def spawn(*arguments, name: nil, background: false, isolated: false, &)
       Check.refuse("Heddle::Scope#spawn needs a block") unless block_given?
-      raise Error, "a scope starts its tasks only in the thread that it belongs to" if open? && !runs_here?
+      return start(Task.new(self, name, background, isolated), arguments, &) if runs_here? || !open?
+      raise Error, "the scope belongs to the parent of a fork" unless elsewhere?
 
-      start(Task.new(self, name, background, isolated), arguments, &)
+      task = line_up(ForeignTask.new(self, name, background, isolated), arguments, &)
+      return task if open? || task.started?
+
+      task.cancel
+      refuse_when_ended
     end
 
     # Ends the scope early: its tasks and its block are cancelled, and their ensure blocks run. Then Heddle.scope
@@ -175,6 +184,11 @@ module Heddle
 
     # @private Starts a task that is already made.
     def start(task, arguments, &) = start_as_it_is(task, arguments, &hooked(task, &))
+
+    # @private Reports the failure of this isolated task.
+    def report_failures_of(task)
+      report_failures if task.isolated? && !@reporter
+    end
 
     # @private Puts a task in line that has to wait before it starts.
     def line_up(task, arguments, &)
@@ -280,6 +294,12 @@ module Heddle
 
     private
 
+    # Does another thread run its scheduler? In the child of a fork none does.
+    def elsewhere?
+      thread = @scheduler.thread
+      thread&.alive? && !thread.equal?(Thread.current)
+    end
+
     # Ends the scopes whose owners never come back, at the end of the run.
     def end_abandoned
       return if @scheduler.scopes.empty?
@@ -302,7 +322,7 @@ module Heddle
 
     def take_in(task)
       refuse_when_ended
-      report_failures if task.isolated? && !@reporter
+      report_failures_of(task) if runs_here?
       @scheduler.scopes[self] = true if @tasks.empty?
       @tasks[task] = true
       @background += 1 if task.background?

@@ -58,6 +58,10 @@ static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
 static void check_interrupts(hd_scheduler *scheduler)
 {
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
+    if (scheduler->loop.called) {
+        scheduler->loop.called = false;
+        rb_funcall(scheduler->self, rb_intern("start_left"), 0);
+    }
     rb_thread_check_ints();
     if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
     VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
@@ -102,6 +106,12 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
     scheduler->loop.check_interrupts = true;
     if (scheduler->home.top) return switch_to_waiting(scheduler, scheduler->home.top);
     return switch_to_own(scheduler, scheduler->home.fiber);
+}
+
+void hd_loop_call(hd_scheduler *scheduler)
+{
+    scheduler->loop.called = scheduler->loop.check_interrupts = scheduler->loop.interrupted = true;
+    hd_reactor_wake_if_asleep(&scheduler->reactor);
 }
 
 /* -- the kernel ------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include "fibers/pending/strike.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
+#include "loop.h"
 #include "unblock_relay.h"
 
 static VALUE cConditionVariable;
@@ -97,8 +98,16 @@ static VALUE stop(VALUE thread_class)
     return Qnil;
 }
 
+/* @private Makes the loop start the tasks that another thread has left: see Scheduler#start_left. */
+static VALUE call_loop(VALUE scheduler)
+{
+    hd_loop_call(hd_scheduler_get(scheduler));
+    return Qnil;
+}
+
 void hd_init_thread_calls(void)
 {
+    rb_define_private_method(hd_cScheduler, "call_loop", call_loop, 0);
     cConditionVariable = rb_path2class("Thread::ConditionVariable");
     rb_gc_register_mark_object(cConditionVariable);
     VALUE core_ext = rb_define_module_under(hd_mHeddle, "CoreExt");

@@ -115,9 +115,15 @@ contract "Pipeline" do
       pipeline.each { |x| break if x == 2 }
 
       assert_operator(cleaned, :>=, 2)
-      assert_equal([1, 2, 3], pipeline.each.first(3))
       assert_equal(1, Fiber.scheduler.tasks.size, "only the main block")
     end
+  end
+
+  def test_an_enumerator_keeps_its_place
+    assert_equal([1, 2, 3], run { Heddle.pipeline(1..).map(limit: 3) { |x| x }.each.first(3) })
+    results = Heddle.pipeline(1..3).map { |x| x }.each
+
+    assert_equal([1, 2], run { [results.next, results.next] })
   end
 
   def test_a_cancel_in_the_middle_leaves_what_is_not_taken
