@@ -289,6 +289,9 @@ module Heddle
           "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others " \
           "from running.",
           %w[ssl_turn.rb openssl_errors.rb fibers/turn.c])
+    patch(:ssl_handshake, "all",
+          "When a cancel ends a TLS handshake, many clients leave the socket open until the next garbage collection.",
+          %w[ssl_handshake.rb openssl_errors.rb])
     patch(:callers_fiber, "all",
           "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would " \
           "need a fiber of its own, which does not own the locks of its caller.",

@@ -230,6 +230,7 @@ module Heddle
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
       @error = e
       @scheduler.left_task(e)
+      close_handshakes
       e.meant_for(self) if e.is_a?(Cancelled)
       raise
     ensure
@@ -288,9 +289,12 @@ module Heddle
       raise unless @scheduler.equal?(Fiber.scheduler) # the child of a fork: it ends with this task
     end
 
+    def close_handshakes = defined?(CoreExt::SSLHandshake) && CoreExt::SSLHandshake.close_open
+
     def fail_with(error, block)
       @error = error
       @scheduler.left_task(error)
+      close_handshakes
       return error.meant_for(self) if error.is_a?(Cancelled)
 
       TaskFailure.end_task(error, name, @place || block.source_location&.join(":"))

@@ -129,6 +129,17 @@ contract "DalliClient" do
     reactor { assert_equal("value", client.get("key")) }
   end
 
+  # Without the adapter, the next call gets the answer to the question for the version. The remedy is to close it.
+  def test_cancel_while_it_connects
+    [false, true].each do |closes|
+      client = dalli(socket_timeout: 60)
+
+      server.paused { assert_cancels { client.get("key") } }
+      client.close if closes
+      reactor { closes ? assert_nil(client.get("no key")) : assert_raises(Dalli::DalliError) { client.get("no key") } }
+    end
+  end
+
   def test_the_server_is_gone
     reactor do
       assert_raises(Dalli::RingError) { dalli(free_port, **impatient).get("key") }

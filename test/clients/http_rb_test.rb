@@ -43,6 +43,18 @@ http_contracts "HttpRb", "http" do
     pool.close
   end
 
+  # A client that is not persistent has one connection as well.
+  def test_a_pool_of_clients
+    skip("the same") if tls?
+    heddle_only("it is about tasks")
+    shared = HTTP::Client.new
+
+    assert_operator(tally(20) { |number| Integer(shared.get(url(number, 0.01)).to_s) }[:right].to_i, :<, 20)
+    pool = Heddle::Pool.new(size: 5, close: :close.to_proc) { HTTP::Client.new }
+    assert_right_and_silent { |number| pool.with { |one| Integer(one.get(url(number, 0.01)).to_s) } }
+    pool.close
+  end
+
   def test_a_client_that_is_not_persistent
     skip("the same") if tls?
     heddle_only("it is about tasks")

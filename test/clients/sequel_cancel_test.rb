@@ -27,8 +27,8 @@ contract "SequelCancel" do
     super
   end
 
-  def database(adapter, port, **options)
-    @database = Sequel.connect(adapter: adapter, host: "127.0.0.1", port: port, user: "heddle", max_connections: 3,
+  def database(adapter, port, max_connections: 3, **options)
+    @database = Sequel.connect(adapter: adapter, host: "127.0.0.1", port: port, user: "heddle", max_connections:,
                                **options)
   end
 
@@ -64,6 +64,22 @@ contract "SequelCancel" do
     one.pool.connection_validation_timeout = -1
 
     assert_right_after_cancels(one, "(SELECT SLEEP(0.02)) AS pause")
+  end
+
+  # Without the adapter, the statement is of no use on this connection any more.
+  def test_a_cancel_while_it_prepares
+    postgres = TestSupport::Servers::Postgres.start
+    one = database("postgres", postgres.port, database: "postgres", max_connections: 1)
+    statement = one.from(Sequel.function(:generate_series, 1, 3).as(:number)).prepare(:select, :counted)
+    reactor { one.get(1) }
+    Heddle.run(backend: backend) do
+      postgres.paused { Heddle.spawn(isolated: true) { statement.call }.tap { |task| task.wait(0.1) }.cancel.wait(20) }
+
+      assert_raises(Sequel::DatabaseError) { statement.call } # (else the guide need not warn)
+      one.disconnect
+
+      assert_equal(3, statement.call.size)
+    end
   end
 
   def test_a_cancel_while_it_connects_is_an_error_of_sequel

@@ -6,6 +6,9 @@ require "support/servers/redis"
 
 # What the tests below are made of.
 module ReliableFetchSteps
+  # From which a process takes jobs.
+  PLACES = %w[queue:one heddle:suspects:queue:one heddle:accused:queue:one].freeze
+
   # A process, as far as Redis sees it. Each of its commands is a step.
   class FakeProcess
     # @return [Array<String>] the jobs that it has done
@@ -14,8 +17,9 @@ module ReliableFetchSteps
     def initialize(name, redis, steps)
       @done = []
       @config = Config.new(Stepped.new(redis, steps))
-      @fetch = fetch_class.new(@config, process: name)
-      @recovery = Heddle::Sidekiq.const_get(:Recovery).new(@config, process: name)
+      @trial = Heddle::Sidekiq.const_get(:Trial).new(@config, process: name)
+      @fetch = fetch_class.new(@config, process: name, trial: @trial)
+      @recovery = Heddle::Sidekiq.const_get(:Recovery).new(@config, process: name, trial: @trial)
     end
 
     def fetch_class = Heddle::Sidekiq.const_get(:ReliableFetch)
@@ -30,6 +34,7 @@ module ReliableFetchSteps
 
     def give_back = @unit&.requeue
     def look = @recovery.run
+    def try = @trial.step
     def leave = @recovery.leave
   end
 
@@ -69,7 +74,7 @@ module ReliableFetchSteps
     def mode = :strict
     def logger = Logger.new(nil)
     def hostname = "host"
-    def capsules = {}
+    def capsules = { "default" => self }
   end
 end
 
@@ -106,6 +111,52 @@ contract "ReliableFetch" do
 
   # The jobs come when it waits for them.
   once def test_no_step_of_a_wait_loses_a_job = check_all(%i[take finish], [])
+
+  # It stands trial with others, or alone.
+  %w[suspects accused].each do |place|
+    name = define_method("test_no_step_of_a_trial_loses_a_job_of_the_#{place}") do
+      check_all(%i[try try take finish try], %w[one two], "heddle:#{place}:queue:one")
+    end
+    once(name)
+  end
+
+  # All jobs come back at first. Then they stand trial, and a process that has other jobs begins none.
+  once def test_a_trial
+    reset("a job")
+    3.times { |number| die_with(number) }
+    process = ReliableFetchSteps::FakeProcess.new("last", @redis, false)
+    @redis.call("LPUSH", "queue:one", "another job")
+
+    assert_equal("another job", process.take.job)
+    assert_equal([true, true], [process.try, process.try])
+    process.finish
+
+    assert_nil(process.take)
+    assert(process.try)
+    assert_equal("a job", process.take.job)
+    process.finish
+
+    refute(process.try)
+    assert_equal([nil, nil], @redis.call("MGET", "heddle:trial", "heddle:alone:last"))
+  end
+
+  # Only one process tries suspects. Its end is the end of the job that it ran alone, and of no other one.
+  once def test_the_cause
+    reset("the cause", "another job")
+    3.times { |number| die_with(number) }
+    first, second = %w[first second].map { |name| ReliableFetchSteps::FakeProcess.new(name, @redis, false) }
+
+    assert_equal([true, false, true], [first.try, second.try, first.try])
+    @redis.call("LPUSH", "queue:one", "a new job")
+    taken = first.take.job
+
+    assert_equal([nil, "a new job"], [first.take, second.take.job])
+    gone
+    ReliableFetchSteps::FakeProcess.new("last", @redis, false).look
+
+    assert_equal([taken], @redis.call("ZRANGE", "dead", 0, -1))
+    assert_equal((["the cause", "another job", "a new job"] - [taken]).sort, waiting.sort)
+  end
 
   # A member that was left out while it had no job comes back with the next one.
   once def test_a_process_that_was_gone_goes_on
@@ -155,10 +206,23 @@ contract "ReliableFetch" do
 
   def reset(*jobs)
     @redis.call("FLUSHALL")
-    jobs.each { |job| @redis.call("LPUSH", "queue:one", job) }
+    jobs.each { |job| @redis.call("LPUSH", @place || "queue:one", job) }
   end
 
   def queue = @redis.call("LRANGE", "queue:one", 0, -1)
+
+  # @return [Array<String>] the jobs in all places from which a process takes jobs
+  def waiting = ReliableFetchSteps::PLACES.flat_map { |place| @redis.call("LRANGE", place, 0, -1) }
+
+  # A process ends with all jobs.
+  def die_with(number)
+    process = ReliableFetchSteps::FakeProcess.new("process #{number}", @redis, false)
+    2.times { process.try }
+    process.take while waiting.any?
+    gone
+    @redis.call("DEL", "heddle:trial")
+    ReliableFetchSteps::FakeProcess.new("looks #{number}", @redis, false).look
+  end
 
   # A minute has passed, in which none of them said that it is alive.
   def gone = @redis.call("KEYS", "heddle:alive:*").each { |key| @redis.call("DEL", key) }
@@ -182,7 +246,8 @@ contract "ReliableFetch" do
     end
   end
 
-  def check_all(calls, jobs)
+  def check_all(calls, jobs, place = "queue:one")
+    @place = place
     reset("one", "two")
     most = count(run_steps(ReliableFetchSteps::FakeProcess.new("counted", @redis, true), calls)) + (jobs.empty? ? 6 : 0)
     most.times do |first|
@@ -214,8 +279,10 @@ contract "ReliableFetch" do
   def go_on(fiber, steps) = steps.times { fiber.alive? && fiber.resume }
 
   def check_end(done, steps)
-    assert_empty(%w[one two] - queue - done, steps)
+    places = waiting + @redis.call("ZRANGE", "dead", 0, -1)
+
+    assert_empty(%w[one two] - places - done, steps)
     assert_empty(@redis.call("KEYS", "heddle:working*") + @redis.call("KEYS", "heddle:landed*"), steps)
-    assert_equal(queue.uniq, queue, steps)
+    assert_equal(places.uniq, places, steps)
   end
 end

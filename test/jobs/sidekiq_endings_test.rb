@@ -123,10 +123,7 @@ contract "SidekiqEndings" do
   # One that ends each process that runs it is dead after the fourth.
   def test_a_job_that_kills
     push("Kill")
-    4.times do
-      ended(start_sidekiq("-c", "5", wait: false, TEST_RELIABLE: "1"))
-      pass_a_minute
-    end
+    4.times { end_all_jobs }
     last = start_sidekiq("-c", "5", TEST_RELIABLE: "1")
     wait_until("the death of the job") { redis("ZCARD", "dead") == 1 }
 
@@ -135,14 +132,39 @@ contract "SidekiqEndings" do
     assert_empty(queued)
   end
 
+  # Jobs that are beside it each time are done.
+  once def test_jobs_beside_a_job_that_kills
+    push("Kill", 8)
+    8.times { |number| push("Stay", number) }
+    3.times do
+      redis("DEL", "stays")
+      end_all_jobs
+    end
+
+    assert_equal(8, redis("LLEN", "stays"))
+    redis("SET", "go", "1")
+    end_all_jobs
+    start_sidekiq("-c", "20", TEST_RELIABLE: "1")
+    wait_until("the end of all", timeout: 100) { redis("ZCARD", "dead") == 1 && reports("done").size == 8 }
+
+    assert_equal(["Kill"], redis("ZRANGE", "dead", 0, -1).map { |job| JSON.parse(job)["class"] })
+    assert_equal([*0...8], reports("done").map(&:last).sort)
+  end
+
   private
 
   # @return [Hash{String => Integer}] how many jobs are in the list of each process and queue
   def working = redis("KEYS", "heddle:working:*").to_h { |list| [list, redis("LLEN", list)] }
 
+  # A process runs jobs until one of them kills it.
+  def end_all_jobs
+    ended(start_sidekiq("-c", "20", wait: false, TEST_RELIABLE: "1"))
+    pass_a_minute
+  end
+
   # For the processes that are gone.
   def pass_a_minute
     wait_until("the end of their last questions") { blocked_clients.zero? }
-    redis("KEYS", "heddle:alive:*").each { |key| redis("DEL", key) }
+    redis("DEL", "heddle:trial", *redis("KEYS", "heddle:alive:*"))
   end
 end

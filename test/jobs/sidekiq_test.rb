@@ -32,6 +32,22 @@ contract "Sidekiq" do
     assert_equal("529", redis("GET", "stat:processed"))
   end
 
+  # The start waits for no job that computes.
+  def test_a_start_with_a_backlog_of_jobs_that_compute
+    100.times { push("Compute", 0.05) }
+    code = <<~RUBY
+      load(#{TestSupport::SidekiqCase::APPLICATION.inspect})
+      engine = Sidekiq.configure_embed { |config| (config.logger = Logger.new(nil)) && config.concurrency = 100 }
+      engine.run
+      $stdout.syswrite(Sidekiq.redis { |redis| redis.call("LRANGE", REPORT, 0, -1).grep(/computed/).size })
+      exit!
+    RUBY
+    env = { "REDIS_URL" => "redis://127.0.0.1:#{server.port}/0", "TEST_MODE" => "heddle", "HEDDLE_BACKEND" => backend }
+    outcome = run_ruby(code, gems: true, env:, options: %w[-W0])
+
+    assert_operator(Integer(outcome.out), :<, 50, outcome.err)
+  end
+
   private
 
   def check_what_a_job_has

@@ -10,7 +10,10 @@ module Heddle
       def inherited(error) # rubocop:disable Lint/MissingSuper -- it is what this one calls
         __heddle_inherited(error)
         SSLWouldBlockErrors.cheapen(error) if defined?(SSLWouldBlockErrors)
-        SSLTurn.put_in_place if SSLTurn.respond_to?(:put_in_place) && error.name&.start_with?("OpenSSL::")
+        return unless error.name&.start_with?("OpenSSL::")
+
+        SSLTurn.put_in_place if SSLTurn.respond_to?(:put_in_place)
+        SSLHandshake.put_in_place if defined?(SSLHandshake)
       end
 
       # @return [Boolean] is the whole of OpenSSL loaded?

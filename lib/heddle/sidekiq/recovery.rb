@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "digest"
-
 module Heddle
   module Sidekiq
     # Puts back the jobs of processes that have ended.
@@ -10,9 +8,9 @@ module Heddle
     class Recovery
       include ::Sidekiq::Component
 
-      # A job that was put back this number of times within three days kills its processes, and goes to the dead jobs.
+      # A job that was put back less often than this within three days goes back into its queue. Then it stands trial,
+      # first with others and then alone. If its process ends during that, it goes to the dead jobs.
       TIMES = 3
-      COUNTED_FOR = 3 * 24 * 60 * 60
       # Seconds between two checks.
       PAUSE = 10
 
@@ -24,15 +22,15 @@ module Heddle
       # Puts one job back: each step is done once, however many processes do this at the same time.
       PUT_BACK = <<~LUA
         #!lua flags=allow-oom
-        if redis.call("exists", KEYS[5]) == 1 or redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
-        local times = redis.call("incr", KEYS[3])
+        if redis.call("exists", KEYS[1]) == 1 or redis.call("lrem", KEYS[2], 1, ARGV[1]) == 0 then return 0 end
+        local times, most = redis.call("incr", KEYS[3]), tonumber(ARGV[3])
         redis.call("expire", KEYS[3], ARGV[4])
-        if times <= tonumber(ARGV[3]) then
-          redis.call("rpush", KEYS[2], ARGV[1])
-          return 1
+        if times > most and redis.call("exists", KEYS[4]) == 1 then
+          redis.call("zadd", KEYS[5], ARGV[2], ARGV[1])
+          return 2
         end
-        redis.call("zadd", KEYS[4], ARGV[2], ARGV[1])
-        return 2
+        redis.call("rpush", KEYS[5 + math.min(times, most)], ARGV[1])
+        return 1
       LUA
 
       # Removes the list of a process that has ended. The process may have gone on meanwhile, after a long pause, and
@@ -42,12 +40,14 @@ module Heddle
         if redis.call("exists", KEYS[3]) == 1 or redis.call("llen", KEYS[1]) > 0 then return 0 end
         return redis.call("srem", KEYS[2], ARGV[1])
       LUA
-      private_constant :TIMES, :COUNTED_FOR, :PAUSE, :SAY_ALIVE, :PUT_BACK, :FORGET
+      private_constant :TIMES, :PAUSE, :SAY_ALIVE, :PUT_BACK, :FORGET
 
       # @param config [Sidekiq::Config]
+      # @param trial [Trial]
       # @param process [String, nil] the name of this process
-      def initialize(config, process: nil)
+      def initialize(config, trial:, process: nil)
         @config = config
+        @trial = trial
         @process = process
         @left = Thread::Queue.new
         @landed = {} # by queue: the job that had landed there at the last check
@@ -58,8 +58,8 @@ module Heddle
       def start
         safe_thread("heddle/recovery") do
           until @left.closed?
-            look
-            @left.pop(timeout: PAUSE)
+            look { run }
+            pause
           end
         end
       end
@@ -75,15 +75,25 @@ module Heddle
       # @return [void]
       def leave
         @left.close
+        @trial.leave
         redis { |redis| redis.unlink(alive) }
       end
 
       private
 
       def look
-        run
+        yield
       rescue StandardError => e # Redis is away
         logger.warn("heddle/sidekiq: #{e.message}")
+        nil
+      end
+
+      def pause
+        ends = Clock.now + PAUSE
+        until @left.closed? || (left = ends - Clock.now).negative?
+          on_trial = look { @trial.step && say_alive }
+          @left.pop(timeout: on_trial ? Trial::PAUSE : left)
+        end
       end
 
       def alive(process = @process || ReliableFetch.process(self)) = ReliableFetch::ALIVE + process
@@ -108,7 +118,7 @@ module Heddle
         process, queue = member.split("|", 2)
         list = ReliableFetch::PREFIX + member
         jobs = redis { |redis| redis.lrange(list, 0, -1) }
-        outcomes = jobs.map { |job| put_back(list, queue, job, alive(process)) }
+        outcomes = jobs.map { |job| put_back(process, list, queue, job) }
         script(FORGET, [list, ReliableFetch::LISTS, alive(process)], member)
         again, dead = [1, 2].map { |outcome| outcomes.count(outcome) }
         logger.warn { "Process #{process} is gone: #{again} of its jobs are in #{queue} again" } if again.positive?
@@ -129,9 +139,9 @@ module Heddle
         @landed[queue] = jobs
       end
 
-      def put_back(list, queue, job, alive)
-        counter = "heddle:recovered:#{Digest::SHA256.hexdigest(job)}"
-        script(PUT_BACK, [list, queue, counter, "dead", alive], job, Time.now.to_f, TIMES, COUNTED_FOR)
+      def put_back(process, list, queue, job)
+        keys = [alive(process), list, Trial.counter(job), Trial::ALONE + process, "dead", *Trial.places(queue)]
+        script(PUT_BACK, keys, job, Time.now.to_f, TIMES, Trial::COUNTED_FOR)
       end
     end
     private_constant :Recovery

@@ -77,7 +77,7 @@ module Heddle
           return if config[:fetch_class] == self
           raise ArgumentError, "config: its fetch_class is #{config[:fetch_class]}" if config[:fetch_class]
 
-          recovery = Recovery.new(config)
+          recovery = Recovery.new(config, trial: config[:heddle_trial] = Trial.new(config))
           config[:fetch_class] = self
           config.on(:startup) { recovery.start }
           config.on(:exit) { recovery.leave } if config[:lifecycle_events].key?(:exit) # not before Sidekiq 8.1
@@ -97,8 +97,10 @@ module Heddle
 
       # @param capsule [Sidekiq::Capsule]
       # @param process [String] the name of the process
-      def initialize(capsule, process: ReliableFetch.process(capsule))
+      # @param trial [Trial]
+      def initialize(capsule, process: ReliableFetch.process(capsule), trial: capsule.config[:heddle_trial])
         super(capsule)
+        @trial = trial
         @alive = ALIVE + process
         @members = @queues.uniq.to_h { |queue| [queue, "#{process}|#{queue}"] }
         @lists = @members.transform_values { |member| PREFIX + member }
@@ -110,7 +112,7 @@ module Heddle
         queues = queues_cmd
         return if queues.empty? && sleep(TIMEOUT) # as Sidekiq::BasicFetch does
 
-        take(queues) || wait(queues)
+        @trial.fetch(suspect: ->(lists) { take(queues, lists) }) { take(queues) || wait(queues) }
       end
 
       # @param units [Array<UnitOfWork>] the jobs that had begun when the process has to end
@@ -154,12 +156,13 @@ module Heddle
 
       attr_reader :lists
 
-      def take(queues)
-        keys = [*queues, *lists.values_at(*queues), LISTS, @alive]
-        queue, job = redis do |redis|
+      # @param prefix [String] of the lists in which jobs on trial wait, in place of the queues
+      def take(queues, prefix = "")
+        keys = [*queues.map { |queue| prefix + queue }, *lists.values_at(*queues), LISTS, @alive]
+        place, job = redis do |redis|
           redis.call("EVAL", TAKE, keys.size, *keys, ALIVE_FOR, *@members.values_at(*queues))
         end
-        UnitOfWork.new(queue, job, self) if job
+        UnitOfWork.new(place.delete_prefix(prefix), job, self) if job
       end
 
       # Waits for a job. Redis waits for one queue only, so waiting processors take turns.
@@ -196,3 +199,4 @@ module Heddle
 end
 
 require_relative "recovery"
+require_relative "trial"

@@ -187,7 +187,21 @@ end
 class Kill
   include Sidekiq::Job
 
-  def perform = ::Process.kill(:KILL, ::Process.pid)
+  def perform(others = 0)
+    sleep(0.02) until Sidekiq.redis { |redis| redis.call("LLEN", "stays") } >= others
+    ::Process.kill(:KILL, ::Process.pid)
+  end
+end
+
+# Stays until a process has ended twice with it.
+class Stay
+  include Sidekiq::Job
+
+  def perform(number)
+    Sidekiq.redis { |redis| redis.call("RPUSH", "stays", number) }
+    sleep(0.02) until Sidekiq.redis { |redis| redis.call("EXISTS", "go") } == 1
+    report("done", number)
+  end
 end
 
 # Holds up all others.
@@ -198,6 +212,7 @@ class Compute
     report("computes")
     ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+    report("computed")
   end
 end
 
