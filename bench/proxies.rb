@@ -34,7 +34,7 @@ module Bench
 
     def all_of(front)
       serve do |program|
-        CountedRequests.behind(front, program.port) do |ports|
+        CountedRequests.behind(front, program) do |ports|
           CountedRequests.clients(front).map { |client| one(front, client, ports) }.all?
         end
       end
@@ -53,7 +53,7 @@ module Bench
       Dir.mktmpdir do |dir|
         File.write(File.join(dir, "config.ru"), CountedRequests::APP)
         program = ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "#{ROOT}/exe/heddle", "serve",
-                                   "-p", "0", *@arguments, chdir: dir, env: { "PWD" => dir })
+                                   *CountedRequests.arguments(dir), *@arguments, chdir: dir, env: { "PWD" => dir })
         yield(program)
       ensure
         program&.close

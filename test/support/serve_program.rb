@@ -5,8 +5,8 @@ require "net/http"
 module TestSupport
   # A server program in a process group of its own, and what it says.
   class ServeProgram
-    # @return [Integer]
-    attr_reader :pid, :port
+    # @return [Integer] +tls_port+: of its first address with TLS
+    attr_reader :pid, :port, :tls_port
     # @return [Array<String>] lines
     attr_reader :said
 
@@ -18,7 +18,7 @@ module TestSupport
       writer.close
       @listener = Thread.new { @reader.each_line { |line| @said << line } }
       wait_for(until_said, times)
-      @port = @said.join[%r{tcp://[\d.]+:(\d+)}, 1]&.to_i
+      @port, @tls_port = %w[tcp ssl].map { |scheme| @said.join[%r{#{scheme}://[\d.]+:(\d+)}, 1]&.to_i }
     rescue RuntimeError
       close
       raise

@@ -53,6 +53,21 @@ contract "ServerClients" do
     assert_equal([200] * 3, sockets.map { |socket| answer(socket).status })
   end
 
+  # The kernel would take 2.5 MB and more of it, for each such client.
+  def test_an_answer_that_nobody_reads_does_not_fill_the_kernel
+    made = 0
+    serve(limits: { stall: 60 }) do
+      [200, {}, Enumerator.new { |out| 200.times { made += 1 and out << ("a" * 100_000) } }]
+    end
+    connect_slowly.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_until("the body waits for its client") do
+      before = made
+      sleep(0.5) && before.positive? && made == before
+    end
+
+    assert_operator(made, :<, 15)
+  end
+
   # It takes a little, again and again, so that no write waits for long.
   def test_a_client_that_takes_its_answer_too_slowly
     ended = Thread::Queue.new

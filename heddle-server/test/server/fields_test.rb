@@ -107,6 +107,21 @@ contract "ServerFields" do
     assert_equal(200, session.get.status)
   end
 
+  def test_trailers_of_http2_count_with_the_headers
+    serve { |env| text(200, env["rack.input"].read) }
+    session = http2
+    few, many = [10, 60].map { |number| Array.new(number) { |i| ["x#{i}", "a"] } }
+    large = [["y", "a" * 20_000]]
+    ended = [[few, many], [many, few], [many, many], [large, large]].map do |head, trailers|
+      id = session.request(open: true, fields: session.fields("/", method: "POST") + head)
+      session.send_frame(:headers, 5, id, session.block(trailers))
+      session.reply(id).then { |reply| reply.reset || reply.status }
+    end
+
+    assert_equal([200, 200, *[Protocol::HTTP2::PROTOCOL_ERROR] * 2], ended)
+    assert_equal(200, session.get.status)
+  end
+
   # RFC 9110, 7.8
   def test_an_upgrade_that_the_client_has_not_asked_for
     upgrade = ->(stream) { stream.write("up") && stream.close }

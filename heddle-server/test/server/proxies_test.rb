@@ -43,7 +43,7 @@ class ServeProxiesTest < HeddleTest
   def wrong(front, *)
     clients = CountedRequests.clients(front)
     skip("neither h2load nor curl is here") if clients.empty?
-    CountedRequests.behind(front, serve(*).port) do |ports|
+    CountedRequests.behind(front, serve(*CountedRequests.arguments(@dir), *, bind: nil)) do |ports|
       clients.map { |client| CountedRequests.wrong(client, ports, REQUESTS, limit: 120) }
     end
   rescue TestSupport::Servers::Missing => e

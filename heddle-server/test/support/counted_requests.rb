@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "open3"
+require_relative "certificate"
 require_relative "servers/front"
 
 module TestSupport
@@ -16,9 +17,11 @@ module TestSupport
     RUBY
     # What stands in front of the server, and takes its requests.
     FRONTS = { "no proxy" => nil, "HAProxy" => Servers::HAProxyFront, "nginx" => Servers::NginxFront }.freeze
-    # The clients of each, and whether they speak HTTP/2. (curl 7.88 makes a single request over a connection of HTTP/2
-    # without TLS. h2load takes the empty reason in HAProxy's answers of HTTP/1.1 for a failure.)
-    CLIENTS = { "h2load" => true, "h2load --h1" => false, "curl" => false }.freeze
+    # The clients of each, and what they speak. curl 7.88 uses HTTP/2 only with TLS: without TLS its second request on a
+    # connection fails, with any server ("Error in the HTTP2 framing layer"). h2load takes the empty reason in HAProxy's
+    # answers of HTTP/1.1 for a failure.
+    CLIENTS = { "h2load" => :http2, "h2load --h1" => :http1, "curl" => :http1,
+                "curl --insecure --http2" => :tls }.freeze
     CANNOT = { "HAProxy" => ["h2load --h1"] }.freeze
     # So often the path is repeated in the answers, by turns: nine of one piece, and one of several frames.
     SIZES = [*[1] * 9, 3000].freeze
@@ -31,25 +34,37 @@ module TestSupport
       (CLIENTS.keys - CANNOT.fetch(front, [])).select { |client| Servers::Server.program(client.split.first) }
     end
 
+    # @param folder [String] for the files of a certificate
+    # @return [Array<String>] the arguments of `heddle serve`, which listens without TLS and with it
+    def arguments(folder)
+      cert, key = %w[certificate key].map do |name|
+        File.join(folder, "#{name}.pem").tap { |file| File.write(file, Certificate.public_send(name).to_pem) }
+      end
+      ["--bind", "tcp://127.0.0.1:0", "--bind", "ssl://127.0.0.1:0?cert=#{cert}&key=#{key}"]
+    end
+
     # @param front [String] of FRONTS
-    # @param port [Integer] of the server
-    # @yield [ports] where the clients are served that speak HTTP/2, and the others: {true => Integer, false => Integer}
+    # @param server [ServeProgram] that was started with {arguments}
+    # @yield [ports] where the clients are served by what they speak: {Symbol => Integer}
     # @raise [Servers::Missing]
-    def behind(front, port)
-      proxy = FRONTS.fetch(front)&.new(port)
-      proxy&.start
-      yield(proxy ? { true => proxy.http2_port, false => proxy.port } : { true => port, false => port })
+    def behind(front, server)
+      proxy = FRONTS.fetch(front)&.new(server.port)
+      return yield({ http1: server.port, http2: server.port, tls: server.tls_port }) unless proxy
+
+      proxy.start
+      yield({ http1: proxy.port, http2: proxy.http2_port, tls: proxy.tls_port })
     ensure
       proxy&.stop
     end
 
     # @param client [String] of CLIENTS
-    # @param ports [Hash{Boolean => Integer}]
+    # @param ports [Hash{Symbol => Integer}]
     # @param number [Integer] of requests
     # @param limit [Numeric] seconds
     # @return [String, nil] what is wrong
     def wrong(client, ports, number, limit:)
-      url = "http://127.0.0.1:#{ports.fetch(CLIENTS.fetch(client))}"
+      spoken = CLIENTS.fetch(client)
+      url = "#{spoken == :tls ? "https" : "http"}://127.0.0.1:#{ports.fetch(spoken)}"
       command = ["timeout", "-k", "1", limit.to_s, *client.split]
       client.start_with?("curl") ? curl(command, url, number) : h2load(command, url, number)
     end
@@ -62,14 +77,15 @@ module TestSupport
       said unless status.success? && said.include?(all) && said.include?("status codes: #{number} 2xx")
     end
 
-    # One after another, each answer compared.
+    # One after another, each answer compared, and the version of HTTP that was spoken.
     def curl(command, url, number)
-      command += %w[--silent --show-error --fail --write-out \n]
+      spoken = url.start_with?("https") ? "2" : "1.1"
+      command += ["--silent", "--show-error", "--fail", "--write-out", " %{http_version}\n"]
       IO.popen([*command, "#{url}/[1-#{number / SIZES.size}]/{#{SIZES.join(",")}}"], err: %i[child out]) do |answers|
         1.upto(number / SIZES.size) do |i|
           SIZES.each do |size|
             got = answers.gets(chomp: true)
-            return "/#{i}/#{size}: #{got.inspect[0, 500]}" if got != "/#{i}/#{size}" * size
+            return "/#{i}/#{size}: #{got.inspect[0, 500]}" if got != "#{"/#{i}/#{size}" * size} #{spoken}"
           end
         end
         answers.read.then { |more| more unless more.empty? }

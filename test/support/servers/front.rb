@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../certificate"
 require_relative "server"
 
 module TestSupport
   module Servers
     # A proxy in front of a server on 127.0.0.1. It tries each request once, so that nothing that is lost is hidden. It
-    # speaks HTTP/1.1 on #port, and HTTP/2 without TLS on #http2_port.
+    # speaks HTTP/1.1 on #port, HTTP/2 without TLS on #http2_port, and both with TLS on #tls_port.
     class Front < Server
       # @return [Integer]
-      attr_reader :http2_port
+      attr_reader :http2_port, :tls_port
 
       # @param upstream [Integer] the port of the server
       def initialize(upstream)
@@ -20,6 +21,8 @@ module TestSupport
 
       def command
         @http2_port = free_port
+        @tls_port = free_port
+        write_file("proxy.pem", Certificate.certificate.to_pem + Certificate.key.to_pem)
         [self.class.program, *arguments(write_file("proxy.conf", configuration))]
       end
     end
@@ -46,6 +49,7 @@ module TestSupport
           listen proxy
             bind 127.0.0.1:#{port}
             bind 127.0.0.1:#{http2_port} proto h2
+            bind 127.0.0.1:#{tls_port} ssl crt proxy.pem alpn h2,http/1.1
             http-reuse always
             server upstream 127.0.0.1:#{@upstream} proto h2
         TEXT
@@ -77,6 +81,9 @@ module TestSupport
             server {
               listen 127.0.0.1:#{port};
               listen 127.0.0.1:#{http2_port} http2;
+              listen 127.0.0.1:#{tls_port} ssl http2;
+              ssl_certificate proxy.pem;
+              ssl_certificate_key proxy.pem;
               location / {
                 proxy_pass http://heddle;
                 proxy_http_version 1.1;

@@ -10,7 +10,12 @@ module Heddle
     # @private
     class Listener
       BACKLOG = 1024
-      private_constant :BACKLOG
+      # The option of tcp(7) that limits the bytes of a connection that wait in the kernel to be sent, and its value.
+      # Without it the kernel takes up to 4 MB of an answer for each client that reads nothing. Accepted sockets inherit
+      # it.
+      NOTSENT_LOWAT = 25
+      UNSENT = 256 * 1024
+      private_constant :BACKLOG, :NOTSENT_LOWAT, :UNSENT
 
       # @return [IO] the server socket
       attr_reader :socket
@@ -115,6 +120,7 @@ module Heddle
         @certificate = certificate
         @address = socket.local_address
         @path = @address.unix_path if @address.unix?
+        socket.setsockopt(:TCP, NOTSENT_LOWAT, UNSENT) unless @path
         @file = file
         @owner = Process.pid
         @shared = shared

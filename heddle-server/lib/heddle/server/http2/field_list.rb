@@ -33,6 +33,19 @@ module Heddle
           raise ::Protocol::HTTP2::ProtocolError.new("too many header fields", ::Protocol::HTTP2::ENHANCE_YOUR_CALM)
         end
 
+        # @return [Array(Integer, Integer)] the number of the fields, and their bytes, as far as they are limited
+        def total = [@count, @bytesize]
+
+        # Counts the fields of the head, too, for fields after the body: the limits are those of both together.
+        #
+        # @param total [Array(Integer, Integer)] of the head
+        # @return [FieldList] this list
+        def behind(total)
+          @count += total[0]
+          @bytesize += total[1]
+          self
+        end
+
         # @return [Boolean] whether the list is incomplete, because a limit was exceeded
         def too_large? = @count > @limits.headers + PSEUDO || @bytesize > @limits.head_size
 

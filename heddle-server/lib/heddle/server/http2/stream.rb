@@ -197,6 +197,7 @@ module Heddle
         end
 
         def begin_with(fields, ended)
+          @head_total = fields.total
           head = Head.new(fields)
           raise Head::Malformed if ended && head.length&.positive?
           raise Refusal, 413 if head.length && head.length > @limits.body_size
@@ -212,7 +213,9 @@ module Heddle
           raise Head::Malformed unless frame.end_stream? && !wrong_length?(true)
 
           @request.headers.trailer!
-          Head.each_trailer(fields) { |name, value| @request.headers.add(name, value, trailer: true) }
+          Head.each_trailer(fields.behind(@head_total)) do |name, value|
+            @request.headers.add(name, value, trailer: true)
+          end
           @input.finish
         end
 
