@@ -19,6 +19,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency("protocol-http1", "~> 0.30")
   spec.add_dependency("protocol-http2", "~> 0.29")
   spec.add_dependency("protocol-rack", "~> 0.15")
+  spec.add_dependency("rack", ">= 2.2")
 
   # By glob, not by git: the gem can be built from an unpacked archive as well.
   patterns = %w[lib/**/*.rb sig/**/*.{rbs,yaml} guides/**/*.md *.md LICENSE]

@@ -64,8 +64,7 @@ module Heddle
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
       @left = {}.compare_by_identity
-      @main = @main_scope = @late_scope = nil
-      @runs_main = false
+      @main = @main_scope = @late_scope = @runs_main = nil
       @grace = Scope::GRACE
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
