@@ -62,11 +62,26 @@ module Heddle
     end
 
     # Checks a pause, which may also be 0.
+    # @param also [String] other values that may be given
     # @raise [ArgumentError]
-    def self.pause(name, value)
+    def self.pause(name, value, also = "")
       return if value.is_a?(Numeric) && value.real? && (0..SECONDS.end).cover?(value)
 
-      refuse("#{name}: must be from 0 to #{SECONDS.end} seconds, not #{shown(value)}")
+      refuse("#{name}: must be #{also}from 0 to #{SECONDS.end} seconds, not #{shown(value)}")
+    end
+
+    # @raise [ArgumentError]
+    def self.fraction(name, value)
+      return if value.is_a?(Numeric) && value.real? && (0..1).cover?(value)
+
+      refuse("#{name}: must be a number from 0 to 1, not #{shown(value)}")
+    end
+
+    # @raise [ArgumentError]
+    def self.one_of(name, value, values)
+      return if values.include?(value)
+
+      refuse("#{name}: must be #{values.map(&:inspect).join(" or ")}, not #{shown(value)}")
     end
 
     # @raise [ArgumentError]

@@ -87,6 +87,132 @@ contract "Every" do
     end
   end
 
+  # -- options ----------------------------------------------------------------------------------------------------
+
+  def test_the_first_turn
+    log = []
+    run do
+      Heddle.every(1000, first: :now) { log << :now }
+      log << :goes_on
+      Heddle.every(1000, first: 0) { log << :none }
+      Heddle.every(1000, first: 0.01) { log << :soon }
+      sleep(0.001) while log.size < 4
+    end
+
+    assert_equal(%i[now goes_on none soon], log)
+  end
+
+  def test_turns_after_one_at_once
+    times = []
+    started = now
+    run do
+      Heddle.every(0.02, first: :now) { times << (now - started) }
+
+      assert_equal(1, times.size)
+      sleep(0.005) while times.size < 3
+    end
+
+    times.each_with_index { |time, number| assert_operator(time, :>=, 0.02 * number) }
+  end
+
+  def test_missed_turns_are_counted
+    counts = []
+    started = now
+    run do
+      Heddle.every(0.02) do |missed|
+        counts << missed
+        sleep(0.07) if counts.size == 1
+      end
+      sleep(0.005) while counts.size < 3
+    end
+
+    assert_equal(0, counts.first)
+    assert_operator(counts[1], :>=, 2)
+    assert_operator(0.02 * (counts.sum + counts.size), :<=, now - started)
+  end
+
+  def test_a_lambda_need_not_take_the_number
+    log = []
+    run do
+      Heddle.every(0.001, first: :now, &-> { log << :called })
+      sleep(0.001) while log.size < 2
+    end
+
+    assert_equal(%i[called called], log.first(2))
+  end
+
+  def test_turns_that_queue
+    log = []
+    run do
+      running = 0
+      Heddle.every(0.01, overlap: :queue) do |missed|
+        running += 1
+        log << [missed, running]
+        sleep(0.05) if log.size == 1
+        running -= 1
+      end
+      sleep(0.001) while log.empty?
+      sleep(0.1)
+    end
+
+    assert_equal([[0, 1]], log.uniq)
+    assert_operator(log.size, :>=, 6) # as many as without the first, which took long
+  end
+
+  def test_turns_that_run_at_the_same_time
+    ended = 0
+    most = running = 0
+    task = run do
+      task = Heddle.every(0.005, overlap: :concurrent) do
+        most = [most, running += 1].max
+        sleep(20)
+      ensure
+        running -= 1
+        ended += 1
+      end
+      sleep(0.001) while most < 3
+      task.cancel.wait
+      sleep(0.001) until running.zero?
+      task
+    end
+
+    assert_predicate(task, :cancelled?)
+    assert_operator(ended, :>=, 3)
+  end
+
+  def test_concurrent_turns_end_with_the_scope
+    running = 0
+    run do
+      Heddle.every(0.001, overlap: :concurrent) do
+        running += 1
+        sleep
+      ensure
+        running -= 1
+      end
+      sleep(0.001) while running < 2
+    end
+
+    assert_equal(0, running)
+    assert_raises(IOError) { run { Heddle.every(0.001, overlap: :concurrent) { raise IOError } && sleep } }
+  end
+
+  # Eight turns that are all nearly in time would be a chance of one in a million.
+  def test_jitter
+    late = []
+    turn = 0
+    started = now
+    run do
+      Heddle.every(0.02, jitter: 1) do |missed|
+        turn += missed + 1
+        late << (((now - started) / 0.02) - turn)
+      end
+      sleep(0.005) while late.size < 8
+    end
+
+    assert_operator(late.min, :>=, 0)
+    assert_operator(late.max, :>, 0.2)
+  end
+
   def test_outside_of_a_run
     assert_match(/Heddle\.run/, assert_raises(Heddle::Error) { Heddle.every(1) { nil } }.message)
   end
@@ -96,5 +222,13 @@ contract "Every" do
       assert_match(/\Aseconds: must be .{,150}\z/, assert_raises(ArgumentError) { Heddle.every(wrong) { nil } }.message)
     end
     assert_raises(ArgumentError) { Heddle.every(1) }
+    { first: [:later, -1, "1", Float::INFINITY], jitter: [true, nil, -0.1, 1.1, "0.1"], overlap: [nil, :wait, "skip"] }
+      .each do |option, values|
+        values.each do |wrong|
+          error = assert_raises(ArgumentError) { run { Heddle.every(1, option => wrong) { nil } } }
+
+          assert_match(/\A#{option}: must be/, error.message)
+        end
+      end
   end
 end
