@@ -54,6 +54,8 @@ Rails.error.subscribe(subscriber)
 handled = []
 Heddle.on_error { |error, _task| handled << error.message }
 Heddle.run(backend: backend) { Heddle.spawn(isolated: true, name: "mail") { raise "no route" } }
+Heddle.detach("audit") { raise "no audit" }
+sleep(0.01) until handled.size == 2
 
 puts JSON.generate(counts: payload.values_at(:queries_count, :cached_queries_count), db_runtime: payload[:db_runtime],
                    log: LOG.string, errors: errors, handled: handled)
