@@ -8,8 +8,8 @@ module Heddle
   module Adapters
     # The Dataloader of graphql-ruby runs its sources in fibers that block, one after the other. Its +nonblocking: true+
     # asks the scheduler to run its loop in the middle of a fiber, which Heddle refuses, and its AsyncDataloader needs
-    # the gem async. In a task each source gets a fiber of its own, and a task resumes each ready source.
-    # So sources that wait do so side by side, with or without +nonblocking: true+.
+    # the gem async. In a task each source gets a fiber of its own, and each of these fibers is resumed by a task. So
+    # sources that wait do so side by side, with or without +nonblocking: true+.
     #
     # @private
     module GraphQL
