@@ -16,4 +16,13 @@ contract "SolidQueuePostgres" do
   def test_connections
     assert_operator(outcome.dig("jobs", "connections"), :<=, 32)
   end
+
+  # Neither the jobs nor the worker give up while transactions keep all connections for longer than 5 seconds.
+  def test_transactions_that_keep_all_connections
+    assert_empty(outcome.dig("holding", "failed"))
+  end
+
+  def test_locale_and_time_zone
+    assert_equal([[%w[de Europe/Berlin], 14], [%w[en UTC], 14]], outcome.dig("holding", "held"))
+  end
 end

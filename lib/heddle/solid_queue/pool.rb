@@ -73,7 +73,21 @@ module Heddle
       def ensure_fiber_workers_have_required_dependency = nil
     end
 
+    # 500 jobs share the connections of a pool with the worker, which claims jobs. Those that wait in line for longer
+    # than 5 seconds would fail, and the worker would end. A time that the program has set in database.yml stays.
+    module Patience
+      SECONDS = 60
+
+      # @return [void]
+      def self.give
+        ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).each do |pool|
+          pool.checkout_timeout = SECONDS unless pool.db_config.configuration_hash.key?(:checkout_timeout)
+        end
+      end
+    end
+
     feature = "heddle/solid_queue"
+    ::SolidQueue.on_worker_start { |worker| Patience.give if worker.pool.is_a?(FiberPool) }
     Adapters.prepend_to("solid_queue", ::SolidQueue::Pool.singleton_class, Build, feature:)
     Adapters.prepend_to("solid_queue", ::SolidQueue::Configuration, Configuration, feature:)
   end

@@ -16,6 +16,7 @@ class Application < Rails::Application
   config.log_level = :fatal
   config.active_support.isolation_level = ENV.fetch("TEST_ISOLATION", "fiber").to_sym
   config.active_job.queue_adapter = :solid_queue
+  config.i18n.available_locales = %i[en de]
   config.solid_queue.shutdown_timeout = 1
   # The supervisor forks. Where a thread of its waits for SQLite's lock at that moment (in Ruby, inside of a call of
   # SQLite), the child waits for this thread for ever. So it shows no sign of life beside that.
@@ -82,6 +83,16 @@ class TransactionJob < ActiveJob::Base
       Report.tell("transaction", number)
       sleep(0.02)
       raise ActiveRecord::Rollback if number.odd?
+    end
+  end
+end
+
+# Keeps a connection while it waits, and says what else it has.
+class HoldJob < ActiveJob::Base
+  def perform(seconds)
+    Report.transaction do
+      Report.tell("held", I18n.locale, Time.zone.name)
+      sleep(seconds)
     end
   end
 end

@@ -39,6 +39,7 @@ module Program
     prepare
     supervisor = Supervisor.new
     outcomes = { jobs:, killed_worker: }
+    outcomes[:holding] = holding unless ActiveRecord::Base.connection_db_config.adapter == "sqlite3"
     outcomes[:ending] = ending(supervisor)
     puts JSON.generate(outcomes)
   ensure
@@ -111,6 +112,17 @@ module Program
     wait_until("end of the jobs") { settled? }
     { failed:, done: Report.with("done").flatten.sort,
       replaced: SolidQueue::Process.where(kind: "Worker").where.not(pid: worker.pid).one? }
+  end
+
+  # As many jobs as the pool has connections keep one for longer than 5 seconds each. Half of all jobs are of another
+  # locale and time zone.
+  def holding
+    [*[6] * 8, *[0] * 20].each_with_index do |seconds, number|
+      place = number.even? ? [:en, "UTC"] : [:de, "Europe/Berlin"]
+      I18n.with_locale(place[0]) { Time.use_zone(place[1]) { HoldJob.perform_later(seconds) } }
+    end
+    wait_until("end of the jobs") { settled? }
+    { failed: failures, held: Report.with("held").tally.to_a.sort }
   end
 
   # What does not end in time is ready again.
