@@ -41,7 +41,8 @@ contract "Pipeline" do
         work = Heddle.spawn { pipeline.to_a }
         sleep(0.001) until gate.num_waiting == 1
         3.times { (gate << true) && sleep(0.001) }
-        sleep(0.001) until gate.num_waiting == 1
+        sleep(0.001) until gate.num_waiting == 1 && read >= 4 + limit
+        sleep(0.001)
 
         assert_equal([4, 4 + limit], [passed, read])
         work.cancel
