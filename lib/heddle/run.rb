@@ -20,6 +20,7 @@ module Heddle
       Line.undisturbed { @main, @scope = begun.pop }
       value unless @main # an argument is wrong
     rescue Exception # rubocop:disable Lint/RescueException -- nobody gets the run, so it must not go on
+      @main ||= begun.pop&.first
       @main&.cancel
       raise
     end

@@ -82,8 +82,8 @@ contract "Start" do
         end
       end
       task.cancel.wait
+      task.value.stop unless task.cancelled? # it has begun before the cancel
 
-      assert_predicate(task, :cancelled?)
       assert(ended.pop)
     end
   end
