@@ -16,12 +16,10 @@ module Heddle
         @lock.synchronize { spawn_in_run(name, work) || spawn_in_new_run(name, work) }
       end
 
-      # Waits until the tasks have ended. After the grace period it cancels the tasks that still run, and waits for
-      # their ensure clauses.
-      # @return [void]
-      def drain
+      # @see Heddle.drain
+      def drain(grace)
         run = run_of_process or return
-        run.wait(Scope::GRACE) || run.stop
+        run.wait(grace) || run.stop
       end
 
       private
@@ -37,7 +35,7 @@ module Heddle
       end
 
       def spawn_in_new_run(name, work)
-        at_exit { drain } unless @process # the child of a fork has this block, too
+        at_exit { drain(Scope::GRACE) } unless @process # the child of a fork has this block, too
         gate = Thread::Queue.new
         @run = Run.new("heddle detached", nil, nil, -> { gate.pop })
         @process = Process.pid

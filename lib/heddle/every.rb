@@ -64,7 +64,6 @@ module Heddle
     def call_block(missed) = @gets_missed ? @block.call(missed) : @block.call
   end
   private_constant :Repetition
-  private_constant :Repetition
 
   class << self
     # Starts a background task that calls the block at an interval: at each multiple of the seconds, counted from the

@@ -58,5 +58,18 @@ module Heddle
       Check.task_name(name) if name
       Detached.spawn(name, block)
     end
+
+    # Waits until the tasks of Heddle.detach have ended. When the grace period is over, it cancels those that still run,
+    # and waits for their ensure blocks. Heddle does this by itself at the end of the program. Call it before exit!,
+    # which runs no at_exit blocks.
+    #
+    # @param grace [Numeric] seconds
+    # @return [void]
+    # @raise [ArgumentError] if the grace is no number, or negative
+    def drain(grace: Scope::GRACE)
+      Check.seconds("grace", grace)
+      Detached.drain(grace) unless autoload?(:Detached)
+      nil
+    end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cli"
 require_relative "options"
 require_relative "open_files"
 require_relative "demo/settings"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cli"
 require_relative "doctor/advice"
 require_relative "doctor/facts"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cli"
 require_relative "run/deep_stacks"
 require_relative "run/main_program"
 require_relative "run/own_frames"

@@ -96,6 +96,23 @@ contract "Detach" do
     assert_equal((0...100).to_a, threads.flat_map(&:value))
   end
 
+  def test_drain
+    ended = []
+    Heddle.detach { ended << 1 }
+    Heddle.drain
+
+    assert_equal([1], ended)
+    Heddle.detach do
+      sleep
+    ensure
+      ended << 2
+    end
+    Heddle.drain(grace: 0.01)
+
+    assert_equal([1, 2], ended)
+    assert_raises(ArgumentError) { Heddle.drain(grace: "long") }
+  end
+
   def test_a_cancel
     task = Heddle.detach { sleep }
     task.cancel.wait

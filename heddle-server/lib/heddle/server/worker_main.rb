@@ -43,7 +43,7 @@ module Heddle
         @settings.call_hooks(:on_worker_boot, @number)
         serve(sockets, folder)
         @settings.call_hooks(:on_worker_shutdown, @number)
-        Detached.drain unless Heddle.autoload?(:Detached)
+        Heddle.drain # exit! runs no at_exit blocks
         exit!(0)
       rescue SignalException # it must stop before it serves
         exit!(1)
