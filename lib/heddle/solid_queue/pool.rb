@@ -73,7 +73,7 @@ module Heddle
       def ensure_fiber_workers_have_required_dependency = nil
     end
 
-    # 500 jobs share the connections of a pool with the worker, which claims jobs. Those that wait in line for longer
+    # 500 jobs share the connections of a pool with the worker, which claims jobs. Jobs that wait in line for longer
     # than 5 seconds would fail, and the worker would end. A time that the program has set in database.yml stays.
     module Patience
       SECONDS = 60

@@ -250,3 +250,5 @@ class Write
     File.write(path, "done\n", mode: "a")
   end
 end
+
+require_relative "libraries" if ENV["TEST_LIBRARIES"]
