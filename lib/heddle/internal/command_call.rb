@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+module Heddle
+  # One call of Heddle.command.
+  #
+  # A cancel or a timeout is raised in the block of a scope, which cancels the tasks that feed and read. Then the group
+  # of the program is ended. The group exists, and its number cannot be another one's, as long as the program has not
+  # been waited for. Descendants that outlive it keep the group. So both are signalled before and after that wait.
+  class CommandCall
+    PIECE = 16_384
+    # Seconds between two looks whether the group still has processes.
+    LOOK = 0.01
+    # What decides where input, output and signals go.
+    RESERVED = %i[in out err pgroup new_pgroup].freeze
+    private_constant :PIECE, :LOOK, :RESERVED
+
+    # @raise [ArgumentError]
+    def self.check(command, input, options)
+      Check.refuse("command: name a program") if command.grep_v(Hash).empty?
+      unless input.nil? || input.is_a?(String) || input.respond_to?(:readpartial) || input.respond_to?(:each)
+        Check.refuse("input: must be a String, an IO, an Enumerable or nil, not #{Check.shown(input)}")
+      end
+      wrong = RESERVED & options.keys
+      Check.refuse("#{wrong.first}: is for Heddle.command itself") if wrong.any?
+    end
+
+    # @param grace [Numeric] seconds
+    # @param block [#call, nil]
+    def initialize(input, max_output, grace, block)
+      @input = input
+      @max_output = max_output
+      @grace = grace
+      @block = block
+    end
+
+    # @return [CommandResult]
+    def run(command, options, timeout)
+      Heddle.scope(deadline: timeout) do |scope|
+        start(command, options)
+        scope.spawn(background: true, name: "input of a command") { feed } if @input
+        err = scope.spawn(name: "errors of a command") { read(@err) }
+        out = @block ? pass_lines : read(@out)
+        CommandResult.new(out:, err: err.value, status: wait)
+      ensure
+        end_group unless @pid.nil? || @status
+      end
+    ensure
+      [@out, @err, @to].each { |pipe| pipe&.close }
+    end
+
+    private
+
+    def start(command, options)
+      pipes = Array.new(@input ? 3 : 2) { IO.pipe }
+      (@out, out), (@err, err), (input, @to) = pipes
+      @pid = Process.spawn(*command, in: input || File::NULL, out:, err:, pgroup: true, **options)
+      [out, err, input].compact.each(&:close)
+    rescue Exception # rubocop:disable Lint/RescueException -- the descriptors are nobody else's
+      pipes.flatten.each(&:close) unless @pid
+      raise
+    end
+
+    # A program need not read its input.
+    def feed
+      case @input
+      when String then @to.write(@input)
+      when ->(input) { input.respond_to?(:readpartial) } then IO.copy_stream(@input, @to)
+      else @input.each { |part| @to.write(part) }
+      end
+    rescue Errno::EPIPE
+      nil
+    ensure
+      @to.close
+    end
+
+    def read(pipe)
+      text = +""
+      while (piece = pipe.read_nonblock(PIECE, exception: false))
+        piece == :wait_readable ? pipe.wait_readable : count(text << piece)
+      end
+      text
+    end
+
+    def count(text)
+      return unless @max_output && text.bytesize > @max_output
+
+      raise OutputTooLong, "a command has written more than #{@max_output} bytes"
+    end
+
+    def pass_lines
+      size = 0
+      while (line = @out.gets("\n", *(@max_output && [@max_output - size + 1])))
+        size += line.bytesize
+        raise OutputTooLong, "a command has written more than #{@max_output} bytes" if @max_output&.<(size)
+
+        @block.call(line)
+      end
+      ""
+    end
+
+    def wait
+      _, @status = Process.wait2(@pid)
+      @status
+    end
+
+    # Ends the group if the call has ended before the program. A further cancel, which comes when the scope's own grace
+    # period is over, kills it at once.
+    def end_group
+      signal(:TERM)
+      wait_for_group
+    ensure
+      signal(:KILL)
+      wait unless @status
+    end
+
+    def wait_for_group
+      deadline = Clock.now + @grace
+      Heddle.move_on_after(@grace) { wait }
+      sleep(LOOK) while @status && signal(0) && Clock.now < deadline
+    end
+
+    # @return [Boolean] whether the group has a process
+    def signal(name)
+      Process.kill(name, -@pid)
+      true
+    rescue Errno::ESRCH, Errno::EPERM # (EPERM: only a process that has ended or changed its user)
+      false
+    end
+  end
+end
