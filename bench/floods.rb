@@ -184,8 +184,8 @@ module Bench
     def serve
       Dir.mktmpdir do |dir|
         File.write(File.join(dir, "config.ru"), APP)
-        server = TestSupport::ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "#{ROOT}/exe/heddle", "serve",
-                                               "-p", "0", *@arguments, chdir: dir, env: { "PWD" => dir })
+        server = TestSupport::ServeProgram.new(RbConfig.ruby, "-I#{ROOT}/heddle-server/lib", "#{ROOT}/exe/heddle",
+                                               "serve", "-p", "0", *@arguments, chdir: dir, env: { "PWD" => dir })
         yield(server)
       ensure
         server&.close
