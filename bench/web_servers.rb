@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Web servers side by side, each in one process that serves: bin/ruby bench/web_servers.rb --help
+# Web servers side by side, each in one process that serves, or in two (Heddle-2, Puma-2):
+# bin/ruby bench/web_servers.rb --help
 #
 # It needs wrk. The other servers are installed into tmp/bench/gems/. They take turns; the figures are the medians of
 # the rounds. The client runs on the same machine, so the CPU time of a request says more than the requests a second.
@@ -18,6 +19,12 @@ module Bench
       "hello" => ["Hello world, 64 connections", Requests.new("/", 64)],
       "wait" => ["10 ms of waiting in each request, 200 connections", Requests.new("/wait", 200)],
       "large" => ["A body of 64 KB, 64 connections", Requests.new("/large", 64)],
+      "compute30" => ["1 ms of computing in each request, 30 connections", Clients.new("/compute", 30)],
+      "compute200" => ["1 ms of computing in each request, 200 connections", Clients.new("/compute", 200)],
+      "page" => ["A page of Rails without a query, 32 connections", Pages.new("/page", 32)],
+      "query" => ["A page of Rails with one query (SQLite), 32 connections", Pages.new("/query", 32)],
+      "uploads" => ["Small requests on 16 connections, beside 4 that upload 1 MB, which is digested",
+                    Uploads.new(16, 4)],
       "events" => ["Server-sent events to 1,000 clients, 10 a second for each", Events.new(1000)],
       "idle" => [nil, nil] # as many as the limits allow
     }.freeze
@@ -58,7 +65,8 @@ module Bench
       end
 
       def facts(options, gems, load)
-        versions = (options.servers - ["Heddle"]).map { |name| "#{name} #{gems.version(KINDS[name].gems.first)}" }
+        others = options.servers.map { |name| name.delete_suffix("-2") }.uniq - ["Heddle"]
+        versions = others.map { |name| "#{name} #{gems.version(KINDS[name].gems.first)}" }
         facts = { "Ruby" => "#{RUBY_DESCRIPTION}, with YJIT", "Heddle" => Environment.heddle,
                   "others" => versions.join(", "), "machine" => "#{Etc.nprocessors} x #{Environment.processor}",
                   "load" => "#{load} before, #{Environment.load} after", "made" => Time.now.strftime("%Y-%m-%d") }
@@ -87,41 +95,45 @@ module Bench
       end
 
       def once(kind, load, options, gems)
-        missing = kind.gems.filter_map { |gem| gems.missing_gem(gem) }.first
-        missing || Server.run(kind, gems) { |server| load.run(server, options.seconds) }
+        missing = [*kind.gems, *load.gems].filter_map { |gem| gems.missing_gem(gem) }.first
+        missing || Server.run(kind, load, gems) { |server| load.run(server, options.seconds) }
       rescue StandardError => e
         e.message.lines.last.to_s.strip
       end
 
       def table(name, results)
+        spread = LOADS.fetch(name).last.is_a?(Clients)
         lines = results.map do |server, rounds|
           right = rounds.grep(Result)
-          "| #{server} | #{right.empty? ? rounds.first : row(name, right)} |"
+          "| #{server} | #{right.empty? ? rounds.first : row(name, right, spread)} |"
         end
-        [*head(name), *lines]
+        [*head(name, spread), *lines]
       end
 
-      def head(name)
+      def head(name, spread)
         return ["| server | KB for each | MB in all | |", "|---|---|---|---|"] if name == "idle"
 
-        ["| server | #{name == "events" ? "events" : "requests"}/s | p50 ms | p99 ms | CPU µs for each | MB | |",
-         "|---|---|---|---|---|---|---|"]
+        columns = ["server", "#{name == "events" ? "events" : "requests"}/s", "p50 ms", "p99 ms",
+                   *("busiest : least busy" if spread), "CPU µs for each", "MB", ""]
+        ["| #{columns.join(" | ").rstrip} |", "|#{"---|" * columns.size}"]
       end
 
-      def row(name, results)
+      def row(name, results, spread)
         note = results.filter_map(&:note).first
         rate = median(results, :rate)
         memory = median(results, :memory)
         return format("%.1f | %.0f | %s", rate, memory, note) if name == "idle"
 
-        format("%.0f ±%.0f%% | %.1f | %.1f | %.1f | %.0f | %s", rate, spread(results, rate),
-               median(results, :median) * 1e3, median(results, :worst) * 1e3, median(results, :cpu) * 1e6, memory, note)
+        times = %i[median worst].map { |figure| format("%.1f", median(results, figure) * 1e3) }
+        times << format("%.2f", median(results, :spread)) if spread
+        cpu = format("%.1f", median(results, :cpu) * 1e6) if results.first.cpu
+        [format("%.0f ±%.0f%%", rate, range(results, rate)), *times, cpu, format("%.0f", memory), note].join(" | ")
       end
 
       def median(results, figure) = results.map { |result| result[figure].to_f }.sort[results.size / 2]
 
       # Half the range of the rates, in percent.
-      def spread(results, median)
+      def range(results, median)
         least, most = results.map(&:rate).minmax
         (most - least) / 2 / [median, 1].max * 100
       end

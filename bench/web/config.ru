@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 # What the servers of bench/web_servers.rb serve.
+require "digest"
+
 LARGE = ["x" * 65_536].freeze
 PLAIN = { "content-type" => "text/plain" }.freeze
 
@@ -16,9 +18,25 @@ ensure
   stream.close
 end
 
+# Computes for 1 ms, as a small action does.
+def compute
+  ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.001
+  nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+end
+
+def digest(input)
+  digest = Digest::SHA256.new
+  while (part = input.read(16_384))
+    digest << part
+  end
+  digest.hexdigest
+end
+
 run(lambda do |env|
   case env["PATH_INFO"]
   when "/wait" then sleep(0.01) && [200, PLAIN.dup, ["Hello, world!"]]
+  when "/compute" then compute || [200, PLAIN.dup, ["Hello, world!"]]
+  when "/upload" then [200, PLAIN.dup, [digest(env["rack.input"])]]
   when "/large" then [200, PLAIN.dup, LARGE]
   when "/events" then [200, { "content-type" => "text/event-stream" }, method(:events)]
   else [200, PLAIN.dup, ["Hello, world!"]]

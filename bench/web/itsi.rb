@@ -5,4 +5,4 @@ workers 1
 threads 1
 fiber_scheduler true
 ruby_thread_request_backlog_size 100_000
-rackup_file File.expand_path("config.ru", __dir__), script_name: "/"
+rackup_file ENV.fetch("BENCH_APPLICATION"), script_name: "/"

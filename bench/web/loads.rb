@@ -5,14 +5,35 @@ require "socket"
 module Bench
   module Web
     # What came of a load: +rate+ a second; +median+ and +worst+ (the 99th percentile) in seconds; +cpu+ in seconds for
-    # each; +memory+ in MB; +note+: what went wrong.
-    Result = Struct.new(:rate, :median, :worst, :cpu, :memory, :note, keyword_init: true)
+    # each; +memory+ in MB; +spread+: how often the requests of the least busy connection go into those of the busiest
+    # one; +note+: what went wrong, or what else was done.
+    Result = Struct.new(:rate, :median, :worst, :cpu, :memory, :spread, :note, keyword_init: true)
+
+    # What all loads have in common: the application, and a path at which it answers when it is ready.
+    class Load
+      PLAIN = File.expand_path("config.ru", __dir__)
+      RAILS = File.expand_path("rails.ru", __dir__)
+      # @return [String] a config.ru
+      def application = PLAIN
+      # @return [String]
+      def path = "/"
+      # @return [Array<String>] gems that the application needs
+      def gems = []
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
 
     # wrk asks for a path.
-    class Requests
+    class Requests < Load
       UNITS = { "us" => 1e-6, "ms" => 1e-3, "s" => 1.0 }.freeze
 
+      # @return [String]
+      attr_reader :path
+
       def initialize(path, connections)
+        super()
         @path = path
         @connections = connections
       end
@@ -40,9 +61,130 @@ module Bench
       end
     end
 
+    # wrk asks for a page of the Rails application.
+    class Pages < Requests
+      def application = RAILS
+      def gems = %w[railties activerecord sqlite3]
+    end
+
+    # Clients that keep their connections. Each asks again when it has its answer.
+    class Clients < Load
+      LENGTH = /^content-length: *(\d+)/i
+
+      # @return [String]
+      attr_reader :path
+
+      def initialize(path, number)
+        super()
+        @path = path
+        @number = number
+      end
+
+      def run(server, seconds)
+        ask(server, 1) # YJIT has compiled it
+        before = server.cpu
+        counts, delays = ask(server, seconds)
+        least, most = counts.minmax
+        Result.new(rate: delays.size / seconds.to_f, median: delays[delays.size / 2],
+                   worst: delays[delays.size * 99 / 100],
+                   cpu: (server.cpu - before) / [delays.size, 1].max, memory: server.memory,
+                   spread: most.fdiv([least, 1].max), note: ("a connection got no answer" if least.zero?))
+      end
+
+      private
+
+      # @return [Array(Array<Integer>, Array<Float>)] the answers of each connection, and the times that they took,
+      #   sorted
+      def ask(server, seconds)
+        begun = {}
+        sockets = Array.new(@number) { TCPSocket.new("127.0.0.1", server.port) }
+        counts = sockets.to_h { |socket| [socket, 0] }
+        sockets.each { |socket| begun[socket] = send_to(socket) }
+        delays = []
+        ends = now + seconds
+        while (left = ends - now).positive? && (ready, = IO.select(sockets, nil, nil, left))
+          ready.each do |socket|
+            next unless whole?(socket)
+
+            delays << (now - begun[socket])
+            counts[socket] += 1
+            begun[socket] = send_to(socket)
+          end
+        end
+        [counts.values, delays.sort]
+      ensure
+        sockets&.each(&:close)
+      end
+
+      def send_to(socket)
+        socket.write("GET #{@path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        (@answers ||= {})[socket] = +""
+        now
+      end
+
+      # Reads what has come, and returns whether the answer is whole.
+      def whole?(socket)
+        answer = @answers[socket] << socket.readpartial(65_536)
+        head, body = answer.split("\r\n\r\n", 2)
+        return false unless body
+
+        length = head[LENGTH, 1]
+        length ? body.bytesize >= length.to_i : answer.end_with?("0\r\n\r\n")
+      end
+    end
+
+    # Small requests, beside clients that upload. The figures are those of the small ones.
+    class Uploads < Clients
+      SIZE = 1_000_000
+
+      # @param number [Integer] of clients with small requests
+      # @param uploads [Integer] of clients that upload
+      def initialize(number, uploads)
+        super("/", number)
+        @uploads = uploads
+      end
+
+      def run(server, seconds)
+        reader, writer = IO.pipe
+        uploader = fork { upload(server, reader, writer) }
+        writer.close
+        began = now
+        result = super
+        Process.kill(:TERM, uploader)
+        count = reader.read.bytesize
+        result.cpu = nil # it is that of both
+        result.note = [result.note, format("%d uploads/s", count / (now - began))].compact.join(", ")
+        result
+      ensure
+        Process.wait(uploader) if uploader
+        reader&.close
+      end
+
+      private
+
+      # Writes a byte for each upload.
+      def upload(server, reader, writer)
+        reader.close
+        trap(:TERM) { exit!(0) }
+        body = "x" * SIZE
+        Array.new(@uploads) do
+          Thread.new do
+            socket = TCPSocket.new("127.0.0.1", server.port)
+            loop do
+              socket.write("POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: #{SIZE}\r\n\r\n", body)
+              answer = socket.readpartial(65_536)
+              answer << socket.readpartial(65_536) until answer.match?(/\h{64}/)
+              writer.write(".")
+            end
+          end
+        end.each(&:join)
+      end
+    end
+
     # Clients that listen to events. The times are from the write of an event to its arrival.
-    class Events
+    class Events < Load
       def initialize(clients)
+        super()
         @clients = clients
       end
 
@@ -78,13 +220,12 @@ module Bench
         end
         [delays.sort, heard.size]
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
     # Clients that have asked once, and keep their connection: how many bytes each of them takes.
-    class Idle
+    class Idle < Load
       def initialize(clients)
+        super()
         @clients = clients
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "rbconfig"
 require "socket"
 require "tmpdir"
@@ -8,17 +9,21 @@ require_relative "../support/peer_gems"
 
 module Bench
   module Web
-    CONFIG = File.expand_path("config.ru", __dir__)
     ITSI_CONFIG = File.expand_path("itsi.rb", __dir__)
     LIB = File.expand_path("../../heddle-server/lib", __dir__)
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
-    # How each server is started: one process that serves, and threads only where it has nothing else. +gems+: those
-    # that it needs, of which the first one is named in the report.
+    # How each server is started: one process that serves, or two, and threads only where it has nothing else. +gems+:
+    # those that it needs, of which the first one is named in the report.
     Kind = Struct.new(:gems, :command) do
-      def arguments(port, gems)
-        command.map { |part| part.start_with?("BIN/") ? program(part, gems) : part.gsub("PORT", port.to_s) }
+      def arguments(port, application, gems)
+        command.map do |part|
+          part.start_with?("BIN/") ? program(part, gems) : part.sub("PORT", port.to_s).sub("APPLICATION", application)
+        end
       end
+
+      # @return [Kind] the same with more arguments before the application
+      def with(*more) = self.class.new(gems, command[...-1] + more + command[-1..])
 
       private
 
@@ -28,18 +33,22 @@ module Bench
       end
     end
 
+    HEDDLE = Kind.new(%w[protocol-http1 protocol-rack rack],
+                      ["-I", LIB, EXE, "serve", "-p", "PORT", "--max-connections", "100000", "--max-idle", "600",
+                       "APPLICATION"])
+    PUMA = Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--bind", "tcp://127.0.0.1:PORT", "APPLICATION"])
     KINDS = {
-      "Heddle" => Kind.new(%w[protocol-http1 protocol-rack rack],
-                           ["-I", LIB, EXE, "serve", "-p", "PORT", "--max-connections", "100000", "--max-idle", "600",
-                            CONFIG]),
+      "Heddle" => HEDDLE,
       "Falcon" => Kind.new(%w[falcon], ["BIN/falcon", "serve", "--count", "1", "--bind", "http://127.0.0.1:PORT",
-                                        "--config", CONFIG]),
-      "Puma" => Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--threads", "32:32",
-                                         "--bind", "tcp://127.0.0.1:PORT", CONFIG]),
+                                        "--config", "APPLICATION"]),
+      "Puma" => PUMA.with("--threads", "32:32"),
       "Itsi" => Kind.new(%w[itsi-server itsi-scheduler rack],
                          ["-r", "itsi/scheduler", "BIN/itsi", "--bind", "http://127.0.0.1:PORT",
-                          "--config", ITSI_CONFIG])
+                          "--config", ITSI_CONFIG]),
+      "Heddle-2" => HEDDLE.with("--workers", "2"),
+      "Puma-2" => PUMA.with("--workers", "2", "--threads", "16:16")
     }.freeze
+    private_constant :HEDDLE, :PUMA
 
     # A server in a process of its own, with those that it starts.
     class Server
@@ -47,20 +56,26 @@ module Bench
       attr_reader :port
 
       # @param kind [Kind]
+      # @param load [#path, #application]
       # @param gems [PeerGems]
-      def self.run(kind, gems)
-        server = new(kind, gems)
+      def self.run(kind, load, gems)
+        server = new(kind, load, gems)
         yield(server)
       ensure
         server&.stop
       end
 
-      def initialize(kind, gems)
+      def initialize(kind, load, gems)
         @port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-        @log = File.join(Dir.tmpdir, "bench-web-#{Process.pid}.log")
-        @pid = Process.spawn({ **Child::CLEAN_ENV, **gems.env, "RUBYOPT" => "--yjit" }, *Child::TIED, RbConfig.ruby,
-                             *kind.arguments(@port, gems), %i[out err] => @log, pgroup: true)
-        wait_for_answer
+        @folder = Dir.mktmpdir("bench-web-")
+        @log = File.join(@folder, "log")
+        env = { "RUBYOPT" => "--yjit", "BENCH_FOLDER" => @folder, "BENCH_APPLICATION" => load.application }
+        @pid = Process.spawn({ **Child::CLEAN_ENV, **gems.env, **env }, *Child::TIED, RbConfig.ruby,
+                             *kind.arguments(@port, load.application, gems), %i[out err] => @log, pgroup: true)
+        wait_for_answer(load.path)
+      rescue StandardError
+        stop
+        raise
       end
 
       # @return [Float] seconds of CPU time until now
@@ -76,7 +91,7 @@ module Bench
       def stop
         Process.kill(:KILL, -@pid)
         Process.wait(@pid)
-        File.unlink(@log)
+        FileUtils.rm_rf(@folder)
       end
 
       private
@@ -91,11 +106,11 @@ module Bench
         false
       end
 
-      def wait_for_answer
-        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 15
+      def wait_for_answer(path)
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
         begin
           TCPSocket.open("127.0.0.1", @port) do |socket|
-            socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
             raise Errno::ECONNREFUSED unless socket.wait_readable(5) && socket.readpartial(4096).include?(" 200 ")
           end
         rescue SystemCallError, EOFError

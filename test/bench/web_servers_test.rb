@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test: takes 8 s, 1 core
+# bin/test: takes 30 s, 1 core
 
 require_relative "../test_helper"
 require "open3"
@@ -10,16 +10,54 @@ require "rbconfig"
 class WebServersBenchTest < Minitest::Test
   SCRIPT = File.expand_path("../../bench/web_servers.rb", __dir__)
 
-  def test_hello_world
+  FLOODS = File.expand_path("../../bench/floods.rb", __dir__)
+
+  def setup
+    %w[protocol-http1 protocol-rack].each { |gem| skip_without(gem) }
+  end
+
+  def skip_without(gem)
+    skip("the gem #{gem} is not here") if Gem::Specification.find_all_by_name(gem).empty?
+  end
+
+  def skip_without_wrk
     folders = ENV.fetch("PATH").split(":")
     skip("wrk is not here") unless folders.any? { |folder| File.executable?(File.join(folder, "wrk")) }
-    %w[protocol-http1 protocol-rack].each do |gem|
-      skip("the gem #{gem} is not here") if Gem::Specification.find_all_by_name(gem).empty?
-    end
-    out, status = Open3.capture2e("timeout", "-k", "1", "60", RbConfig.ruby, SCRIPT, "--loads", "hello", "--servers",
-                                  "Heddle", "--seconds", "1", "--rounds", "1")
+  end
+
+  def run_script(script, *)
+    out, status = Open3.capture2e("timeout", "-k", "1", "60", RbConfig.ruby, script, *)
 
     assert_predicate(status, :success?, out)
-    assert_match(/^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \| \d+ \|  \|$/, out)
+    out
+  end
+
+  def load_heddle(name, seconds = 1)
+    run_script(SCRIPT, "--loads", name, "--servers", "Heddle", "--seconds", seconds.to_s, "--rounds", "1")
+  end
+
+  def test_hello_world
+    skip_without_wrk
+
+    assert_match(/^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \| \d+ \|  \|$/, load_heddle("hello"))
+  end
+
+  def test_a_page_of_rails
+    skip_without_wrk
+    %w[railties activerecord sqlite3].each { |gem| skip_without(gem) }
+
+    assert_match(/^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \| \d+ \|  \|$/, load_heddle("query", 5))
+  end
+
+  def test_small_requests_beside_uploads
+    assert_match(%r{^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \| \d+ \| .*\d uploads/s \|$},
+                 load_heddle("uploads"))
+  end
+
+  # bench/floods.rb attacks a server, and asks it meanwhile.
+  def test_a_flood
+    out = run_script(FLOODS, "--kinds", "pings", "--seconds", "1")
+
+    assert_match(%r{^\| HTTP/2: pings \| [1-9]\d* \| [\d.]+ \| [\d.]+ \| 0 \| \d+ \| \d+ \|$}, out)
   end
 end

@@ -20,7 +20,7 @@ module Soak
       longest = Float(ENV.fetch("LONGEST"))
       run(lambda do |env|
         sleep(rand * longest)
-        [200, { "content-type" => "text/plain" }, ["\#{env["PATH_INFO"]} \#{name}"]]
+        [200, { "content-type" => "text/plain" }, ["\#{env["PATH_INFO"]} \#{name} \#{Process.pid}"]]
       end)
     RUBY
     SIGNALS = %i[HUP USR2].freeze
@@ -32,6 +32,9 @@ module Soak
       attr_reader :answered
       # @return [Array<String>] what came in place of an answer
       attr_reader :lost
+      # @return [Array<Integer>] the processes that had the connections on which requests were lost. It is not known for
+      #   a request that was the first one of its connection
+      attr_reader :lost_by
 
       def initialize(port, number, keeps:)
         @port = port
@@ -39,6 +42,7 @@ module Soak
         @keeps = keeps
         @answered = 0
         @lost = []
+        @lost_by = []
         @thread = Thread.new { ask until @over }
       end
 
@@ -54,6 +58,7 @@ module Soak
         answer = answer_to(path)
         return lose(answer.inspect) unless answer.include?("\r\n\r\n#{path} ")
 
+        @server = answer[/\d+\z/].to_i if @socket
         @answered += 1
       rescue SystemCallError => e
         lose(e.class.name)
@@ -61,6 +66,7 @@ module Soak
 
       def lose(what)
         @lost << what
+        @lost_by << @server if @server
         leave
       end
 
@@ -85,19 +91,21 @@ module Soak
 
       def leave
         @socket&.close
-        @socket = nil
+        @socket = @server = nil
       end
     end
 
     # @param restarts [Integer]
+    # @param signals [Array<Symbol>] KILL is for one of the workers
     # @param pause [Float] the longest time between two signals, in seconds
     # @param workers [Integer]
     # @param clients [Integer] of each kind
     # @param work [Float] the longest time that a request takes, in seconds
     # @param random [Random]
     # @param arguments [Array<String>] more of them for the server
-    def initialize(restarts:, pause:, workers:, clients:, work:, random:, arguments:)
+    def initialize(restarts:, signals:, pause:, workers:, clients:, work:, random:, arguments:)
       @restarts = restarts
+      @signals = signals
       @pause = pause
       @workers = workers
       @clients = clients
@@ -125,6 +133,9 @@ module Soak
 
     # @return [Array<Symbol>]
     def sent = @sent ||= []
+
+    # @return [Array<Integer>] the workers that were killed
+    def killed = @killed ||= []
 
     # Signals that come at the same time are one restart.
     #
@@ -158,7 +169,9 @@ module Soak
 
     def restart(program, ends)
       while sent.size < @restarts && now < ends
-        sent << SIGNALS.sample(random: @random)
+        sent << @signals.sample(random: @random)
+        next kill_worker(program) if sent.last == :KILL
+
         before = ready(program)
         program.signal(sent.last)
         wait(30) { ready(program) >= before + [@workers, 1].max } if @random.rand(2).zero?
@@ -167,6 +180,16 @@ module Soak
       File.write(File.join(@dir, "name"), "last")
       program.signal(:HUP)
       wait(120) { last_serves?(program) } or raise("the last release does not serve: #{program.said.last(20).join}")
+    end
+
+    # Kills a worker that serves. Another one takes its place, at once if the worker has lived for more than a second.
+    def kill_worker(program)
+      sleep(1.1)
+      serving = program.said.join.scan(/\(process (\d+)\) is ready/).flatten.map(&:to_i) - killed
+      before = ready(program)
+      killed << serving.sample(random: @random)
+      Process.kill(:KILL, killed.last)
+      wait(30) { ready(program) > before }
     end
 
     # @return [Boolean] whether this came true
@@ -181,7 +204,7 @@ module Soak
     def ready(program) = program.said.grep(@workers.zero? ? /listening on/ : /is ready/).size
 
     def last_serves?(program)
-      program.get("/").body == "/ last"
+      program.get("/").body.start_with?("/ last ")
     rescue SystemCallError, EOFError
       false
     end
@@ -190,13 +213,15 @@ module Soak
   end
 end
 
-options = { restarts: 200, pause: 1.0, workers: 2, clients: 2, work: 0.02 }
+options = { restarts: 200, signals: Soak::Restarts::SIGNALS, pause: 1.0, workers: 2, clients: 2, work: 0.02 }
 seconds = 900
 seed = Random.new_seed % 1_000_000
 OptionParser.new do |on|
   on.banner = "usage: bin/ruby heddle-server/test/soak/restarts.rb [options] [-- options of heddle serve]\n" \
-              "Restarts it under load, and exits with 1 if a request was lost."
+              "Restarts it under load, and exits with 1 if a request was lost. With --kill, a killed worker may lose " \
+              "its own requests."
   on.on("--restarts N", Integer, "HUP and USR2, mixed (200)") { |value| options[:restarts] = value }
+  on.on("--kill", "kills workers in place of that") { options[:signals] = [:KILL] }
   on.on("--pause N", Float, "the longest time between two of them, in seconds (1)") { |value| options[:pause] = value }
   on.on("--seconds N", Float, "no more of them after this time (900)") { |value| seconds = value }
   on.on("--workers N", Integer, "of the server; 0: one process (2)") { |value| options[:workers] = value }
@@ -212,4 +237,4 @@ counts = restarts.sent.tally.map { |name, count| "#{count} #{name}" }.join(", ")
 puts "#{restarts.sent.size} restarts (#{counts}; --seed #{seed}): #{clients.sum(&:answered)} requests answered, " \
      "#{lost.size} lost; begun: programs #{restarts.begun.first}, workers #{restarts.begun.last}"
 lost.tally.each { |what, count| puts "  #{count}: #{what}" }
-exit(lost.empty?)
+exit(restarts.killed.empty? ? lost.empty? : (clients.flat_map(&:lost_by) - restarts.killed).empty?)

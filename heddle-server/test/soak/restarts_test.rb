@@ -27,6 +27,13 @@ class SoakRestartsTest < HeddleTest
     end
   end
 
+  def test_a_killed_worker_loses_its_own_requests_alone
+    outcome = restart("--kill", "--restarts", "3", "--work", "0.2")
+
+    assert_predicate(outcome, :success?, "#{outcome.out}\n#{outcome.err}")
+    assert_match(/^3 restarts \(3 KILL; .*\): [1-9]\d* requests answered, \d+ lost; /, outcome.out)
+  end
+
   def test_a_lost_request_is_seen
     outcome = restart("--restarts", "3", "--work", "1", "--", "--drain", "0.001")
 
