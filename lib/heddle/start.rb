@@ -59,8 +59,8 @@ module Heddle
       Detached.spawn(name, block)
     end
 
-    # Waits until the tasks of Heddle.detach have ended. When the grace period is over, it cancels those that still run,
-    # and waits for their ensure blocks. Heddle does this by itself at the end of the program. Call it before exit!,
+    # Waits until the tasks of Heddle.detach have ended. When the grace period is over, it cancels the remaining
+    # tasks, and waits for their ensure blocks. Heddle does this by itself at the end of the program. Call it before exit!,
     # which runs no at_exit blocks.
     #
     # @param grace [Numeric] seconds

@@ -9,7 +9,7 @@ module Heddle
   class CommandCall
     PIECE = 16_384
     # Seconds between two looks whether the group still has processes.
-    LOOK = 0.01
+    LOOK = 0.02
     # What decides where input, output and signals go.
     RESERVED = %i[in out err pgroup new_pgroup].freeze
     private_constant :PIECE, :LOOK, :RESERVED
@@ -116,7 +116,18 @@ module Heddle
     def wait_for_group
       deadline = Clock.now + @grace
       Heddle.move_on_after(@grace) { wait }
-      sleep(LOOK) while @status && signal(0) && Clock.now < deadline
+      sleep(LOOK) while @status && signal(0) && lives? && Clock.now < deadline
+    end
+
+    # Has the group a process that has not ended? In a container without an init process nobody waits for the zombies of
+    # the group, and they could be signalled for ever.
+    def lives?
+      Dir.glob("/proc/[0-9]*/stat").any? do |file|
+        state, _, group = File.read(file)[/.*\) (.*)/m, 1].split(" ", 4)
+        state != "Z" && Integer(group) == @pid
+      rescue SystemCallError # it has ended meanwhile
+        false
+      end
     end
 
     # @return [Boolean] whether the group has a process
