@@ -5,7 +5,7 @@ module Heddle
   # How a program has ended, and what it has written. Returned by {Heddle.command}.
   #
   # @!attribute [r] status
-  #   @return [Process::Status]
+  #   @return [Process::Status] its exit status, or the signal that has ended it
   # @!attribute [r] out
   #   @return [String] what it has written to its standard output; empty if a block was given
   # @!attribute [r] err

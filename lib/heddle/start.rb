@@ -60,8 +60,8 @@ module Heddle
     end
 
     # Waits until the tasks of Heddle.detach have ended. When the grace period is over, it cancels the remaining
-    # tasks, and waits for their ensure blocks. Heddle does this by itself at the end of the program. Call it before exit!,
-    # which runs no at_exit blocks.
+    # tasks, and waits for their ensure blocks. Heddle does this by itself at the end of the program. Call it
+    # before exit!, which runs no at_exit blocks.
     #
     # @param grace [Numeric] seconds
     # @return [void]

@@ -28,7 +28,7 @@ module Heddle
         ::Minitest::Result.from(self)
       end
 
-      # @return [Heddle::Testing::Clock]
+      # @return [Heddle::Testing::Clock] the clock of this test
       def clock = Testing.clock
 
       # @return [Integer] the seed of this test. A class may define another one.

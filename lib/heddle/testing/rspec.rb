@@ -29,7 +29,7 @@ module Heddle
         end
       end
 
-      # @return [Heddle::Testing::Clock]
+      # @return [Heddle::Testing::Clock] the clock of this example
       def clock = Testing.clock
     end
   end

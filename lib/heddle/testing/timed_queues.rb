@@ -44,8 +44,7 @@ module Heddle
         end
       end
 
-      Thread::Queue.prepend(Pop)
-      Thread::SizedQueue.prepend(Pop, Push)
+      { Thread::Queue => [Pop], Thread::SizedQueue => [Pop, Push] }.each { |queue, methods| queue.prepend(*methods) }
     end
     private_constant :TimedQueues
   end
