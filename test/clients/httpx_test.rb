@@ -62,6 +62,15 @@ http_contracts "Httpx", "httpx" do
     shared&.close
   end
 
+  # Its tasks share a connection, too. All are answered, unless one of them is cancelled.
+  def test_tasks_share_a_session_with_fiber_concurrency
+    heddle_only("it is about tasks")
+    shared = session(from: HTTPX.plugin(:fiber_concurrency))
+    assert_warns("httpx: a session with the plugin :persistent must not be shared") do |number|
+      ask(shared, number, 0.1)
+    end
+  end
+
   def test_a_pool_of_persistent_sessions
     heddle_only("it is about tasks")
     pool = Heddle::Pool.new(size: 5, close: :close.to_proc) { persistent }
