@@ -56,6 +56,35 @@ contract "TestingClock" do
     assert_equal(hour, virtual_time { Heddle.spawn(background: true) { sleep }.wait(hour) })
   end
 
+  # (Another thread looks after deadlines of blocks that compute. It does not see this clock.)
+  def test_a_block_that_computes_before_its_deadline
+    computing = proc do
+      5.times do
+        sleep(1)
+        past = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.02
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < past
+      end
+      :done
+    end
+    limits = [Heddle.method(:move_on_after), Heddle.method(:timeout), Timeout.method(:timeout),
+              ->(seconds, &block) { Heddle.scope(deadline: seconds, &block) }]
+
+    limits.each { |limit| assert_equal(:done, virtually { limit.call(6, &computing) }, limit) }
+  end
+
+  def test_what_waits_for_a_time_in_other_ways
+    channel = Heddle::Channel.new
+
+    {
+      3 => -> { assert_nil(Heddle.move_on_after(3) { sleep }) },
+      4 => -> { Heddle.scope { |scope| (scope.deadline = 4) && sleep } rescue Heddle::TimeoutError }, # rubocop:disable Style/RescueModifier
+      5 => -> { assert_nil(channel.pop(timeout: 5)) },
+      6 => -> { assert_nil(Heddle.select(channel, timeout: 6)) },
+      7 => -> { Heddle.retry(attempts: 2, wait: 7) { |attempt| raise IOError if attempt == 1 } },
+      8 => -> { Heddle.timeout(8) { assert_in_delta(8.0, Heddle.remaining) && sleep(8) } rescue Heddle::TimeoutError } # rubocop:disable Style/RescueModifier
+    }.each { |seconds, wait| assert_equal(seconds, virtual_time(&wait)) }
+  end
+
   def test_every
     turns = virtually do
       turns = 0

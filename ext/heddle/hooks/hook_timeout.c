@@ -75,10 +75,9 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     };
     if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout.root; /* overdue.c looks for it */
     if (deadline_ns != HD_NO_DEADLINE) {
-        bool by_machine = !scheduler->virtual_clock.on; /* a virtual clock stands still while a fiber computes */
-        if (by_machine && !hd_node_linked(&scheduler->overdue_node)) hd_overdue_register(scheduler);
+        hd_overdue_register(scheduler);
         hd_timeout_set(&timeout, scheduler, deadline_ns);
-        if (by_machine) hd_overdue_expect(scheduler, deadline_ns);
+        hd_overdue_expect(scheduler, deadline_ns);
     }
     if (!NIL_P(timeout.exception)) return call_block_ensured((VALUE)&timeout);
     return rb_rescue2(call_block_ensured, (VALUE)&timeout, timeout_error, (VALUE)&timeout, cExitException, (VALUE)0);

@@ -108,7 +108,7 @@ static VALUE limit_set(VALUE self, VALUE seconds, VALUE exception)
     if (!is_open(limit) || must_end(timeout)) return Qnil;
     hd_timeout_forget(timeout);
     if (deadline_ns == HD_NO_DEADLINE) return Qnil;
-    if (!hd_node_linked(&scheduler->overdue_node)) hd_overdue_register(scheduler);
+    hd_overdue_register(scheduler);
     timeout->exception = exception;
     hd_timeout_set(timeout, scheduler, deadline_ns);
     hd_overdue_expect(scheduler, deadline_ns);

@@ -233,13 +233,16 @@ static VALUE start_thread(VALUE pointer)
     return thread;
 }
 
+/* A virtual clock stands still while a fiber computes, and another thread does not see it. */
 void hd_overdue_register(hd_scheduler *scheduler)
 {
+    if (RB_LIKELY(hd_node_linked(&scheduler->overdue_node)) || scheduler->virtual_clock.on) return;
     hd_list_push_back(&this_ractors()->schedulers, &scheduler->overdue_node);
 }
 
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)
 {
+    if (RB_UNLIKELY(scheduler->virtual_clock.on)) return;
     overdue_thread *ours = this_ractors();
     if (ours->running && ours->look_ns <= deadline_ns + HD_NS_PER_MS) return;
     if (ours->running) {

@@ -12,8 +12,8 @@
 
 #include "timeout.h"
 
-/* Makes the thread look after this scheduler, too. Called once for each scheduler. It may raise NoMemoryError, so it
- * is called before a timeout is set. */
+/* Makes the thread look after this scheduler, too, unless it does so already. It may raise NoMemoryError, so it is
+ * called before a timeout is set. */
 void hd_overdue_register(hd_scheduler *scheduler);
 
 /* Announces a deadline of this scheduler. Wakes the thread only if the deadline is earlier than its next look. */
