@@ -77,11 +77,11 @@ contract "TestingClock" do
 
     {
       3 => -> { assert_nil(Heddle.move_on_after(3) { sleep }) },
-      4 => -> { Heddle.scope { |scope| (scope.deadline = 4) && sleep } rescue Heddle::TimeoutError }, # rubocop:disable Style/RescueModifier
+      4 => -> { Heddle.move_on_after(hour) { |scope| (scope.deadline = 4) && sleep } },
       5 => -> { assert_nil(channel.pop(timeout: 5)) },
       6 => -> { assert_nil(Heddle.select(channel, timeout: 6)) },
       7 => -> { Heddle.retry(attempts: 2, wait: 7) { |attempt| raise IOError if attempt == 1 } },
-      8 => -> { Heddle.timeout(8) { assert_in_delta(8.0, Heddle.remaining) && sleep(8) } rescue Heddle::TimeoutError } # rubocop:disable Style/RescueModifier
+      8 => -> { Heddle.move_on_after(8) { assert_in_delta(8.0, Heddle.remaining) && sleep } }
     }.each { |seconds, wait| assert_equal(seconds, virtual_time(&wait)) }
   end
 
