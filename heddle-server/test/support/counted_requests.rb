@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "open3"
-require_relative "certificate"
-require_relative "servers/front"
+require "support/certificate"
+require "support/servers/front"
 
 module TestSupport
   # Many requests of real clients to a server, by itself or behind a real proxy, and what is answered wrongly.
