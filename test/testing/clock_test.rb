@@ -47,6 +47,19 @@ contract "TestingClock" do
     assert_equal([[1, hour.to_f], [2, 2.0 * hour], [3, 3.0 * hour]], order)
   end
 
+  # Less than a nanosecond is left at the end of some intervals.
+  def test_a_part_of_a_nanosecond_passes
+    assert_operator(virtual_time { 20.times { sleep(1e-10) } }, :>, 0)
+
+    calls = 0
+    virtually { Heddle.every(0.1) { calls += 1 } && sleep(1.05) }
+
+    assert_equal(10, calls)
+    limiter = Heddle::RateLimiter.new(1, per: 0.3)
+
+    assert_in_delta(3.0, virtual_time { sleep(1 / 3.0) && 10.times { limiter.acquire } }, 0.4)
+  end
+
   def test_time_limits
     assert_equal(hour, virtual_time { assert_raises(Timeout::Error) { Timeout.timeout(hour) { sleep } } })
     assert_equal(hour, virtual_time { assert_raises(Heddle::TimeoutError) { Heddle.timeout(hour) { sleep } } })

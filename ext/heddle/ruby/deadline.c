@@ -8,7 +8,10 @@ int64_t hd_deadline_from(VALUE timeout)
     if (NIL_P(timeout)) return HD_NO_DEADLINE;
     struct timespec interval = rb_time_timespec_interval(timeout);
     if (interval.tv_sec >= INT64_MAX / HD_NS_PER_SECOND - 1) return HD_NO_DEADLINE;
-    return hd_clock_deadline(hd_clock_now(), interval.tv_sec * HD_NS_PER_SECOND + interval.tv_nsec);
+    int64_t interval_ns = interval.tv_sec * HD_NS_PER_SECOND + interval.tv_nsec;
+    /* Whoever sleeps for the rest of a time must get past its end, by a clock that stands still meanwhile, too. */
+    if (interval_ns == 0 && RB_FLOAT_TYPE_P(timeout) && RFLOAT_VALUE(timeout) > 0) interval_ns = 1;
+    return hd_clock_deadline(hd_clock_now(), interval_ns);
 }
 
 VALUE hd_io_timeout(VALUE io)
