@@ -47,7 +47,7 @@ contract "WholeFile" do
   end
 
   # Runs the block; fails if a fiber that is ready all the time has not had several turns meanwhile.
-  def assert_turns(at_least: 8)
+  def assert_turns(at_least: 2)
     turns = 0
     running = true
     path

@@ -51,20 +51,6 @@ contract "Scope" do
     end
   end
 
-  def test_spawn_in_another_thread
-    run do
-      Heddle.scope do |scope|
-        spawns = [-> { scope.spawn { flunk } }, -> { Heddle.run { scope.spawn { flunk } } }]
-        elsewhere = [->(spawn) { Thread.new(&spawn).value }, ->(spawn) { Heddle.offload(&spawn) }]
-        spawns.product(elsewhere) do |spawn, other|
-          error = assert_raises(Heddle::Error) { other.call(spawn) }
-
-          assert_equal("a scope starts its tasks only in the thread that it belongs to", error.message)
-        end
-      end
-    end
-  end
-
   def test_inspect
     scope = Heddle.scope do |one|
       one.spawn { sleep(0) }

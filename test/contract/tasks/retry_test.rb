@@ -146,6 +146,7 @@ contract "Retry" do
 
   # Cancels a task while it is in the block.
   def cancelled(attempts)
+    Heddle.retry { true } # loads what it needs, which may wait for the disk
     Heddle.run(backend:) do
       task = Heddle.spawn(isolated: true) do
         Heddle.retry(on: Exception, attempts: nil, wait: 0) { |attempt| (attempts << attempt) && yield }
