@@ -14,7 +14,7 @@ enum { PERIOD_NS = HD_NS_PER_SECOND / 2, PART_NS = HD_NS_PER_MS / 10 };
 enum { KEPT_WHEN_IDLE = 64, KEPT_AT_END = 1024 };
 
 /* Schedulers of several Ractors may write the numbers at the same time, which can only cost a look. The passes are made
- * only while there is a single Ractor. */
+ * only while no other Ractor has had a scheduler. */
 static struct {
     int open; /* schedulers */
     bool in_pass, gives_all;
@@ -23,11 +23,14 @@ static struct {
     int64_t due_ns;
 } stacks = {.due_ns = HD_NO_DEADLINE};
 
-static VALUE cRactor;
+/* A scheduler has been opened in another Ractor. (The loop must not ask Ractor.count: a method in Ruby may run the
+ * handlers of signals.) */
+static bool several_ractors;
 
 void hd_warm_stacks_open(hd_scheduler *scheduler)
 {
     if (!hd_stack_pool_found() || scheduler->stacks_are_warm) return;
+    if (!hd_in_main_ractor()) several_ractors = true;
     scheduler->stacks_are_warm = true;
     if (__atomic_fetch_add(&stacks.open, 1, __ATOMIC_RELAXED) == 0) hd_stack_pool_keeps_memory(true);
 }
@@ -37,11 +40,6 @@ void hd_warm_stacks_forget(hd_scheduler *scheduler)
     if (!scheduler->stacks_are_warm) return;
     scheduler->stacks_are_warm = false;
     if (__atomic_fetch_sub(&stacks.open, 1, __ATOMIC_RELAXED) == 1) hd_stack_pool_keeps_memory(false);
-}
-
-static bool alone(void)
-{
-    return rb_funcall(cRactor, rb_intern("count"), 0) == INT2FIX(1);
 }
 
 void hd_warm_stacks_note_start(void)
@@ -71,7 +69,7 @@ static size_t kept_now(void)
 void hd_warm_stacks_look(int64_t now_ns)
 {
     stacks.due_ns = now_ns + PERIOD_NS;
-    if (!alone()) return;
+    if (several_ractors) return;
     if (!stacks.in_pass) {
         size_t kept = kept_now();
         stacks.in_pass = hd_stack_pool_vacant() > kept;
@@ -132,16 +130,10 @@ void hd_warm_stacks_close(hd_scheduler *scheduler)
 {
     bool was_warm = scheduler->stacks_are_warm;
     hd_warm_stacks_forget(scheduler);
-    if (!was_warm || stacks.open > 0 || hd_stack_pool_vacant() <= KEPT_AT_END || !alone()) return;
+    if (!was_warm || stacks.open > 0 || hd_stack_pool_vacant() <= KEPT_AT_END || several_ractors) return;
     if (helper.runs && !hd_forked_since(helper.generation)) return;
     int ignored;
     VALUE error = rb_errinfo();
     rb_protect(start_helper, Qnil, &ignored); /* there may be no thread at the end of the process */
     rb_set_errinfo(error);
-}
-
-void hd_init_warm_stacks(void)
-{
-    cRactor = rb_path2class("Ractor");
-    rb_gc_register_mark_object(cRactor);
 }

@@ -9,7 +9,6 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
 #define HD_INITS(init) \
     init(fiber_insides) \
     init(stack_pool) \
-    init(warm_stacks) \
     init(scheduler) \
     init(scheduler_class) \
     init(ruby_clock) \
