@@ -1,7 +1,6 @@
 /* See warm_stacks.h. */
 #include "warm_stacks.h"
 
-#include "ruby/init.h"
 #include "ruby/stack_pool.h"
 
 #ifdef HEDDLE_ASSERT_BUILD /* its tests meet many passes, each in many parts */
