@@ -7,12 +7,11 @@ module Heddle
   # of the program is ended. The group exists, and its number cannot be another one's, as long as the program has not
   # been waited for. Descendants that outlive it keep the group. So both are signalled before and after that wait.
   class CommandCall
-    PIECE = 16_384
     # Seconds between two looks whether the group still has processes.
     LOOK = 0.02
     # What decides where input, output and signals go.
     RESERVED = %i[in out err pgroup new_pgroup].freeze
-    private_constant :PIECE, :LOOK, :RESERVED
+    private_constant :LOOK, :RESERVED
 
     # @raise [ArgumentError]
     def self.check(command, input, options)
@@ -74,15 +73,15 @@ module Heddle
     end
 
     def read(pipe)
-      text = +""
-      while (piece = pipe.read_nonblock(PIECE, exception: false))
-        piece == :wait_readable ? pipe.wait_readable : count(text << piece)
-      end
-      text
+      return pipe.read unless @max_output
+
+      text = pipe.read(@max_output + 1) || +""
+      check_size(text.bytesize)
+      text.force_encoding(Encoding.default_external)
     end
 
-    def count(text)
-      return unless @max_output && text.bytesize > @max_output
+    def check_size(size)
+      return unless @max_output && size > @max_output
 
       raise OutputTooLong, "a command has written more than #{@max_output} bytes"
     end
@@ -90,9 +89,7 @@ module Heddle
     def pass_lines
       size = 0
       while (line = @out.gets("\n", *(@max_output && [@max_output - size + 1])))
-        size += line.bytesize
-        raise OutputTooLong, "a command has written more than #{@max_output} bytes" if @max_output&.<(size)
-
+        check_size(size += line.bytesize)
         @block.call(line)
       end
       ""

@@ -69,6 +69,16 @@ contract "Command" do
     assert_raises(Errno::ECHILD) { Process.wait }
   end
 
+  # As from Open3 and backticks.
+  def test_the_encoding_of_its_output
+    in_run do
+      [{}, { max_output: 100 }].each do |options|
+        assert_equal("Grüße", Heddle.command("printf", "Grüße", **options).out)
+      end
+      assert_equal(Encoding.default_external, Heddle.command("true", max_output: 1).out.encoding)
+    end
+  end
+
   def test_lines
     lines = []
     result = in_run { Heddle.command("printf", 'one\ntwo\nthree') { |line| lines << line } }
