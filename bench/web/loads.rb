@@ -25,10 +25,8 @@ module Bench
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # wrk asks for a path.
-    class Requests < Load
-      UNITS = { "us" => 1e-6, "ms" => 1e-3, "s" => 1.0 }.freeze
-
+    # A path is asked for, on a number of connections that stay open.
+    class KeptConnections < Load
       # @return [String]
       attr_reader :path
 
@@ -37,6 +35,11 @@ module Bench
         @path = path
         @connections = connections
       end
+    end
+
+    # wrk asks.
+    class Requests < KeptConnections
+      UNITS = { "us" => 1e-6, "ms" => 1e-3, "s" => 1.0 }.freeze
 
       def run(server, seconds)
         wrk(server, 1) # YJIT has compiled it
@@ -68,17 +71,8 @@ module Bench
     end
 
     # Clients that keep their connections. Each asks again when it has its answer.
-    class Clients < Load
+    class Clients < KeptConnections
       LENGTH = /^content-length: *(\d+)/i
-
-      # @return [String]
-      attr_reader :path
-
-      def initialize(path, number)
-        super()
-        @path = path
-        @number = number
-      end
 
       def run(server, seconds)
         ask(server, 1) # YJIT has compiled it
@@ -97,7 +91,7 @@ module Bench
       #   sorted
       def ask(server, seconds)
         begun = {}
-        sockets = Array.new(@number) { TCPSocket.new("127.0.0.1", server.port) }
+        sockets = Array.new(@connections) { TCPSocket.new("127.0.0.1", server.port) }
         counts = sockets.to_h { |socket| [socket, 0] }
         sockets.each { |socket| begun[socket] = send_to(socket) }
         delays = []
