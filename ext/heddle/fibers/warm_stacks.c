@@ -12,8 +12,6 @@ enum { PERIOD_NS = HD_NS_PER_SECOND / 2, PART_NS = HD_NS_PER_MS / 10 };
 /* The number of vacant stacks that stay warm in a process whose schedulers are idle, and in one without a scheduler. */
 enum { KEPT_WHEN_IDLE = 64, KEPT_AT_END = 1024 };
 
-/* Schedulers of several Ractors may write the numbers at the same time, which can only cost a look. The passes are made
- * only while no other Ractor has had a scheduler. */
 static struct {
     int open; /* schedulers */
     bool in_pass, gives_all;
@@ -22,14 +20,19 @@ static struct {
     int64_t due_ns;
 } stacks = {.due_ns = HD_NO_DEADLINE};
 
-/* A scheduler has been opened in another Ractor. (The loop must not ask Ractor.count: a method in Ruby may run the
- * handlers of signals.) */
+/* A scheduler has been opened in another Ractor. From then on Ruby does as it does by itself, because a pass reads the
+ * list of stacks, which the other Ractor changes at any time. (The loop must not ask Ractor.count instead: a method in
+ * Ruby may run the handlers of signals.) */
 static bool several_ractors;
 
 void hd_warm_stacks_open(hd_scheduler *scheduler)
 {
     if (!hd_stack_pool_found() || scheduler->stacks_are_warm) return;
-    if (!hd_in_main_ractor()) several_ractors = true;
+    if (!several_ractors && !hd_in_main_ractor()) {
+        several_ractors = true;
+        hd_stack_pool_keeps_memory(false);
+    }
+    if (several_ractors) return;
     scheduler->stacks_are_warm = true;
     if (__atomic_fetch_add(&stacks.open, 1, __ATOMIC_RELAXED) == 0) hd_stack_pool_keeps_memory(true);
 }
@@ -51,7 +54,8 @@ void hd_warm_stacks_note_start(void)
 
 int64_t hd_warm_stacks_due(int64_t now_ns)
 {
-    if (stacks.due_ns != HD_NO_DEADLINE || !hd_stack_pool_found()) return stacks.due_ns;
+    if (several_ractors || !hd_stack_pool_found()) return HD_NO_DEADLINE;
+    if (stacks.due_ns != HD_NO_DEADLINE) return stacks.due_ns;
     if (hd_stack_pool_vacant() > stacks.least_vacant + KEPT_WHEN_IDLE) stacks.due_ns = now_ns + PERIOD_NS;
     return stacks.due_ns;
 }
@@ -68,7 +72,6 @@ static size_t kept_now(void)
 void hd_warm_stacks_look(int64_t now_ns)
 {
     stacks.due_ns = now_ns + PERIOD_NS;
-    if (several_ractors) return;
     if (!stacks.in_pass) {
         size_t kept = kept_now();
         stacks.in_pass = hd_stack_pool_vacant() > kept;
