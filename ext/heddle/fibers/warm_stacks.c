@@ -21,8 +21,8 @@ static struct {
 } stacks = {.due_ns = HD_NO_DEADLINE};
 
 /* A scheduler has been opened in another Ractor. From then on Ruby does as it does by itself, because a pass reads the
- * list of stacks, which the other Ractor changes at any time. The loop must not ask Ractor.count instead, because a method
- * in Ruby may run the handlers of signals. */
+ * list of stacks, which the other Ractor changes at any time. The loop must not ask Ractor.count instead, because a
+ * method in Ruby may run the handlers of signals. */
 static bool several_ractors;
 
 void hd_warm_stacks_open(hd_scheduler *scheduler)
