@@ -21,6 +21,10 @@ module Heddle
     end
   end
 
+  # Delays nothing: Ruby raises the pending exceptions of the thread that are not delayed.
+  NOTHING = { Class.new => :immediate }.freeze
+  private_constant :NOTHING
+
   class << self
     # Calls the block, and ends it when the time is over. A +rescue => e+ in the block does not catch the exception that
     # ends it. When the ensure blocks have run, Heddle.timeout raises Heddle::TimeoutError. It works in tasks and in
@@ -122,7 +126,18 @@ module Heddle
         raise unless e.equal?(strike)
 
         raise TimeoutError.of(e), cause: nil
+      rescue Exception
+        withdraw(strike)
+        raise
       end
+    end
+
+    # Takes the exception of a limit out of a thread that has raised another one first. Ruby raises one pending exception
+    # at a time, and would raise the next one later, anywhere (Timeout.timeout leaves it there).
+    def withdraw(strike)
+      Thread.handle_interrupt(NOTHING) { nil } if Thread.pending_interrupt?(::Timeout::ExitException)
+    rescue ::Timeout::ExitException => e
+      raise unless e.equal?(strike)
     end
   end
 end

@@ -19,6 +19,7 @@ require "support/shared_io"
 
     def name_in_table = "Faraday, #{adapter}"
     def timeout_errors = [Faraday::TimeoutError]
+    def connects_for_each_question? = true
     def ask(client, number, seconds) = Integer(client.get(path(number, seconds)).body)
     def close_client(client) = client.close
 

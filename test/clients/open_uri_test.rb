@@ -11,6 +11,7 @@ http_contracts "OpenUri", "open-uri", own: true do
   def name_in_table = "open-uri"
   def timeout_errors = [Net::ReadTimeout]
   def close_client(_) = nil
+  def connects_for_each_question? = true
   def ask(client, number, seconds) = Integer(URI.parse(url(number, seconds)).open(**client, &:read))
   def open_client(timeout:) = { read_timeout: timeout, **(tls? ? { ssl_ca_cert: server.certificate_file } : {}) }
 

@@ -13,8 +13,8 @@ module TestSupport
   #   def close_client(client)
   #   def timeout_errors = [Faraday::TimeoutError]   # what the client's own limit raises; empty if it has none
   #
-  # and, where it differs: #asked, #after_a_cancel, #shortest_timeout,
-  # #timeout_of_one_that_is_closed.
+  # and, where it differs: #asked, #after_a_cancel, #shortest_timeout, #timeout_of_one_that_is_closed,
+  # #connects_for_each_question?.
   module ClientMatrix
     COUNT = 50
     SECONDS = 0.2
@@ -30,6 +30,9 @@ module TestSupport
 
     # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
     def after_a_cancel = :either
+
+    # Whether a timeout may strike while it connects, because it has no connection yet.
+    def connects_for_each_question? = false
 
     # 50 questions are at the server before one is answered, and others run whenever it does nothing.
     def test_matrix_fifty_answers_at_once
@@ -143,8 +146,11 @@ module TestSupport
       asking.cancelled?
     end
 
+    # A timeout that its own task rescues leaves the socket of a TLS handshake open: the task may go on with it. So a
+    # question that may be connecting has a task of its own, which ends.
     def time_out(client, late)
-      Timeout.timeout(0.05) { ask(client, 1, late) }
+      question = -> { Timeout.timeout(0.05) { ask(client, 1, late) } }
+      connects_for_each_question? ? Heddle.spawn(isolated: true, &question).value : question.call
       false
     rescue StandardError
       true

@@ -36,6 +36,27 @@ contract "HeddleTimeout" do
     end
   end
 
+  # Ruby raises one pending exception of a thread at a time. The other one must not be raised later.
+  def test_another_exception_at_the_same_time_in_a_thread
+    later = { IOError => :never, Timeout::ExitException => :never }
+    masked = Thread::Queue.new
+    thread = Thread.new do
+      Heddle.timeout(0.5) do
+        Thread.handle_interrupt(later) do
+          masked << true
+          sleep(0.01) until later.keys.all? { |error| Thread.pending_interrupt?(error) }
+        end
+      end
+    rescue IOError => e
+      Thread.handle_interrupt(NotImplementedError => :immediate) { nil } # raises what is pending
+      e.message
+    end
+    masked.pop
+    thread.raise(IOError, "another")
+
+    assert_equal("another", thread.value)
+  end
+
   def test_a_rescue_inside_does_not_catch_it
     ended = false
     assert_raises(Heddle::TimeoutError) do
