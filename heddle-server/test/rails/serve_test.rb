@@ -65,6 +65,17 @@ class RailsServeTest < HeddleTest
     assert_equal(2, program.said.grep(/thread variable/).size, program.said.join)
   end
 
+  def test_thread_variables_of_bundler_are_not_named
+    write("config.ru", <<~RUBY)
+      %i[logger_level_320 level].each { |name| Thread.current.thread_variable_set(name, 1) }
+      run ->(_env) { [200, {}, ["one"]] }
+    RUBY
+    program = serve
+    program.wait_for(/thread variable :level is/)
+
+    assert_equal(1, program.said.grep(/thread variable/).size, program.said.join)
+  end
+
   # As sentry-ruby and Sequel answer.
   def test_libraries_that_keep_a_state_by_thread_are_named_at_boot
     write("config.ru", <<~RUBY)

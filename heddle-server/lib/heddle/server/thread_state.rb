@@ -10,6 +10,8 @@ module Heddle
     class ThreadState
       # Thread variables of Heddle, of Ruby's own libraries and of libraries below. They do not belong to a request.
       HARMLESS = %i[heddle_replaces sentry_hub i18n_config].freeze
+      # The thread variables of Bundler 4, which are there under every `bundle exec`.
+      BUNDLER = /\Alogger_level_\d+\z/
       SENTRY = "sentry-ruby keeps the user and the breadcrumbs of a report by thread, so a report may name the user " \
                "of another request"
       HUB = "set `config.hub_isolation_level = :fiber` in Sentry.init"
@@ -20,7 +22,7 @@ module Heddle
       LEVEL = "config.active_support.isolation_level was :thread; it is :fiber now, because all requests run in one " \
               "thread. Set it to :fiber in config/application.rb"
       LOCALE = "i18n %s keeps I18n.locale by thread, so all requests share it: use i18n 1.15 or newer"
-      private_constant :HARMLESS, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL, :LOCALE
+      private_constant :HARMLESS, :BUNDLER, :SENTRY, :HUB, :SEQUEL, :VARIABLE, :LEVEL, :LOCALE
 
       # @param settings [Settings] the settings whose log is used
       def initialize(settings)
@@ -42,7 +44,7 @@ module Heddle
       def look
         (Thread.current.thread_variables - @named).each do |name|
           @named << name
-          @settings.say(format(VARIABLE, name.inspect))
+          @settings.say(format(VARIABLE, name.inspect)) unless BUNDLER.match?(name)
         end
       end
 
