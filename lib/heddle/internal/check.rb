@@ -130,5 +130,4 @@ module Heddle
     end
   end
   private_constant :Check
-  private_constant :Check
 end

@@ -7,5 +7,4 @@ module Heddle
   module Clock
   end
   private_constant :Clock
-  private_constant :Clock
 end

@@ -62,5 +62,4 @@ module Heddle
     def name = @parts.map { |part| part.is_a?(String) ? part : part.inspect }.join(" ")
   end
   private_constant :Completion
-  private_constant :Completion
 end

@@ -53,5 +53,4 @@ module Heddle
     end
   end
   private_constant :Contest
-  private_constant :Contest
 end

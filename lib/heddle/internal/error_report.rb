@@ -136,5 +136,4 @@ module Heddle
       ErrorReport.print(error, current_task, what)
     end
   end
-  private_constant :ErrorReport
 end

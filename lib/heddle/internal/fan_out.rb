@@ -115,5 +115,4 @@ module Heddle
     end
   end
   private_constant :FanOut
-  private_constant :FanOut
 end

@@ -38,5 +38,4 @@ module Heddle
     end
   end
   private_constant :IOName
-  private_constant :IOName
 end

@@ -110,5 +110,4 @@ module Heddle
     end
   end
   private_constant :Line
-  private_constant :Line
 end

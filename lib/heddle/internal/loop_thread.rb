@@ -84,5 +84,4 @@ module Heddle
     end
   end
   private_constant :LoopThread
-  private_constant :LoopThread
 end

@@ -15,5 +15,4 @@ module Heddle
     end
   end
   private_constant :PoolThread
-  private_constant :PoolThread
 end

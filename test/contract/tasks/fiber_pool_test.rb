@@ -77,16 +77,18 @@ contract "FiberPool" do
     called = []
     ended = []
     tasks = []
+    gate = Thread::Queue.new
     error = assert_raises(IOError) do
       heddle do
         pool = Heddle::FiberPool.new(2)
-        tasks << pool.spawn { sleep(0.001) && raise(IOError, "mine") }
+        tasks << pool.spawn { gate.pop && raise(IOError, "mine") }
         tasks << pool.spawn do
           sleep
         ensure
           ended << :sibling
         end
         10.times { tasks << pool.spawn { called << true } }
+        gate << true
         begin
           sleep
         ensure
