@@ -126,14 +126,14 @@ module Heddle
         raise unless e.equal?(strike)
 
         raise TimeoutError.of(e), cause: nil
-      rescue Exception
+      rescue Exception # rubocop:disable Lint/RescueException
         withdraw(strike)
         raise
       end
     end
 
-    # Takes the exception of a limit out of a thread that has raised another one first. Ruby raises one pending exception
-    # at a time, and would raise the next one later, anywhere (Timeout.timeout leaves it there).
+    # Takes the exception of a limit out of a thread that has raised another one first. Ruby raises one pending
+    # exception at a time, and would raise the next one later, anywhere. Timeout.timeout leaves it there.
     def withdraw(strike)
       Thread.handle_interrupt(NOTHING) { nil } if Thread.pending_interrupt?(::Timeout::ExitException)
     rescue ::Timeout::ExitException => e

@@ -52,4 +52,33 @@ contract "ActiveRecord" do
       assert_right_and_silent { |number| pool.with_connection { |one| one.transaction { ask(pool, number) } } }
     end
   end
+
+  # Threads of ActiveRecord ask, and the task waits for them with a lock. Each has the answer to its own question.
+  def test_load_async
+    with_async_queries do
+      with_pool(:fiber) do
+        model = Class.new(ActiveRecord::Base) { self.table_name = "pg_timezone_abbrevs" }
+        load = lambda do |number, seconds|
+          ActiveRecord::Base.asynchronous_queries_tracker.start_session # as a request does
+          query = "(SELECT #{number} AS number FROM pg_sleep(#{seconds})) AS pg_timezone_abbrevs"
+          model.from(query).select(:number).load_async
+        end
+
+        assert_right_and_silent { |number| load.call(number, 0.01).to_a.first.number }
+        assert_cancels { load.call(1, 0.5).to_a }
+        assert_equal(2, Heddle.run(backend: backend) { assert_others_run { load.call(2, 0.1).to_a.first.number } })
+      end
+    end
+  end
+
+  def with_async_queries
+    ActiveRecord.async_query_executor = :global_thread_pool
+    yield
+  ensure
+    executor = ActiveRecord.global_thread_pool_async_query_executor
+    executor.shutdown
+    executor.wait_for_termination(20)
+    ActiveRecord.instance_variable_set(:@global_thread_pool_async_query_executor, nil)
+    ActiveRecord.async_query_executor = nil
+  end
 end

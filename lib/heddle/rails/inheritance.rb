@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "async_queries"
 require_relative "query_counts"
 require_relative "request_state"
 
@@ -37,9 +38,10 @@ module Heddle
 
           state = RequestState.new if Rails.inherit_current
           counts = QueryCounts.here
+          asynchronous = AsyncQueries.here?
           lambda do |work|
             state&.put_into_place
-            work.call
+            asynchronous ? AsyncQueries.with_session(&work) : work.call
           ensure
             counts&.add_own
             release_connections

@@ -13,7 +13,11 @@ module Heddle
       SETTLE = ::Sidekiq::BasicFetch::TIMEOUT + 1
       private_constant :SETTLE
 
-      def start = @plock.synchronize { super }
+      # Makes the pool of connections first: Sidekiq makes another one for each task that needs it before it exists.
+      def start
+        capsule.local_redis_pool
+        @plock.synchronize { super }
+      end
 
       def quiet = @plock.synchronize { super }
 

@@ -26,7 +26,7 @@ module Program
 
   def run
     outcomes = %i[not_loaded a_task_has_a_copy two_tasks tasks_of_tasks the_block not_inherited log_tags role context
-                  offloaded offloaded_log_tags by_thread].to_h do |name|
+                  offloaded offloaded_log_tags asynchronous by_thread].to_h do |name|
       [name, Thread.new { Heddle.run(backend: BACKEND) { send(name) } }.value] # a request
     end
     puts JSON.generate(outcomes)
@@ -36,6 +36,22 @@ module Program
   def not_loaded
     Heddle.spawn { nil }.wait
     $LOADED_FEATURES.any? { |path| path.end_with?("/active_record/base.rb") }
+  end
+
+  # In a request, in its task, and in a task of that task; and whether the session of a task ends with it.
+  def asynchronous
+    session = -> { ActiveRecord::Base.asynchronous_queries_session }
+    tracker = ActiveRecord::Base.asynchronous_queries_tracker
+    tracker.start_session
+    sessions = [session.call, Heddle.spawn { session.call }.value, Heddle.spawn { Heddle.spawn(&session).value }.value]
+    [sessions.uniq.size, sessions.map(&:active?), tracker.finalize_session && Heddle.spawn { refused?(&session) }.value]
+  end
+
+  def refused?
+    yield
+    false
+  rescue ActiveRecord::ActiveRecordError
+    true
   end
 
   def seen = [Current.user, Time.zone&.name, I18n.locale]
