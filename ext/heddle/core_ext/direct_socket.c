@@ -1,4 +1,4 @@
-/* The methods that only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept.
+/* The methods that only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept, and read_nonblock.
  *
  * The problem: Ruby has no hook for them. It releases the GVL for each attempt, and makes an attempt that finds nothing
  * before each wait.
@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "fibers/pending/strike.h"
+#include "fibers/turn.h"
 #include "io/transfer.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
@@ -175,6 +176,14 @@ static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE c
     return rb_funcallv(io, KEPT("__sendmsg"), 4, send.argv);
 }
 
+/* read_nonblock calls this method. It never waits, so it counts against the turn of the task. */
+static VALUE socket_read_nonblock(VALUE io, VALUE size, VALUE string, VALUE raises)
+{
+    VALUE argv[] = {size, string, raises};
+    hd_turn_spend_here(io, HD_TURN_ENDS);
+    return rb_funcallv(io, KEPT("__read_nonblock"), 3, argv);
+}
+
 static VALUE accept_when_ready(VALUE call)
 {
     return call_when_ready((hd_transfer *)call, &(attempt){rb_intern("__accept_nonblock"), 1, {Qfalse}});
@@ -289,6 +298,7 @@ void hd_init_direct_socket(void)
     rb_define_method(basic, "send", socket_send, -1);
     rb_define_private_method(basic, "__recvmsg", socket_recvmsg, 4);
     rb_define_private_method(basic, "__sendmsg", socket_sendmsg, 4);
+    rb_define_private_method(basic, "__read_nonblock", socket_read_nonblock, 3);
     rb_define_method(rb_define_module_under(sockets, "ForUDPSocket"), "send", socket_send, -1);
     rb_define_method(rb_define_module_under(sockets, "ForIPSocket"), "recvfrom", ip_socket_recvfrom, -1);
     rb_define_method(rb_define_module_under(sockets, "ForSocket"), "recvfrom", socket_recvfrom, -1);
