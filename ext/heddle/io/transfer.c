@@ -224,8 +224,6 @@ void hd_raise_out_of_bounds(void)
     rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own message */
 }
 
-/* Returns the bytes of the buffer from the offset on. Callers ask anew after every wait, because the buffer may have
- * changed. */
 void *hd_transfer_bytes(hd_transfer *call, size_t *size)
 {
     void *base;
@@ -513,9 +511,6 @@ static bool is_part_of_file(hd_transfer *call)
     return left > 0 && hd_is_regular_file(call->fd) && !must_not_wait(call);
 }
 
-/* Moves the bytes of one call. Up to Ruby 4.0, length 0 asks for one transfer (IO#write: for all bytes), and a positive
- * length for at least that number of bytes (fewer at the end of the file). From 4.1 on, it is one transfer of at most
- * length bytes. */
 VALUE hd_move_all(hd_transfer *call)
 {
     size_t total = 0, least = call->length;
@@ -537,8 +532,6 @@ VALUE hd_move_all(hd_transfer *call)
     return SIZET2NUM(total);
 }
 
-/* Returns the kind by the class of the IO, which costs no system call. An IO made from a file's descriptor is
- * recognised when it has to wait. */
 hd_file_kind hd_kind_of(VALUE io)
 {
     if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
@@ -575,7 +568,6 @@ int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
     return moved < 0 ? (int)moved : 0;
 }
 
-/* Does the call write Ruby's write buffer? */
 bool hd_is_flush(hd_transfer *call)
 {
     size_t size;
