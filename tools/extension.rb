@@ -55,9 +55,10 @@ module Tools
     private
 
     # A folder is as new as the last file that came to it or went.
-    def newer_than_sources?(path)
+    def newer_than_sources?(path, patterns = ["**/*"])
       made = File.mtime(path)
-      [SOURCE, INJECTION, *Dir.glob(File.join(SOURCE, "**/*"))].all? { |source| File.mtime(source) < made }
+      sources = Dir.glob(patterns, base: SOURCE).map { |name| File.join(SOURCE, name) }
+      [SOURCE, INJECTION, *sources].all? { |source| File.mtime(source) < made }
     rescue Errno::ENOENT
       false
     end
@@ -66,7 +67,8 @@ module Tools
       FileUtils.mkdir_p(@objects)
       FileUtils.rm_f(@log)
       makefile = File.join(@objects, "Makefile")
-      run(show, @info.exe, File.join(SOURCE, "extconf.rb")) unless newer_than_sources?(makefile)
+      # It depends on extconf.rb, and on what files there are.
+      run(show, @info.exe, File.join(SOURCE, "extconf.rb")) unless newer_than_sources?(makefile, %w[extconf.rb **/])
       run(show, "make", "-j#{Tools.processors}")
       install
     rescue Problem => e

@@ -279,9 +279,6 @@ module Heddle
           "An exception that says \"it would block\" has a backtrace, which nobody reads and which takes most " \
           "of the time.",
           %w[would_block_errors.rb core_ext/would_block_errors.c])
-    patch(:socket_read_nonblock, "all",
-          "Ruby raises the exception in C, which takes an eighth longer.",
-          %w[socket_read_nonblock.rb])
     patch(:ssl_would_block_errors, "all",
           "As with the others: the backtrace of the exception takes most of the time.",
           %w[ssl_would_block_errors.rb openssl_errors.rb])

@@ -34,6 +34,24 @@ contract "ReadNonblock" do
     end
   end
 
+  def test_a_socket
+    reactor do
+      one, other = socket_pair
+      error = assert_raises(IO::EAGAINWaitReadable) { one.read_nonblock(1) }
+
+      assert_equal("Resource temporarily unavailable - read would block", error.message)
+      assert_equal(:wait_readable, one.read_nonblock(1, exception: false))
+      other.write("text")
+      buffer = +"before"
+
+      assert_equal(["te", buffer, "xt"], [one.read_nonblock(2), one.read_nonblock(2, buffer), buffer])
+      other.close
+
+      assert_equal("end of file reached", assert_raises(EOFError) { one.read_nonblock(1) }.message)
+      assert_nil(one.read_nonblock(1, exception: false))
+    end
+  end
+
   # Ruby's own method, however it is called, also for a socket.
   def test_by_other_names
     reactor do

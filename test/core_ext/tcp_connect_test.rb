@@ -166,27 +166,6 @@ contract "TCPConnect" do
     RUBY
   end
 
-  # (With the preloaded resolver "localhost" is a matter of the workers, too: it might take long.)
-  def test_what_the_hosts_file_knows_needs_no_worker
-    heddle_only("the workers")
-    services = "/etc/nsswitch.conf"
-    files_first = File.exist?(services) && File.read(services).match?(/^hosts:\s*files(?!\s*\[)/)
-    skip("not the hosts file first") unless files_first && !File.exist?("/var/run/nscd/socket")
-    code = <<~RUBY
-      server = TCPServer.new("127.0.0.1", 0)
-      Heddle.run do
-        10.times { TCPSocket.new("localhost", server.local_address.ip_port).close }
-        Addrinfo.getaddrinfo("LOCALHOST", 80)
-        puts Fiber.scheduler.send(:counts)[:workers]
-      end
-    RUBY
-    workers = [{}, fake_hosts("else 0 0 127.0.0.1\n")].map do |env|
-      assert_script(code, env: env.merge("HEDDLE_BACKEND" => backend)).to_i
-    end
-
-    assert_equal([true, false], workers.map(&:zero?))
-  end
-
   def test_what_ruby_says_to_each_option
     heddle_only("the resolver of its own process")
     cases = File.expand_path("../support/connect_cases.rb", __dir__)

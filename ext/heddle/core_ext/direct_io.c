@@ -17,7 +17,6 @@
  * Sources: guides/patches.md (direct_io); guides/design.md (Reads in the ring; What Heddle does not do, and why). */
 #include "direct_io.h"
 
-#include <errno.h>
 
 #include "fibers/pending/strike.h"
 #include "fibers/read_ahead.h"
@@ -41,12 +40,6 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
-/* May the result of hd_rw_try be left to Ruby? Then it has reported no error that would not come again. */
-static bool is_for_ruby(ssize_t moved)
-{
-    return moved == -EINPROGRESS || moved == -ETIME;
-}
-
 NORETURN(static void raise_error(ssize_t error));
 
 static void raise_error(ssize_t error)
@@ -59,7 +52,6 @@ static void raise_error(ssize_t error)
 typedef struct {
     hd_transfer *call;
     char *memory;  /* destination; NULL: into the string */
-    size_t size;
     VALUE string;
     bool fills;    /* for Ruby's read buffer */
     ssize_t moved; /* 0: the end */
@@ -68,14 +60,15 @@ typedef struct {
 /* Finds an empty read buffer of Ruby's. Returns false if Ruby has no such buffer. */
 static bool find_room(direct_read *reading)
 {
-    if (!hd_io_read_buffer(reading->call->io, &reading->size)) return false;
-    if (reading->size > HD_LANDING_SIZE) reading->size = HD_LANDING_SIZE;
+    size_t *room = &reading->call->room;
+    if (!hd_io_read_buffer(reading->call->io, room)) return false;
+    if (*room > HD_LANDING_SIZE) *room = HD_LANDING_SIZE;
     return true;
 }
 
 static bool has_room(direct_read *reading)
 {
-    return find_room(reading) && (ssize_t)reading->size >= reading->call->moved;
+    return find_room(reading) && (ssize_t)reading->call->room >= reading->call->moved;
 }
 
 NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error));
@@ -89,20 +82,33 @@ static void raise_read_error(const direct_read *reading, ssize_t error)
 }
 
 /* Takes the bytes that were received with the end of the wait. Bytes that are returned at once need the IO no longer.
- * Returns Qfalse if Ruby must go on: other fibers have filled Ruby's buffer meanwhile, and the bytes were put behind
+ * HD_LEFT_TO_RUBY: other fibers have filled Ruby's buffer meanwhile, and the bytes were put behind
  * the content; or the IO is closed, which Ruby reports. */
-static VALUE take_what_came(direct_read *reading)
+static ssize_t take_what_came(direct_read *reading)
 {
     hd_transfer *call = reading->call;
-    if (call->moved < 0) raise_read_error(reading, call->moved);
+    if (call->moved < 0) return call->moved;
     bool open = hd_io_descriptor(call->io) >= 0;
     if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
         hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
-        return Qfalse;
+        return HD_LEFT_TO_RUBY;
     }
-    reading->moved = call->moved;
-    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)reading->moved);
-    return Qtrue;
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)call->moved);
+    return call->moved;
+}
+
+/* May other fibers have filled Ruby's buffer meanwhile? After a close_read the read must find the end. */
+static bool is_changed(const hd_transfer *call)
+{
+    return call->others_ran && !hd_io_is_plain(call->io, true);
+}
+
+static ssize_t try_read(hd_transfer *call, void *pointer)
+{
+    direct_read *reading = pointer;
+    if (call->came) return take_what_came(reading);
+    if (is_changed(call) || (reading->fills && !find_room(reading))) return HD_LEFT_TO_RUBY;
+    return hd_transfer_try(call, reading->memory ? reading->memory : RSTRING_PTR(reading->string), call->room);
 }
 
 /* Reads once, when there are bytes. Returns Qtrue, or Qfalse if Ruby must read. */
@@ -110,22 +116,11 @@ static VALUE read_once(VALUE pointer)
 {
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
-    int64_t deadline_ns = 0;
-    bool wait = hd_transfer_expects_to_wait(call);
-    /* Another task may have filled Ruby's buffer meanwhile. After a close_read the read must find the end. */
-    if (call->others_ran && !hd_io_is_plain(call->io, true)) return Qfalse;
-    for (;; wait = true) {
-        if (hd_transfer_prepare(call, wait, reading->size, &deadline_ns)) {
-            if (call->came) return take_what_came(reading);
-            if (!hd_io_is_plain(call->io, true)) return Qfalse;
-        }
-        if (reading->fills && !find_room(reading)) return Qfalse;
-        char *bytes = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
-        reading->moved = hd_transfer_try(call, bytes, reading->size);
-        if (reading->moved >= 0) return Qtrue;
-        if (is_for_ruby(reading->moved)) return Qfalse;
-        if (reading->moved != -EAGAIN) raise_read_error(reading, reading->moved);
-    }
+    if (is_changed(call)) return Qfalse;
+    reading->moved = hd_transfer_run(call, hd_transfer_expects_to_wait(call), try_read, reading);
+    if (hd_is_left_to_ruby(reading->moved)) return Qfalse;
+    if (reading->moved < 0) raise_read_error(reading, reading->moved);
+    return Qtrue;
 }
 
 static void begin_read(hd_transfer *call)
@@ -137,7 +132,8 @@ static void begin_read(hd_transfer *call)
 /* Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. */
 static VALUE read_new(hd_transfer *call, long size)
 {
-    direct_read reading = {.call = call, .size = (size_t)size, .string = Qnil};
+    direct_read reading = {.call = call, .string = Qnil};
+    call->room = (size_t)size;
     if (size > HD_LANDING_SIZE)
         reading.string = rb_str_new(NULL, size);
     else
@@ -154,7 +150,8 @@ static VALUE read_into(hd_transfer *call, long size, VALUE string)
 {
     rb_str_modify(string);
     if (RSTRING_LEN(string) < size) rb_str_modify_expand(string, size - RSTRING_LEN(string));
-    direct_read reading = {.call = call, .size = (size_t)size, .string = string};
+    direct_read reading = {.call = call, .string = string};
+    call->room = (size_t)size;
     rb_str_locktmp(string);
     if (!RTEST(rb_ensure(read_once, (VALUE)&reading, rb_str_unlocktmp, string))) return Qundef;
     rb_str_modify(string);
@@ -348,18 +345,22 @@ static ssize_t try_rest(const direct_write *writing)
     return hd_send_parts(writing->call->fd, parts, count);
 }
 
+/* Writes what is left. Returns 0 when that is all, or -EAGAIN after a part. */
+static ssize_t try_all(hd_transfer *call, void *pointer)
+{
+    (void)call;
+    ssize_t moved = try_rest(pointer);
+    if (moved < 0) return moved;
+    advance(pointer, moved);
+    return ((direct_write *)pointer)->left > 0 ? -EAGAIN : 0;
+}
+
 /* Writes the bytes that are left after a part. It stops at bytes that Ruby must write. */
 static VALUE write_rest(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
-    int64_t deadline_ns = 0;
-    while (writing->left > 0) {
-        hd_transfer_wait(writing->call, &deadline_ns);
-        ssize_t moved = try_rest(writing);
-        if (is_for_ruby(moved)) break;
-        if (moved < 0 && moved != -EAGAIN) raise_error(moved);
-        if (moved > 0) advance(writing, moved);
-    }
+    ssize_t result = writing->left > 0 ? hd_transfer_run(writing->call, true, try_all, writing) : 0;
+    if (result < 0 && !hd_is_left_to_ruby(result)) raise_error(result);
     return Qnil;
 }
 
@@ -416,7 +417,7 @@ VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
         return write_locked(write_with_others, &writing, size);
     ssize_t moved = try_rest(&writing);
     if (moved == size) return LONG2FIX(size);
-    if (moved == 0 || is_for_ruby(moved)) return Qundef;
+    if (moved == 0 || hd_is_left_to_ruby(moved)) return Qundef;
     if (moved < 0 && moved != -EAGAIN) raise_error(moved);
     if (moved > 0) advance(&writing, moved);
     return write_locked(write_rest, &writing, size);

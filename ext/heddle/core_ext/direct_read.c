@@ -9,7 +9,6 @@
  * The price: the method must return the same string as Ruby's, with its encoding and its size in memory.
  *
  * Source: guides/patches.md (direct_read). */
-#include <errno.h>
 #include <string.h>
 
 #include "fibers/pending/strike.h"
@@ -40,8 +39,7 @@ static bool begin_file(hd_transfer *call, VALUE io, long size)
     if (!scheduler || hd_kind_of(io) != HD_MAYBE_FILE) return false;
     *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = HD_READ, .io = io,
                           .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = HD_MAYBE_FILE};
-    hd_transfer_spend_turn(call);
-    return !call->others_ran || hd_io_has_read_nothing(io);
+    return true;
 }
 
 static bool begin_stream(hd_transfer *call, VALUE io)
@@ -52,15 +50,16 @@ static bool begin_stream(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
-/* Prepares each attempt. Returns false if Ruby must read the remaining bytes. */
-static bool prepare(exact_read *reading, bool wait)
+/* Reads once. Another task may have filled Ruby's buffer meanwhile; and Ruby reads what is left of a file. */
+static ssize_t try_read(hd_transfer *call, void *pointer)
 {
-    hd_transfer *call = &reading->call;
-    int64_t deadline_ns = 0; /* IO#timeout holds for each wait */
-    call->amid = reading->done > 0;
-    if (call->kind == HD_MAYBE_FILE) return !wait; /* its turn has begun already */
-    if (!hd_transfer_prepare(call, wait, 0, &deadline_ns)) return true;
-    return hd_io_is_plain(call->io, true); /* another task may have filled Ruby's buffer */
+    exact_read *reading = pointer;
+    bool file = call->kind == HD_MAYBE_FILE;
+    if (call->others_ran && !(file ? hd_io_has_read_nothing(call->io) : hd_io_is_plain(call->io, true)))
+        return HD_LEFT_TO_RUBY;
+    ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done,
+                              (size_t)(reading->size - reading->done), HD_NO_OFFSET, &call->kind);
+    return moved < 0 && call->kind == HD_MAYBE_FILE ? HD_LEFT_TO_RUBY : moved;
 }
 
 /* Reads until there are enough bytes, or until the end. */
@@ -68,18 +67,15 @@ static VALUE read_exactly(VALUE pointer)
 {
     exact_read *reading = (void *)pointer;
     hd_transfer *call = &reading->call;
-    bool wait = hd_transfer_expects_to_wait(call);
-    while (reading->done < reading->size) {
-        if (!prepare(reading, wait)) break;
-        ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done,
-                                  (size_t)(reading->size - reading->done), HD_NO_OFFSET, &call->kind);
+    for (; reading->done < reading->size; call->amid = true) {
+        call->deadline_ns = 0; /* IO#timeout holds for each wait */
+        ssize_t moved = hd_transfer_run(call, !call->amid && hd_transfer_expects_to_wait(call), try_read, reading);
         if (moved == 0) return Qnil;
-        wait = moved == -EAGAIN;
-        if (moved > 0) reading->done += moved;
-        else if (moved == -EINPROGRESS || moved == -ETIME || call->kind == HD_MAYBE_FILE) break;
-        else if (!wait) rb_syserr_fail((int)-moved, NULL);
+        reading->for_ruby = hd_is_left_to_ruby(moved);
+        if (reading->for_ruby) return Qnil;
+        if (moved < 0) rb_syserr_fail((int)-moved, NULL);
+        reading->done += moved;
     }
-    reading->for_ruby = reading->done < reading->size;
     return Qnil;
 }
 
@@ -152,6 +148,24 @@ static VALUE write_rest_by_ruby(VALUE io, VALUE string, long done)
     return LONG2FIX(done + NUM2LONG(rb_funcallv(io, KEPT("syswrite"), 1, &rest)));
 }
 
+typedef struct {
+    VALUE string;
+    long done;
+} part_write;
+
+/* Writes what is left. Returns 0 when that is all, or -EAGAIN after a part if write(2) would wait. */
+static ssize_t try_write(hd_transfer *call, void *pointer)
+{
+    part_write *writing = pointer;
+    long left = RSTRING_LEN(writing->string) - writing->done;
+    ssize_t moved = hd_rw_try(HD_WRITE, call->fd, RSTRING_PTR(writing->string) + writing->done, (size_t)left,
+                              HD_NO_OFFSET, &call->kind);
+    if (moved < 0) return moved;
+    writing->done += moved;
+    call->deadline_ns = 0; /* IO#timeout holds for each wait */
+    return moved < left && hd_in_blocking_mode(call->fd) ? -EAGAIN : 0;
+}
+
 /* Makes one transfer of the bytes that are taken at once. If the descriptor is in blocking mode, it writes all of them,
  * as write(2) does. */
 static VALUE io_syswrite(VALUE io, VALUE string)
@@ -160,20 +174,11 @@ static VALUE io_syswrite(VALUE io, VALUE string)
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
     if (!RB_TYPE_P(string, T_STRING) || !hd_begin_directly(&call, HD_WRITE, write_io))
         return rb_funcallv(io, KEPT("syswrite"), 1, &string);
-    int64_t deadline_ns = 0;
-    string = rb_str_new_frozen(string);
-    long done = 0, size = RSTRING_LEN(string);
-    for (bool wait = false;; wait = true) {
-        hd_transfer_prepare(&call, wait, 0, &deadline_ns);
-        ssize_t moved = hd_rw_try(HD_WRITE, call.fd, RSTRING_PTR(string) + done, (size_t)(size - done), HD_NO_OFFSET,
-                                  &call.kind);
-        if (moved == -EINPROGRESS || moved == -ETIME) return write_rest_by_ruby(io, string, done);
-        if (moved < 0 && moved != -EAGAIN) rb_syserr_fail((int)-moved, NULL);
-        if (moved < 0) continue;
-        done += moved;
-        if (done == size || !hd_in_blocking_mode(call.fd)) return LONG2FIX(done);
-        deadline_ns = 0; /* IO#timeout holds for each wait */
-    }
+    part_write writing = {rb_str_new_frozen(string), 0};
+    ssize_t result = hd_transfer_run(&call, false, try_write, &writing);
+    if (hd_is_left_to_ruby(result)) return write_rest_by_ruby(io, writing.string, writing.done);
+    if (result < 0) rb_syserr_fail((int)-result, NULL);
+    return LONG2FIX(writing.done);
 }
 
 void hd_init_direct_read(void)

@@ -1,4 +1,4 @@
-/* The methods that only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept.
+/* The methods that only sockets have, in a task: recv, recvfrom, recvmsg, send, sendmsg, accept, and read_nonblock.
  *
  * The problem: Ruby has no hook for them. It releases the GVL for each attempt, and makes an attempt that finds nothing
  * before each wait.
@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "fibers/pending/strike.h"
+#include "fibers/turn.h"
 #include "io/transfer.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
@@ -54,41 +55,49 @@ typedef struct {
     VALUE argv[ARGUMENTS_MAX];
     VALUE string; /* the string into which it receives, or 0 */
     bool refuses; /* its arguments may be refused: it is tried first */
+    hd_transfer *call;
+    bool locks;   /* the string is locked while the fiber waits */
+    VALUE result;
 } attempt;
 
-typedef struct {
-    hd_transfer *call;
-    int64_t *deadline_ns;
-} socket_wait;
-
-static VALUE wait_for_socket(VALUE pointer)
+/* Before a wait. As in plain Ruby, nobody may change the string meanwhile if the socket is in blocking mode. */
+static void lock(attempt *attempt)
 {
-    socket_wait *wait = (void *)pointer;
-    hd_transfer_wait(wait->call, wait->deadline_ns);
+    attempt->locks = attempt->string && hd_in_blocking_mode(attempt->call->fd);
+    if (attempt->locks) rb_str_locktmp(attempt->string);
+}
+
+static VALUE unlock(VALUE pointer)
+{
+    attempt *attempt = (void *)pointer;
+    if (attempt->locks) rb_str_unlocktmp(attempt->string);
+    attempt->locks = false;
     return Qnil;
 }
 
-/* Prepares an attempt. As in plain Ruby, nobody may change the string meanwhile if the socket is in blocking mode. */
-static void prepare(hd_transfer *call, bool waits, VALUE string, int64_t *deadline_ns)
+static ssize_t call_method(hd_transfer *call, void *pointer)
 {
-    socket_wait wait = {call, deadline_ns};
-    if (!waits || !string || !hd_in_blocking_mode(call->fd)) {
-        hd_transfer_prepare(call, waits, 0, deadline_ns);
-        return;
-    }
-    rb_str_locktmp(string);
-    rb_ensure(wait_for_socket, (VALUE)&wait, rb_str_unlocktmp, string);
+    attempt *attempt = pointer;
+    unlock((VALUE)attempt);
+    attempt->result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
+    if (!RB_SYMBOL_P(attempt->result)) return 0;
+    lock(attempt);
+    return -EAGAIN;
 }
 
-static VALUE call_when_ready(hd_transfer *call, const attempt *attempt)
+static VALUE run(VALUE pointer)
 {
-    int64_t deadline_ns = 0;
-    bool wait = !attempt->refuses && hd_transfer_expects_to_wait(call);
-    for (;; wait = true) {
-        prepare(call, wait, attempt->string, &deadline_ns);
-        VALUE result = rb_funcallv(call->io, attempt->name, attempt->argc, attempt->argv);
-        if (!RB_SYMBOL_P(result)) return result;
-    }
+    attempt *attempt = (void *)pointer;
+    bool wait = !attempt->refuses && hd_transfer_expects_to_wait(attempt->call);
+    if (wait) lock(attempt);
+    hd_transfer_run(attempt->call, wait, call_method, attempt);
+    return attempt->result;
+}
+
+static VALUE call_when_ready(hd_transfer *call, attempt *attempt)
+{
+    attempt->call = call;
+    return attempt->string ? rb_ensure(run, (VALUE)attempt, unlock, (VALUE)attempt) : run((VALUE)attempt);
 }
 
 /* Begins to receive. Bytes in Ruby's read buffer are an error, which Ruby raises. */
@@ -167,6 +176,14 @@ static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE c
     return rb_funcallv(io, KEPT("__sendmsg"), 4, send.argv);
 }
 
+/* read_nonblock calls this method. It never waits, so it counts against the turn of the task. */
+static VALUE socket_read_nonblock(VALUE io, VALUE size, VALUE string, VALUE raises)
+{
+    VALUE argv[] = {size, string, raises};
+    hd_turn_spend_here(io, HD_TURN_ENDS);
+    return rb_funcallv(io, KEPT("__read_nonblock"), 3, argv);
+}
+
 static VALUE accept_when_ready(VALUE call)
 {
     return call_when_ready((hd_transfer *)call, &(attempt){rb_intern("__accept_nonblock"), 1, {Qfalse}});
@@ -186,9 +203,10 @@ static bool listens(const hd_transfer *call)
     return getsockopt(call->fd, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer;
 }
 
-static bool is_readable(const hd_transfer *call)
+static ssize_t look(hd_transfer *call, void *argument)
 {
-    return poll(&(struct pollfd){.fd = call->fd, .events = POLLIN}, 1, 0) != 0;
+    (void)argument;
+    return hd_poll_once(call->fd, POLLIN, 0) ? 0 : -EAGAIN;
 }
 
 /* Accepts a connection. An attempt that does not wait would take a socket out of the blocking mode. In that mode Ruby's
@@ -196,12 +214,10 @@ static bool is_readable(const hd_transfer *call)
 static VALUE server_accept(VALUE io)
 {
     hd_transfer call;
-    int64_t deadline_ns = 0;
     if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
     call.accepts = true;
     if (hd_in_blocking_mode(call.fd)) {
-        if (listens(&call)) do hd_transfer_wait(&call, &deadline_ns);
-        while (!is_readable(&call));
+        if (listens(&call)) hd_transfer_run(&call, true, look, NULL);
         return rb_funcallv(io, KEPT("accept"), 0, NULL);
     }
     return rb_rescue2(accept_when_ready, (VALUE)&call, accept_by_ruby, (VALUE)&call, eEMFILE, eENFILE, eENOMEM,
@@ -210,26 +226,32 @@ static VALUE server_accept(VALUE io)
 
 /* -- send ------------------------------------------------------------------------------------------------------ */
 
+typedef struct {
+    VALUE string, to;
+    int flags;
+    long sent;
+} sending;
+
 /* Sends as much of the string as the kernel takes. Only a socket that does not block takes a part. */
+static ssize_t try_send(hd_transfer *call, void *pointer)
+{
+    sending *sending = pointer;
+    long left = RSTRING_LEN(sending->string) - sending->sent;
+    if (left < 0) return 0; /* the string was changed meanwhile */
+    const struct sockaddr *address = NIL_P(sending->to) ? NULL : (const struct sockaddr *)RSTRING_PTR(sending->to);
+    ssize_t moved = sendto(call->fd, RSTRING_PTR(sending->string) + sending->sent, (size_t)left,
+                           sending->flags | MSG_DONTWAIT, address, address ? (socklen_t)RSTRING_LEN(sending->to) : 0);
+    if (moved < 0) return errno == EINTR ? -EAGAIN : -errno;
+    sending->sent += moved;
+    return moved < left && hd_in_blocking_mode(call->fd) ? -EAGAIN : 0;
+}
+
 static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE to)
 {
-    int64_t deadline_ns = 0;
-    long sent = 0;
-    for (bool wait = false;; wait = true) {
-        hd_transfer_prepare(call, wait, 0, &deadline_ns);
-        if (sent > RSTRING_LEN(string)) return LONG2FIX(sent); /* the string was changed meanwhile */
-        long size = RSTRING_LEN(string) - sent;
-        const struct sockaddr *address = NIL_P(to) ? NULL : (const struct sockaddr *)RSTRING_PTR(to);
-        ssize_t moved = sendto(call->fd, RSTRING_PTR(string) + sent, (size_t)size, flags | MSG_DONTWAIT, address,
-                               address ? (socklen_t)RSTRING_LEN(to) : 0);
-        if (moved < 0 && errno != EAGAIN && errno != EINTR) {
-            if (sent > 0) return LONG2FIX(sent);
-            rb_sys_fail(NIL_P(to) ? "send(2)" : "sendto(2)");
-        }
-        if (moved < 0) continue;
-        sent += moved;
-        if (moved == size || !hd_in_blocking_mode(call->fd)) return LONG2FIX(sent);
-    }
+    sending sending = {string, to, flags, 0};
+    ssize_t result = hd_transfer_run(call, false, try_send, &sending);
+    if (result < 0 && sending.sent == 0) rb_syserr_fail((int)-result, NIL_P(to) ? "send(2)" : "sendto(2)");
+    return LONG2FIX(sending.sent);
 }
 
 static bool is_address(VALUE to)
@@ -276,6 +298,7 @@ void hd_init_direct_socket(void)
     rb_define_method(basic, "send", socket_send, -1);
     rb_define_private_method(basic, "__recvmsg", socket_recvmsg, 4);
     rb_define_private_method(basic, "__sendmsg", socket_sendmsg, 4);
+    rb_define_private_method(basic, "__read_nonblock", socket_read_nonblock, 3);
     rb_define_method(rb_define_module_under(sockets, "ForUDPSocket"), "send", socket_send, -1);
     rb_define_method(rb_define_module_under(sockets, "ForIPSocket"), "recvfrom", ip_socket_recvfrom, -1);
     rb_define_method(rb_define_module_under(sockets, "ForSocket"), "recvfrom", socket_recvfrom, -1);

@@ -1,13 +1,12 @@
 /* One step of IO.copy_stream from a file, by sendfile(2), which moves the bytes without copying them. */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "fibers/turn.h"
+#include "io/transfer.h"
 #include "ruby/init.h"
 
 enum { STEP_MAX = 1 << 20 };
@@ -49,28 +48,44 @@ static size_t step(int fd, off_t from, size_t most)
     return most && is_cached(fd, from) && is_cached(fd, from + (off_t)most - 1) ? most : 0;
 }
 
-/* Sends a part of the file, without waiting.
+typedef struct {
+    VALUE source, offset, most;
+} file_part;
+
+/* Looks at everything anew, because it may have changed during a wait. */
+static ssize_t try_send_file(hd_transfer *call, void *pointer)
+{
+    const file_part *part = pointer;
+    bool buffered;
+    int from = source_of(part->source, &buffered), to = destination_of(call->io);
+    if (to < 0 || (buffered && NIL_P(part->offset))) return HD_LEFT_TO_RUBY;
+    off_t position = NIL_P(part->offset) ? lseek(from, 0, SEEK_CUR) : NUM2OFFT(part->offset);
+    size_t size = step(from, position, NIL_P(part->most) ? STEP_MAX : NUM2SIZET(part->most));
+    if (size == 0) return HD_LEFT_TO_RUBY;
+    ssize_t sent;
+    do {
+        sent = sendfile(to, from, NIL_P(part->offset) ? NULL : &position, size);
+    } while (sent < 0 && errno == EINTR);
+    if (sent > 0) return sent;
+    return sent == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? HD_LEFT_TO_RUBY : -errno;
+}
+
+/* Sends a part of the file.
  *
  * @param source [File]
  * @param destination [IO]
  * @param offset [Integer, nil] nil: from the position of the file, which moves
  * @param most [Integer, nil] bytes
- * @return [Integer, nil] bytes sent, or -errno (-EAGAIN: wait); nil: this part has to be read and written */
+ * @return [Integer, nil] bytes sent; nil: this part has to be read and written
+ * @raise [IO::TimeoutError] when IO#timeout of the destination has passed */
 static VALUE send_file(VALUE self, VALUE source, VALUE destination, VALUE offset, VALUE most)
 {
-    bool buffered;
-    hd_turn_spend(hd_scheduler_get(self), destination, HD_TURN_ENDS);
-    int from = source_of(source, &buffered), to = destination_of(destination);
-    if (to < 0 || (buffered && NIL_P(offset))) return Qnil;
-    off_t position = NIL_P(offset) ? lseek(from, 0, SEEK_CUR) : NUM2OFFT(offset);
-    size_t size = step(from, position, NIL_P(most) ? STEP_MAX : NUM2SIZET(most));
-    if (size == 0) return Qnil;
-    ssize_t sent;
-    do {
-        sent = sendfile(to, from, NIL_P(offset) ? NULL : &position, size);
-    } while (sent < 0 && errno == EINTR);
+    hd_transfer call = {.scheduler = hd_scheduler_ready(self), .direction = HD_WRITE, .io = destination,
+                        .fd = rb_io_descriptor(destination), .kind = hd_kind_of(destination)};
+    ssize_t sent = hd_transfer_run(&call, false, try_send_file, &(file_part){source, offset, most});
     if (sent > 0) return SSIZET2NUM(sent);
-    return sent == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? Qnil : INT2FIX(-errno);
+    if (!hd_is_left_to_ruby(sent)) rb_syserr_fail((int)-sent, "sendfile");
+    return Qnil;
 }
 
 void hd_init_send_file(void)

@@ -7,8 +7,9 @@
  * backtrace, so that raising takes none. An exception that a program makes by itself has its backtrace: its message is
  * not a binary string, as the message of Ruby's C code is.
  *
- * Rejected: a method of Heddle's around each of Ruby's methods. It would cost more than it saves. The methods, and the
- * cases in which they raise, stay Ruby's own.
+ * Rejected: a method of Heddle's around each of Ruby's methods, which raises the exception without `new`. For
+ * BasicSocket#read_nonblock that took 8,140 instructions in place of 7,830. The methods, and the cases in which they
+ * raise, stay Ruby's own.
  *
  * The price: such an exception has no backtrace.
  *
@@ -65,18 +66,6 @@ static VALUE error_initialize(int argc, VALUE *argv, VALUE self)
     return self;
 }
 
-/* Raises the error that Ruby's C code raises with this message, for two thirds of the price, because it is not made by
- * way of `new`. Returns when it would not be cheap; then Ruby must raise it. */
-static VALUE raise_known(VALUE self, VALUE class, VALUE argument)
-{
-    (void)self;
-    const known_error *known = backtraces_wanted() ? NULL : find_known(class, argument);
-    if (!known) return Qnil;
-    VALUE error = rb_obj_alloc(class);
-    set(error, rb_str_resurrect(known->message), known);
-    rb_exc_raise(error);
-}
-
 static VALUE frozen_copy(VALUE string)
 {
     VALUE copy = rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_enc_get(string));
@@ -130,7 +119,6 @@ void hd_init_would_block_errors(void)
     id_errno = rb_intern("errno");
     VALUE extension = rb_define_module_under(hd_mHeddle, "CoreExt");
     rb_define_singleton_method(extension, "cheapen", cheapen, 2);
-    rb_define_singleton_method(extension, "raise_known", raise_known, 2);
     rb_define_singleton_method(hd_mHeddle, "would_block_backtraces", get_backtraces, 0);
     rb_define_singleton_method(hd_mHeddle, "would_block_backtraces=", set_backtraces, 1);
 }

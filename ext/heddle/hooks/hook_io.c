@@ -83,7 +83,6 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
     }
     bool flushes = hd_is_flush(&call);
     if (direction == HD_READ && call.kind != HD_MAYBE_FILE) hd_transfer_meets_reader(&call);
-    if (!hd_transfer_expects_to_wait(&call)) hd_transfer_spend_turn(&call);
     return flushes ? hd_flush_all(&call) : hd_move_all(&call);
 }
 

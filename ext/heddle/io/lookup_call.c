@@ -4,9 +4,11 @@
  * the thread would wait with it.
  *
  * The way: getaddrinfo runs on a worker thread, so the hosts file, nsswitch and mDNS work as elsewhere. Nothing is
- * cached. A worker costs two thread switches, which take longer than the lookup of a name in the hosts file. So
- * getaddrinfo is called inline if only the hosts file will be read. A fiber that waits for a name alone parks for the
- * job. One that waits for several things (two families, sockets that connect) holds a Heddle::Lookup.
+ * cached. A fiber that waits for a name alone parks for the job. One that waits for several things (two families,
+ * sockets that connect) holds a Heddle::Lookup.
+ *
+ * Rejected: to resolve names of the hosts file inline. The price of a worker is so small that nothing was gained
+ * (guides/design.md, Names).
  *
  * The price: a name that does not answer occupies a worker. os/ limits the number of these workers, and a lookup may
  * follow another one for the same name.
@@ -23,7 +25,6 @@
 #include "fibers/pending/strike.h"
 #include "fibers/turn.h"
 #include "fibers/worker_call.h"
-#include "os/hosts_file.h"
 #include "ruby/deadline.h"
 #include "ruby/init.h"
 
@@ -66,14 +67,6 @@ static VALUE numeric_addresses(const hd_address_lookup *job)
     return list;
 }
 
-/* Does the hosts file know the name? Then it is resolved inline. */
-static bool resolved_here(hd_address_lookup *job)
-{
-    if (!hd_hosts_file_answers(job->host, job->family)) return false;
-    hd_job_run_inline(&job->job);
-    return true;
-}
-
 /* -- one host -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -86,8 +79,7 @@ static VALUE resolve(VALUE pointer)
 {
     resolve_call *resolution = (void *)pointer;
     hd_turn_spend(resolution->scheduler, resolution->host, HD_TURN_ENDS);
-    if (!resolved_here(resolution->job))
-        hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
+    hd_run_on_worker(resolution->scheduler, &resolution->job->job, resolution->host);
     if (!resolution->job->error) return numeric_addresses(resolution->job);
     if (resolution->job->error == EAI_NONAME) return Qnil;
     rb_exc_raise(error_of(resolution->job, "getaddrinfo")); /* nil would mean "unknown", and not "try again" */
@@ -155,7 +147,6 @@ static hd_address_lookup *submit(hd_scheduler *scheduler, const char *host, cons
 {
     hd_address_lookup *job = hd_address_lookup_new(host, service, family);
     if (!job) rb_memerror();
-    if (resolved_here(job)) return job;
     hd_submit_or_run(scheduler, &job->job);
     return job;
 }
@@ -224,24 +215,16 @@ static VALUE end_await(VALUE pointer)
     return Qnil;
 }
 
-/* Makes no object that is not needed, because most names are in the hosts file, or in a cache next to this machine. */
 VALUE hd_find_address(VALUE self, VALUE host, const char *service, int64_t deadline_ns)
 {
     find_call finding = {.scheduler = hd_scheduler_ready(self), .host = host, .deadline_ns = deadline_ns};
     hd_turn_spend(finding.scheduler, host, HD_TURN_ENDS);
     finding.job = submit(finding.scheduler, text_or_null(&host), service, AF_UNSPEC);
-    hd_job *job = &finding.job->job;
-    if (!hd_job_finished(job)) {
-        finding.object = lookup_new(self, finding.job);
-        rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
-    }
-    if (!only_address_p(finding.job)) return finding.object ? finding.object : lookup_new(self, finding.job);
+    finding.object = lookup_new(self, finding.job);
+    if (!hd_job_finished(&finding.job->job)) rb_ensure(await, (VALUE)&finding, end_await, (VALUE)&finding);
+    if (!only_address_p(finding.job)) return finding.object;
     hd_address only = finding.job->addresses[0];
-    if (finding.object)
-        drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
-    else
-        hd_job_release(job);
-    RB_GC_GUARD(finding.object);
+    drop(rb_check_typeddata(finding.object, &LOOKUP_TYPE));
     return host_and_port(&only);
 }
 

@@ -1,5 +1,5 @@
-/* Names of hosts: the system's resolver on worker threads, or inline for names that the hosts file knows. A fiber that
- * waits for more than one thing uses Heddle::Lookup. */
+/* Names of hosts: the system's resolver on worker threads. A fiber that waits for more than one thing uses
+ * Heddle::Lookup. */
 #pragma once
 
 #include "fibers/scheduler.h"

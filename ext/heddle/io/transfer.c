@@ -16,7 +16,6 @@
  * may have changed.
  *
  * Sources: guides/design.md (A read, step by step; Files; Reads in the ring; Writes in the ring). */
-#include <errno.h>
 #include <poll.h>
 
 #include "transfer.h"
@@ -225,8 +224,6 @@ void hd_raise_out_of_bounds(void)
     rb_raise(rb_eArgError, "Specified offset+length is bigger than the buffer size!"); /* Ruby's own message */
 }
 
-/* Returns the bytes of the buffer from the offset on. Callers ask anew after every wait, because the buffer may have
- * changed. */
 void *hd_transfer_bytes(hd_transfer *call, size_t *size)
 {
     void *base;
@@ -294,14 +291,16 @@ static void expect_to_wait(const hd_transfer *call, bool wait)
     *guess = wait ? *guess | which : *guess & ~which;
 }
 
-void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns)
+/* Waits until the IO is ready for this transfer. */
+static void wait_until_ready(hd_transfer *call)
 {
     hd_interest interest = {.fd = call->fd, .events = call->direction == HD_READ ? POLLIN : POLLOUT,
                             .io = (hd_word)call->io, .looks_again = true};
     bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
-    if (alone && call->kind == HD_SOCKET && size <= BROUGHT_MAX) interest.wanted = size;
-    if (*deadline_ns == 0) *deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
-    int ready = wait_for(call->scheduler, &interest, *deadline_ns);
+    if (alone && call->kind == HD_SOCKET && call->room <= BROUGHT_MAX) interest.wanted = call->room;
+    if (call->deadline_ns == 0) call->deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
+    call->others_ran = true;
+    int ready = wait_for(call->scheduler, &interest, call->deadline_ns);
     call->came = interest.brought;
     call->moved = interest.result;
     if (call->came) {
@@ -315,6 +314,16 @@ void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadlin
     if (hd_scheduler_foreign(call->scheduler)) return;
     expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
     if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
+}
+
+ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void *argument)
+{
+    if (!wait) hd_transfer_spend_turn(call);
+    for (;; wait = true) {
+        if (wait) wait_until_ready(call);
+        ssize_t result = attempt(call, argument);
+        if (result != -EAGAIN || call->gives_up) return result;
+    }
 }
 
 /* Does a ring exist, and does it belong to this thread? */
@@ -372,21 +381,17 @@ ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
     return interest.brought ? interest.result : -EAGAIN;
 }
 
-void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns)
-{
-    hd_transfer_wait_for_bytes(call, 0, deadline_ns);
-}
-
 /* Waits until the terminal is ready, for no longer than the terminal's own timeout. Returns false when that has passed.
  * IO#timeout takes precedence, as in plain Ruby. */
-static bool wait_for_terminal(hd_transfer *call, int64_t *deadline_ns)
+static bool wait_for_terminal(hd_transfer *call)
 {
     if (!NIL_P(hd_io_timeout(call->io))) {
-        hd_transfer_wait(call, deadline_ns);
+        wait_until_ready(call);
         return true;
     }
     int64_t patience_ns = hd_terminal_read_timeout(call->fd);
     int64_t until_ns = patience_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : hd_clock_now() + patience_ns;
+    call->others_ran = true;
     int ready = hd_wait_io(call->scheduler, call->io, call->fd, POLLIN, until_ns);
     call->fd = rb_io_descriptor(call->io);
     return ready;
@@ -412,57 +417,59 @@ static void let_others_run(hd_transfer *call)
 /* Keeps the turn from lasting too long. IO#read_nonblock, which calls the same hook, lets no other fiber run. */
 bool hd_transfer_spend_turn(hd_transfer *call)
 {
+    if (call->in_part) return false;
     hd_turn_end end = call->amid ? HD_TURN_ENDS_AMID : call->direction == HD_WRITE ? HD_TURN_ENDS_LATER : HD_TURN_ENDS;
     if (!call->amid) hd_strikes_raise_overdue(call->scheduler);
     if (RB_LIKELY(!hd_reactor_count_operation(&call->scheduler->reactor))) return false;
     if (call->direction == HD_READ && hd_called_by_read_nonblock()) return false;
     if (!hd_turn_look(call->scheduler, call->io, end)) return false;
-    call->came = false;
     call->others_ran = true;
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
     return true;
 }
 
-bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *deadline_ns)
+/* Returns the number of bytes that others have put into Ruby's read buffer, if it is the buffer of this call. */
+static size_t filled_meanwhile(const hd_transfer *call, const void *bytes)
 {
-    if (!wait) return hd_transfer_spend_turn(call);
-    hd_transfer_wait_for_bytes(call, size, deadline_ns);
-    return true;
+    return call->others_ran && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
 }
 
-/* Makes one transfer of the possible size, up to the most, and at most of one piece of a file. Waits if no byte can be
- * moved. */
+/* Makes one transfer, of at most *pointer bytes, and of at most one piece of a file. */
+static ssize_t try_some(hd_transfer *call, void *pointer)
+{
+    size_t size, most = *(const size_t *)pointer;
+    void *bytes = hd_transfer_bytes(call, &size);
+    size_t there = filled_meanwhile(call, bytes);
+    if (there > 0) return (ssize_t)there;
+    if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
+        return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* the kernel refuses it */
+    /* Otherwise the call is made: the kernel may have an error to report, or an empty datagram to send. */
+    if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
+    size = piece_of(call, size < most ? size : most);
+    ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
+    if (moved == -EAGAIN || moved == -ETIME) {
+        if (call->in_part) return 0;
+        call->gives_up = must_not_wait(call);
+        if (moved == -EAGAIN || call->gives_up) return -EAGAIN;
+        return wait_for_terminal(call) ? try_some(call, pointer) : 0;
+    }
+    if (moved == -EINPROGRESS) {
+        call->gives_up = hd_scheduler_foreign(call->scheduler);
+        return call->gives_up ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
+    }
+    call->reads_ahead = moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes);
+    if (call->reads_ahead) hd_after_read_ahead(call->scheduler, call->io, call->fd);
+    return moved;
+}
+
+/* Moves at least a byte, if there is room and the file has not ended. */
 static ssize_t move_some(hd_transfer *call, size_t most)
 {
-    int64_t deadline_ns = 0;
-    bool wait_first = waits_first(call), waited = call->others_ran;
-    for (;; waited = true) {
-        size_t size;
-        void *bytes = hd_transfer_bytes(call, &size);
-        size_t there = waited && call->direction == HD_READ ? hd_io_filled_meanwhile(call->io, bytes) : 0;
-        if (there > 0) return (ssize_t)there;
-        if (RB_UNLIKELY(size > SSIZE_MAX)) /* a negative length, which pread and sysread take for a huge one */
-            return hd_rw_blocking(call->direction, call->fd, bytes, size, call->from); /* the kernel refuses it */
-        /* Otherwise the call is made: the kernel may have an error to report, or an empty datagram to send. */
-        if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
-        if (wait_first && size > 0) {
-            wait_first = false;
-            hd_transfer_wait(call, &deadline_ns);
-            continue;
-        }
-        size = piece_of(call, size < most ? size : most);
-        ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
-        if (call->in_part && (moved == -EAGAIN || moved == -ETIME)) return 0;
-        if (moved == -EINPROGRESS)
-            return hd_scheduler_foreign(call->scheduler) ? -EAGAIN : move_on_worker(call, bytes, size, call->from);
-        if (moved == -ETIME && must_not_wait(call)) return -EAGAIN;
-        if (moved == -ETIME && !wait_for_terminal(call, &deadline_ns)) return 0;
-        if (moved == -ETIME) continue;
-        call->reads_ahead = moved > 0 && call->direction == HD_READ && hd_io_reads_ahead(call->io, bytes);
-        if (call->reads_ahead) hd_after_read_ahead(call->scheduler, call->io, call->fd);
-        if (moved != -EAGAIN || must_not_wait(call)) return moved;
-        hd_transfer_wait(call, &deadline_ns);
-    }
+    size_t size;
+    void *bytes = hd_transfer_bytes(call, &size);
+    bool may_wait = size > 0 && size <= SSIZE_MAX && filled_meanwhile(call, bytes) == 0;
+    call->deadline_ns = 0; /* IO#timeout holds for each wait */
+    return hd_transfer_run(call, may_wait && waits_first(call), try_some, &most);
 }
 
 /* Must the remaining bytes of this string be written now? IO#write would come again with them after it has written a
@@ -504,9 +511,6 @@ static bool is_part_of_file(hd_transfer *call)
     return left > 0 && hd_is_regular_file(call->fd) && !must_not_wait(call);
 }
 
-/* Moves the bytes of one call. Up to Ruby 4.0, length 0 asks for one transfer (IO#write: for all bytes), and a positive
- * length for at least that number of bytes (fewer at the end of the file). From 4.1 on, it is one transfer of at most
- * length bytes. */
 VALUE hd_move_all(hd_transfer *call)
 {
     size_t total = 0, least = call->length;
@@ -521,18 +525,13 @@ VALUE hd_move_all(hd_transfer *call)
         call->amid = call->direction == HD_READ;
         bool piece = moved == HD_PIECE_SIZE && piece_of(call, SIZE_MAX) == HD_PIECE_SIZE;
         call->in_part = total >= least && (piece || is_part_of_file(call));
-        if (piece)
-            let_others_run(call);
-        else if (total < least)
-            hd_transfer_spend_turn(call);
+        if (piece) let_others_run(call);
     } while (total < MOVED_MAX && (call->in_part || (!HD_OFFSET_BEFORE_LENGTH && total < least)));
     RB_GC_GUARD(call->buffer);
     RB_GC_GUARD(call->io);
     return SIZET2NUM(total);
 }
 
-/* Returns the kind by the class of the IO, which costs no system call. An IO made from a file's descriptor is
- * recognised in hd_transfer_wait. */
 hd_file_kind hd_kind_of(VALUE io)
 {
     if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
@@ -569,7 +568,6 @@ int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
     return moved < 0 ? (int)moved : 0;
 }
 
-/* Does the call write Ruby's write buffer? */
 bool hd_is_flush(hd_transfer *call)
 {
     size_t size;

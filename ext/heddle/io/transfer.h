@@ -1,6 +1,8 @@
 /* Reads and writes of an IO: the system call first, and a wait only when it would block. transfer.c says why. */
 #pragma once
 
+#include <errno.h>
+
 #include "fibers/scheduler.h"
 #include "os/read_write.h"
 
@@ -18,9 +20,30 @@ typedef struct {
     bool accepts;     /* connections, not bytes */
     bool amid;        /* a part was read, which is kept nowhere else */
     bool others_ran;  /* since Ruby has looked into its read buffer */
-    bool came;        /* the last wait has received bytes: see hd_transfer_wait_for_bytes */
+    bool gives_up;    /* the caller must not wait: -EAGAIN is its result */
+    size_t room;      /* for bytes that may be received with the end of a wait, 0: none */
+    bool came;        /* the last wait has received bytes: see hd_transfer_run */
     ssize_t moved;    /* number of bytes, 0 at the end, or -errno */
+    int64_t deadline_ns; /* of the waits, from IO#timeout; 0 before the first one */
 } hd_transfer;
+
+/* Makes the operation if that needs no wait. Returns its result; -EAGAIN: it must wait first. */
+typedef ssize_t hd_attempt(hd_transfer *call, void *argument);
+
+/* The result of an attempt that must be left to Ruby's own method. */
+enum { HD_LEFT_TO_RUBY = -EINPROGRESS };
+
+static inline bool hd_is_left_to_ruby(ssize_t result)
+{
+    return result == HD_LEFT_TO_RUBY || result == -ETIME; /* see hd_rw_try */
+}
+
+/* Makes attempts until one of them need not wait, and returns its result. It waits after each that would have to, and
+ * before the first one, too, if a wait is expected. Otherwise the other fibers run before the first one if the turn of
+ * this fiber is used up. A wait may receive at most call->room bytes (call->came): io_uring reads them as soon as they
+ * arrive. The attempt must take them, because they are kept nowhere else. It must do so even if the IO was closed
+ * meanwhile, if the fiber can go on with them. */
+ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void *argument);
 
 /* Returns the memory into which bytes are read first. A string then gets the size of the bytes that were received, and
  * a fiber that waits holds no memory. It is empty whenever another fiber may run. It belongs to the scheduler, not to
@@ -34,7 +57,7 @@ char *hd_landing(hd_scheduler *scheduler);
 enum { HD_PIECE_SIZE = 1 << 19 };
 
 /* Returns the kind by the class of the IO, which costs no system call. An IO made from a file's descriptor is
- * recognised in hd_transfer_wait. */
+ * recognised when it has to wait. */
 hd_file_kind hd_kind_of(VALUE io);
 
 /* Moves the bytes of one call. Up to Ruby 4.0, length 0 asks for one transfer (IO#write: for all bytes), and a positive
@@ -66,14 +89,6 @@ bool hd_transfer_expects_to_wait(const hd_transfer *call);
 /* Forgets what was learned about a descriptor that is about to be another file's. */
 void hd_transfer_forget(hd_scheduler *scheduler, int fd);
 
-/* Waits until the IO is ready for this transfer. *deadline_ns is 0 before the first wait. */
-void hd_transfer_wait(hd_transfer *call, int64_t *deadline_ns);
-
-/* Waits for a read of at most this number of bytes. They may be received with the end of the wait (call->came):
- * io_uring reads them as soon as they arrive. Then the caller must take them, because they are kept nowhere else. It
- * must do so even if the IO was closed meanwhile, if the fiber can go on with them. */
-void hd_transfer_wait_for_bytes(hd_transfer *call, size_t size, int64_t *deadline_ns);
-
 /* Makes one transfer that does not wait. Returns the number of bytes or -errno. The first write of a turn shows whether
  * the peers are tasks of this thread: then the kernel has something to report after it. */
 ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size);
@@ -86,12 +101,7 @@ bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size);
  * -EAGAIN means that none were sent, and the caller must try directly. */
 ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size);
 
-/* Prepares an attempt. It waits if the last attempt has found nothing, or if a wait is expected
- * (hd_transfer_wait_for_bytes). Otherwise the other fibers run if the turn is used up. Returns true if others may have
- * run, so that the caller must look at the IO again. */
-bool hd_transfer_prepare(hd_transfer *call, bool wait, size_t size, int64_t *deadline_ns);
-
-/* Prepares an attempt that is not expected to wait: the other fibers run if the turn is used up. */
+/* Lets the other fibers run if the turn is used up. Returns true if they may have run. */
 bool hd_transfer_spend_turn(hd_transfer *call);
 
 /* Waits for events of an IO. Returns the ready ones, or 0 when the deadline has passed. */

@@ -54,14 +54,7 @@ module Heddle
         # @return [Integer] bytes copied
         def run
           until @rest&.zero?
-            count = @scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write
-            if count == -Errno::EAGAIN::Errno
-              wait_writable
-            elsif count.negative?
-              raise SystemCallError.new("sendfile", -count)
-            else
-              advance(count)
-            end
+            advance(@scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write)
           end
           @total
         rescue EOFError
@@ -69,12 +62,6 @@ module Heddle
         end
 
         private
-
-        def wait_writable
-          return if @destination.wait_writable(@destination.timeout || nil)
-
-          raise IO::TimeoutError, "Blocking operation timed out!"
-        end
 
         def advance(count)
           @total += count

@@ -49,7 +49,8 @@ module Heddle
         end
 
         # Reads the remaining bytes of a large file. Ruby writes zeros to the memory of the whole string first, which
-        # takes as long as reading. Here both are done piece by piece, and other fibers run in between (see hook_io.c).
+        # takes as long as reading. Here both are done piece by piece, and other fibers run in between (see
+        # io/transfer.c).
         #
         # @param size [Integer] the approximate number of bytes; the file may have fewer or more
         # @param length [Integer, nil] the largest number of bytes to read; nil: all
