@@ -3,6 +3,7 @@
 # The ground of every test: load path, warnings, time limit and leak checks. Start reading at support/test_case.rb.
 #
 # HEDDLE_TEST_BACKENDS=uring,epoll,threads  which implementations run the contract (threads = plain Ruby, the reference)
+# HEDDLE_BACKEND=poll                       the contract runs on this one alone
 # HEDDLE_TEST_ENTRY=run|set_scheduler       how a contract test gets its scheduler
 # HEDDLE_TEST_TIMEOUT=60                    seconds that each test may take (default 400)
 # HEDDLE_VARIANT=assert                     load build/<variant> in place of the release build

@@ -23,8 +23,8 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block under it, and removes it again.
     #
-    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best backend that this
-    #   machine offers
+    # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
+    #   this machine offers
     # @param grace [Numeric, nil] see Heddle.run
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block, or if the backend is unknown
@@ -55,8 +55,8 @@ module Heddle
     end
     private_class_method :end_threads
 
-    # @param backend [String, Symbol, nil] "uring" or "epoll"; nil: HEDDLE_BACKEND, else the best backend that this
-    #   machine offers
+    # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
+    #   this machine offers
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine does not offer the backend
     def initialize(backend: nil)

@@ -353,8 +353,24 @@ TEST(names_of_backends)
 {
     CHECK(hd_backend_named("epoll") == &hd_backend_epoll);
     CHECK(hd_backend_named("uring") == &hd_backend_uring);
-    CHECK(!hd_backend_named("kqueue"));
+    CHECK(hd_backend_named("poll") == &hd_backend_poll);
+    CHECK(!hd_backend_named("select"));
     CHECK(!hd_backend_named(""));
+}
+
+TEST(each_backend_has_a_worse_one)
+{
+    char names[64], few[8];
+    const hd_backend_ops *ops = hd_backends[0];
+    for (int i = 0; hd_backends[i]; i++) {
+        CHECK(hd_backends[i] == ops);
+        ops = hd_backend_after(ops);
+    }
+    CHECK(!ops);
+    hd_backend_names(names, sizeof(names));
+    CHECK(strcmp(names, "uring, epoll, poll") == 0);
+    hd_backend_names(few, sizeof(few));
+    CHECK(strcmp(few, "uring, ") == 0);
 }
 
 int main(int argc, char **argv)
@@ -376,5 +392,6 @@ int main(int argc, char **argv)
     RUN(arming_fails);
     RUN(a_fork_forgets_without_touching);
     RUN(names_of_backends);
+    RUN(each_backend_has_a_worse_one);
     return test_finish();
 }

@@ -32,6 +32,8 @@ class AdviceTest < HeddleTest
       "kernel.io_uring_disabled=0" => NO_URING.merge(kernel: { io_uring_disabled: 2, seccomp: false }),
       "seccomp" => NO_URING.merge(kernel: { io_uring_disabled: 0, seccomp: true }),
       "not permitted" => NO_URING,
+      "epoll does the same" => NO_URING.merge(backend: "epoll"),
+      "epoll cannot be used either; poll does the same" => NO_URING.merge(backend: "poll"),
       "ulimit -l" => limits(locked_memory: { soft: 1 << 14, hard: 1 << 14 }),
       "ulimit -n 20000" => limits(open_files: { soft: 1024, hard: 20_000 }),
       "LimitNOFILE" => limits(open_files: { soft: 4096, hard: 4096 }),

@@ -105,7 +105,8 @@ class RunOptionsTest < RunCase
     assert_refused("name a script, or give -e", "-S", status: 2)
     assert_refused("invalid option: -Srake", "-Srake", status: 2)
     assert_refused("invalid option: -x", "-e", "p 1", "-x", status: 2)
-    assert_refused("invalid argument: --backend select (uring or epoll)", "-e", "p 1", "--backend", "select", status: 2)
+    assert_refused("invalid argument: --backend select (uring, epoll or poll)", "-e", "p 1", "--backend", "select",
+                   status: 2)
   end
 
   def test_finds_the_script_in_path

@@ -239,7 +239,7 @@ class RunTest < RunCase
     assert_equal("epoll\n", heddle("script.rb", env: { "HEDDLE_BACKEND" => "epoll" }).out)
     outcome = heddle("--backend", "select", "script.rb")
 
-    assert_equal(["", "heddle run: invalid argument: --backend select (uring or epoll)\n", 2],
+    assert_equal(["", "heddle run: invalid argument: --backend select (uring, epoll or poll)\n", 2],
                  [outcome.out, outcome.err, outcome.status.exitstatus])
     outcome = heddle("script.rb", env: { "HEDDLE_BACKEND" => "select" })
 

@@ -118,7 +118,7 @@ OptionParser.new do |parser|
   parser.on("--seconds N", Float, "how long (default 60)") { |value| options[:seconds] = value }
   parser.on("--samples N", Integer, "rows of the table (default 12, 6 at least)") { |v| options[:samples] = [v, 6].max }
   parser.on("--workers N", Integer, "tasks per kind of operation (default 3)") { |value| options[:workers] = value }
-  parser.on("--backend NAME", "uring or epoll (default: the best there is)") { |value| options[:backend] = value }
+  parser.on("--backend NAME", "uring, epoll or poll (default: the best there is)") { |value| options[:backend] = value }
   parser.on("--only NAMES", "of: #{Soak::Loads::ALL.join(",")}") { |v| options[:loads] = v.split(",").map(&:to_sym) }
 end.parse!
 unknown = options[:loads] - Soak::Loads::ALL - Soak::Loads::LEAKS

@@ -14,17 +14,19 @@ module TestSupport
   # +backend+ is the name of the backend in each test ("uring", "epoll"). A backend that this machine cannot
   # offer gives a skip with Heddle's reason for each test. The name "threads" (see test_helper.rb) runs the same
   # bodies on plain threads: what a test asks of Heddle must be what Ruby itself does.
+  #
+  # "poll", on which few programs run, has the contracts in POLLED alone. With HEDDLE_BACKEND=poll it has all of them.
   module Contract
     REFERENCE = "threads"
+    # The contracts that depend most on what the kernel says.
+    POLLED = %r{/test/contract/(waits|sockets|streams)/}
 
     class << self
       # [name, nil or the reason why it is not available], best first.
-      def backends
-        names = ENV["HEDDLE_TEST_BACKENDS"]&.split(",")
-        @backends ||= (names || Heddle.backends.map { |one| one[:name] }).map do |name|
-          [name, reason(name)]
-        end
-      end
+      def backends = @backends ||= (chosen || names - ["poll"]).map { |name| [name, reason(name)] }
+
+      # Those of a file of contracts.
+      def backends_for(file) = chosen || !file.match?(POLLED) ? backends : backends + [["poll", reason("poll")]]
 
       # The first one that can be had.
       def first = (backends.find { |_, reason| reason.nil? } || backends.first).first
@@ -36,8 +38,8 @@ module TestSupport
         known[:available] ? nil : known[:reason].to_s
       end
 
-      def define(title, base, &body)
-        backends.map do |backend, reason|
+      def define(title, base, file, &body)
+        backends_for(file).map do |backend, reason|
           test_class = Class.new(base)
           Object.const_set("#{title}#{backend.capitalize}Test", test_class)
           test_class.define_method(:backend) { backend }
@@ -47,6 +49,13 @@ module TestSupport
           test_class
         end
       end
+
+      private
+
+      # The names that the environment gives.
+      def chosen = (ENV["HEDDLE_TEST_BACKENDS"] || ENV.fetch("HEDDLE_BACKEND", nil))&.split(",")
+
+      def names = Heddle.backends.map { |one| one[:name] }
     end
   end
 
@@ -221,5 +230,5 @@ end
 
 # See TestSupport::Contract.
 def contract(title, &)
-  TestSupport::Contract.define(title, TestSupport::ContractTest, &)
+  TestSupport::Contract.define(title, TestSupport::ContractTest, caller_locations(1, 1).first.absolute_path, &)
 end

@@ -32,3 +32,11 @@ static inline int64_t hd_earlier(int64_t one_ns, int64_t other_ns)
 {
     return one_ns < other_ns ? one_ns : other_ns;
 }
+
+/* Returns a timeout for poll(2), in milliseconds and rounded up; -1 for HD_NO_DEADLINE. */
+static inline int hd_clock_timeout_ms(int64_t timeout_ns)
+{
+    if (timeout_ns == HD_NO_DEADLINE) return -1;
+    int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
+    return rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
+}

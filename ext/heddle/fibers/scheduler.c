@@ -91,9 +91,11 @@ static void open_backend(hd_scheduler *scheduler)
         return;
     }
     int error = hd_reactor_open(&scheduler->reactor, scheduler->ops, pinned);
-    if (error && scheduler->ops != &hd_backend_epoll && !rb_attr_get(scheduler->self, rb_intern("@forced"))) {
-        scheduler->ops = &hd_backend_epoll; /* memory or descriptors ran out since the probe */
-        error = hd_reactor_open(&scheduler->reactor, scheduler->ops, false);
+    /* memory or descriptors ran out since the probe */
+    const hd_backend_ops *next = RTEST(rb_attr_get(scheduler->self, rb_intern("@forced"))) ? NULL : scheduler->ops;
+    while (error && next && (next = hd_backend_after(next))) {
+        scheduler->ops = next;
+        error = hd_reactor_open(&scheduler->reactor, next, pinned);
     }
     if (error) rb_syserr_fail(-error, "heddle: cannot open the event backend");
 }

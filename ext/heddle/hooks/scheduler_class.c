@@ -161,8 +161,9 @@ static const hd_backend_ops *best_backend(void)
 static const hd_backend_ops *forced_backend(const char *name)
 {
     const hd_backend_ops *ops = hd_backend_named(name);
-    if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: uring, epoll)", name);
     char reason[160];
+    hd_backend_names(reason, sizeof(reason));
+    if (!ops) rb_raise(rb_eArgError, "backend: \"%s\" is unknown (there are: %s)", name, reason);
     if (!hd_backend_offered(ops, reason, sizeof(reason)))
         rb_raise(hd_eError, "backend %s cannot be used: %s", name, reason);
     return ops;
@@ -178,7 +179,7 @@ static VALUE scheduler_choose_backend(VALUE self, VALUE name)
     return Qnil;
 }
 
-/* @return [String] the event backend in use: "uring" or "epoll" */
+/* @return [String] the event backend in use: "uring", "epoll" or "poll" */
 static VALUE scheduler_backend(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

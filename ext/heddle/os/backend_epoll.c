@@ -197,11 +197,7 @@ static int wait_events(hd_backend *backend, int64_t timeout_ns)
         backend->no_pwait2 = true;
     }
 #endif
-    int timeout_ms = -1;
-    if (timeout_ns != HD_NO_DEADLINE) {
-        int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
-        timeout_ms = rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
-    }
+    int timeout_ms = hd_clock_timeout_ms(timeout_ns);
     return epoll_wait(backend->epoll_fd.number, backend->events, EVENTS_PER_POLL, timeout_ms);
 }
 

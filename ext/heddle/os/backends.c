@@ -1,15 +1,30 @@
 /* The backends, best first. */
 #include "backends.h"
 
+#include <stdio.h>
 #include <string.h>
 
-const hd_backend_ops *const hd_backends[] = {&hd_backend_uring, &hd_backend_epoll, NULL};
+const hd_backend_ops *const hd_backends[] = {&hd_backend_uring, &hd_backend_epoll, &hd_backend_poll, NULL};
 
 const hd_backend_ops *hd_backend_named(const char *name)
 {
     for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++)
         if (strcmp((*ops)->name, name) == 0) return *ops;
     return NULL;
+}
+
+const hd_backend_ops *hd_backend_after(const hd_backend_ops *ops)
+{
+    int index = 0;
+    while (hd_backends[index] != ops) index++;
+    return hd_backends[index + 1];
+}
+
+void hd_backend_names(char *names, int size)
+{
+    int length = 0;
+    for (const hd_backend_ops *const *ops = hd_backends; *ops && length < size; ops++)
+        length += snprintf(names + length, (size_t)(size - length), "%s%s", length ? ", " : "", (*ops)->name);
 }
 
 bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size)

@@ -3,7 +3,7 @@
 
 #include "core/backend.h"
 
-extern const hd_backend_ops hd_backend_uring, hd_backend_epoll;
+extern const hd_backend_ops hd_backend_uring, hd_backend_epoll, hd_backend_poll;
 
 /* Best first, ends with NULL. */
 extern const hd_backend_ops *const hd_backends[];
@@ -14,3 +14,9 @@ bool hd_backend_offered(const hd_backend_ops *ops, char *reason, int reason_size
 
 /* The backend of that name, or NULL. */
 const hd_backend_ops *hd_backend_named(const char *name);
+
+/* The next best backend, or NULL after the last one. */
+const hd_backend_ops *hd_backend_after(const hd_backend_ops *ops);
+
+/* Stores the names of all backends, for people. */
+void hd_backend_names(char *names, int size);

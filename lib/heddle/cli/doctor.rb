@@ -13,7 +13,7 @@ module Heddle
       HELP = <<~TEXT
         usage: heddle doctor [--json]
 
-        Shows what Heddle can use on this machine: the backend (io_uring or epoll) and why it was chosen, what the
+        Shows what Heddle can use on this machine: the backend (io_uring, epoll or poll) and why it was chosen, what the
         kernel and Ruby offer, which patches are active, which limits apply, and what you should change. --json prints
         the same as one line of JSON. The exit status is 0 if Heddle can run here, and 1 if it cannot.
       TEXT

@@ -13,9 +13,9 @@ module Heddle
     # @private
     class Run
       HELP = <<~TEXT
-        usage: heddle run [--backend uring|epoll] SCRIPT [ARGUMENTS]
-               heddle run [--backend uring|epoll] -S NAME [ARGUMENTS]
-               heddle run [--backend uring|epoll] -e CODE [-e CODE ...] [ARGUMENTS]
+        usage: heddle run [--backend uring|epoll|poll] SCRIPT [ARGUMENTS]
+               heddle run [--backend uring|epoll|poll] -S NAME [ARGUMENTS]
+               heddle run [--backend uring|epoll|poll] -e CODE [-e CODE ...] [ARGUMENTS]
 
         Runs a Ruby script as if Heddle.run stood around it. Fiber.schedule and Heddle.spawn work everywhere in the
         script, and while one fiber waits, the others run. The script needs no change: exit status, signals, standard
@@ -25,7 +25,7 @@ module Heddle
         Ruby runs at_exit blocks after that, outside of Heddle, and so the tests of minitest/autorun. Tests run inside
         if the script ends with `exit(Minitest.run(ARGV))` and requires "minitest" without autorun.
 
-          --backend NAME   use uring or epoll (default: the best there is)
+          --backend NAME   use uring, epoll or poll (default: the best there is)
           -S NAME          run a script that is in PATH, such as the command of a gem: heddle run -S rake
           -e CODE          run this line of code; several -e are several lines
           -                read the script from standard input
@@ -40,7 +40,7 @@ module Heddle
         RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
 
-      BACKENDS = %w[uring epoll].freeze
+      BACKENDS = %w[uring epoll poll].freeze
 
       # @param args [Array<String>]
       # @return [Integer, :help] the exit status, if the script ends without an exception
@@ -84,7 +84,7 @@ module Heddle
       def known(name)
         return name if BACKENDS.include?(name)
 
-        choice = "(#{BACKENDS.join(" or ")})"
+        choice = "(#{BACKENDS[..-2].join(", ")} or #{BACKENDS.last})"
         missing("--backend #{choice}") if name.to_s.empty?
 
         raise UsageError, "heddle run: invalid argument: --backend #{name} #{choice}"

@@ -105,6 +105,7 @@ static const setting settings[] = {
     {.name = "uring", .ops = &hd_backend_uring, .world = &real_world},
     {.name = "uring, pinned", .ops = &hd_backend_uring, .world = &real_world, .pinned = true},
     {.name = "epoll", .ops = &hd_backend_epoll, .world = &real_world},
+    {.name = "poll", .ops = &hd_backend_poll, .world = &real_world},
     {.name = "sim, kind", .ops = &hd_backend_sim, .world = &sim_world, .faults = {.files_pollable = true}},
     {.name = "sim, nasty",
      .ops = &hd_backend_sim,

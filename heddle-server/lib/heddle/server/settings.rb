@@ -13,7 +13,7 @@ module Heddle
     # bind::            [Array<String>] where to listen; nil: at the sockets of systemd, or at the default address
     # workers::         how many processes serve; 0: this process alone
     # preload::         whether the application is loaded before the workers are started
-    # backend::         nil, "uring" or "epoll"
+    # backend::         nil, "uring", "epoll" or "poll"
     # limits::          see Limits
     # drain::           seconds that requests have to end
     # delay::           seconds after TERM in which it goes on, but says that it is not ready

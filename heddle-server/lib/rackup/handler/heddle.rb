@@ -24,7 +24,7 @@ module Rackup
         # @return [Hash{String => String}] the options for rackup's help
         def valid_options
           { "Host=HOST" => "address to listen on (127.0.0.1)", "Port=PORT" => "port to listen on (9292)",
-            "bind=URLS" => "the same as URLs, with commas between them", "backend=NAME" => "uring or epoll",
+            "bind=URLS" => "the same as URLs, with commas between them", "backend=NAME" => "uring, epoll or poll",
             "drain=SECONDS" => "time that requests have to finish (30)" }
         end
       end

@@ -64,8 +64,14 @@ module Heddle
 
         seccomp = " A seccomp filter is active here: if this is a container, let its profile allow io_uring_setup " \
                   "and io_uring_enter."
-        "io_uring cannot be used (#{uring[:reason]}); epoll does the same, a little slower." \
-          "#{seccomp if @facts[:kernel][:seccomp]}"
+        "io_uring cannot be used (#{uring[:reason]}); #{instead}#{seccomp if @facts[:kernel][:seccomp]}"
+      end
+
+      # Says what takes the place of io_uring.
+      def instead
+        return "epoll does the same, a little slower." unless @facts[:backend] == "poll" && !@facts[:wanted]
+
+        "epoll cannot be used either; poll does the same, and takes time for every descriptor for which a task waits."
       end
 
       def switched_off?

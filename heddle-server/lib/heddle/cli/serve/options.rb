@@ -102,9 +102,8 @@ module Heddle
             @given[:workers] = self.class.within(0..WORKERS_MAX, number)
           end
           parser.on("--preload", "load the application once, before the workers start") { @given[:preload] = true }
-          parser.on("--backend NAME", %w[uring epoll], "uring or epoll (uring, if the kernel allows it)") do |name|
-            @given[:backend] = name
-          end
+          parser.on("--backend NAME", %w[uring epoll poll],
+                    "uring, epoll or poll (the first that the kernel allows)") { |name| @given[:backend] = name }
         end
 
         def workers(parser)
