@@ -16,7 +16,8 @@ class LoadingTest < HeddleTest
         channel = Heddle::Channel.new(1) << 1
         pool = Heddle::Pool.new(size: 1) { "a connection" }
         p [Heddle.select(channel).last, Heddle.pipeline([2]).map(&:itself).to_a, Heddle.start { 3 }.value,
-           pool.with(&:size), Heddle::FiberPool.new(1).spawn { 4 }.value, Heddle::Limiter.new(1).acquire { 5 }, Heddle.race(-> { 6 }),
+           pool.with(&:size), Heddle::FiberPool.new(1).spawn { 4 }.value, Heddle::Limiter.new(1).acquire { 5 },
+           Heddle.race(-> { 6 }),
            Heddle::RateLimiter.new(1, per: 1).acquire { 7 }, Heddle.detach { 8 }.value, Heddle.retry { 9 },
            Heddle.command("true").success?]
         scope = Heddle.scope { |one| Thread.new { one.spawn { 10 } }.value.value }
