@@ -22,6 +22,7 @@ require_relative "heddle/streams"
 require_relative "heddle/start"
 require_relative "heddle/timeout"
 require_relative "heddle/shield"
+require_relative "heddle/time_slices"
 require_relative "heddle/blocking"
 require_relative "heddle/every"
 require_relative "heddle/retry"
@@ -72,16 +73,21 @@ module Heddle
     #   this machine offers
     # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
     #   cancelled, before they are cancelled once more; nil: the grace of the run around it, else 5
+    # @param time_slice [Numeric, false, nil] seconds, from 0.001, that a task may compute while others are ready. Then
+    #   they run first, in the middle of its code. false: a task computes until it waits; nil: HEDDLE_TIME_SLICE, else
+    #   the same as false
     # @return [Object] the value of the block
-    # @raise [Heddle::Error] if a scheduler of another kind is set on this thread
-    # @raise [ArgumentError] without a block, if the backend is unknown, or if the grace is no number or negative
-    def run(backend: nil, grace: nil, &)
+    # @raise [Heddle::Error] if a scheduler of another kind is set on this thread, or if time slices do not work here
+    # @raise [ArgumentError] without a block, if the backend is unknown, if the grace is no number or negative, or if
+    #   the time slice is no such number; inside of another run, if backend or time_slice differ from those of that run
+    def run(backend: nil, grace: nil, time_slice: nil, &)
       Check.refuse("Heddle.run needs a block") unless block_given?
 
       Check.length_of_time("grace", grace) unless grace.nil?
+      TimeSlices.check(time_slice)
       scheduler = Scheduler.of_thread
-      return run_nested(scheduler, backend, grace, &) if scheduler
-      return Scheduler.run(backend:, grace:, &) unless Fiber.scheduler
+      return run_nested(scheduler, backend, grace, time_slice, &) if scheduler
+      return Scheduler.run(backend:, grace:, time_slice:, &) unless Fiber.scheduler
 
       raise Error, "this thread has a scheduler of another kind (#{Fiber.scheduler.class}): " \
                    "run Heddle in a thread of its own, or before that scheduler is set"
@@ -159,7 +165,8 @@ module Heddle
 
     private
 
-    def run_nested(scheduler, backend, grace, &)
+    def run_nested(scheduler, backend, grace, time_slice, &)
+      TimeSlices.check_nested(scheduler, time_slice)
       unless backend.nil? || [scheduler.backend, ""].include?(backend.to_s)
         Check.refuse("backend: must be #{scheduler.backend}, on which this thread runs already, or nil, not " \
                      "#{Check.shown(backend)}")

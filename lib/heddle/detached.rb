@@ -37,7 +37,7 @@ module Heddle
       def spawn_in_new_run(name, work)
         at_exit { drain(Scope::GRACE) } unless @process # the child of a fork has this block, too
         gate = Thread::Queue.new
-        @run = Run.new("heddle detached", nil, nil, -> { gate.pop })
+        @run = Run.new("heddle detached", {}, -> { gate.pop })
         @process = Process.pid
         @run.spawn(name:, isolated: true, &work)
       ensure

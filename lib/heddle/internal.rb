@@ -8,7 +8,7 @@ module Heddle
   module Internal
     refine Scheduler.singleton_class do
       public :ended_counted, :forget_writer, :latency_bounds, :of_blocking_fiber, :of_thread, :pool_counts,
-             :need_stack, :thread_can_start?, :workers
+             :need_stack, :thread_can_start?, :workers, :no_slices, :exempt
     end
 
     refine Scheduler do
@@ -24,6 +24,8 @@ module Heddle
       public :counted, :states
       # methods of Heddle.offload and Heddle.shield
       public :offload_block, :shield
+      # methods of time slices
+      public :slice_time, :time_slice, :whole
       # methods of Heddle::Testing
       public :home?, :others_stuck?, :pool_idle?, :test_with, :virtual_ns, :wait_until_idle
       # methods of the code that replaces Ruby's own methods

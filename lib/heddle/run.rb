@@ -9,13 +9,13 @@ module Heddle
     attr_reader :name
 
     # @private
-    def initialize(name, backend, grace, block = Check.no_new(Run, "Heddle.start"))
+    def initialize(name, options, block = Check.no_new(Run, "Heddle.start"))
       @name = name
       @process = Process.pid
       @asked = false
       @value = @error = nil
       begun = Thread::Queue.new
-      @thread = Thread.new { perform(begun, backend, grace, block) }
+      @thread = Thread.new { perform(begun, options, block) }
       @thread.name = name&.to_s
       Line.undisturbed { @main, @scope = begun.pop }
       value unless @main # an argument is wrong
@@ -88,9 +88,9 @@ module Heddle
     private
 
     # Ruby hands on an error that is meant for the program, such as SystemExit, to the main thread.
-    def perform(begun, backend, grace, block)
+    def perform(begun, options, block)
       main = nil
-      @value = Heddle.run(backend:, grace:) do
+      @value = Heddle.run(**options) do
         begun << [main = Task.current, Scope.current]
         block.call
       end

@@ -26,12 +26,13 @@ module Heddle
     # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
     #   this machine offers
     # @param grace [Numeric, nil] see Heddle.run
+    # @param time_slice [Numeric, false, nil] see Heddle.run
     # @return [Object] the value of the block
     # @raise [ArgumentError] without a block, or if the backend is unknown
-    def self.run(backend: nil, grace: nil, &)
+    def self.run(backend: nil, grace: nil, time_slice: nil, &)
       Check.refuse("Heddle::Scheduler.run needs a block") unless block_given?
 
-      scheduler = new(backend:)
+      scheduler = new(backend:, time_slice:)
       scheduler.send(:keep_backend) # another run is likely to follow on this thread
       Fiber.set_scheduler(scheduler)
       begin
@@ -57,9 +58,10 @@ module Heddle
 
     # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
     #   this machine offers
+    # @param time_slice [Numeric, false, nil] see Heddle.run
     # @raise [ArgumentError] if the backend is unknown
     # @raise [Heddle::Error] if this machine does not offer the backend
-    def initialize(backend: nil)
+    def initialize(backend: nil, time_slice: nil)
       choose(backend)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
@@ -69,6 +71,7 @@ module Heddle
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
       Stalls.watch(self) if Stalls::LIMIT
+      TimeSlices.begin(self, time_slice)
     end
 
     # @return [Array<Heddle::Task>] the tasks that have not ended

@@ -20,18 +20,20 @@ module Heddle
     # @param name [String, Symbol, nil] the name of the thread, for reports
     # @param backend [String, Symbol, nil] see Heddle.run
     # @param grace [Numeric, nil] see Heddle.run
+    # @param time_slice [Numeric, false, nil] see Heddle.run
     # @yield
     # @return [Heddle::Run] has the value, and stops the run
     # @raise [ArgumentError] without a block, if the name is neither a String nor a Symbol, if the backend is unknown,
-    #   or if the grace is no number or negative
-    def start(name: nil, backend: nil, grace: nil, &block)
+    #   if the grace is no number or negative, or if the time slice is no such number
+    def start(name: nil, backend: nil, grace: nil, time_slice: nil, &block)
       Check.refuse("Heddle.start needs a block") unless block
 
       unless [NilClass, String, Symbol].any? { |kind| name.is_a?(kind) }
         Check.refuse("name: must be a String or a Symbol, not #{Check.shown(name)}")
       end
       Check.length_of_time("grace", grace)
-      Run.new(name, backend, grace, block)
+      TimeSlices.check(time_slice)
+      Run.new(name, { backend:, grace:, time_slice: }, block)
     end
 
     # Starts a task that belongs to the process. It goes on when the request, the scope or the Heddle.run that has

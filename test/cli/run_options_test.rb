@@ -35,6 +35,22 @@ class RunOptionsTest < RunCase
     assert_equal(["", "heddle run: #{message}\n", status], [outcome.out, outcome.err, outcome.status.exitstatus])
   end
 
+  def test_time_slices
+    code = <<~RUBY
+      done = false
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+      Heddle.spawn { sleep 0.001; done = true }
+      1 until done || Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
+      p done
+    RUBY
+    ["--time-slice=0.001", %w[--time-slice 0.001]].each { |option| assert_equal("true\n", heddle(*option, "-e", code).out) }
+    assert_equal("true\n", heddle("-e", code, env: { "HEDDLE_TIME_SLICE" => "0.001" }).out)
+    none = "Heddle.run(time_slice: false) { puts 1 }"
+    assert_equal("1\n", heddle("--time-slice", "0", "-e", none, env: { "HEDDLE_TIME_SLICE" => "0.001" }).out)
+    assert_match(/\Aheddle: HEDDLE_TIME_SLICE=x has no effect/, heddle("-e", "1", env: { "HEDDLE_TIME_SLICE" => "x" }).err)
+    assert_refused("time_slice: must be from 0.001 to 10 seconds, not 0.0001", "--time-slice", "0.0001", "-e", "1")
+  end
+
   def test_code_runs_as_a_task
     BACKENDS.each do |backend|
       code = "Fiber.schedule { sleep 0.01; puts :scheduled }; Heddle.spawn { puts Fiber.current_scheduler.backend }"

@@ -33,7 +33,7 @@ enum { HD_SWITCHES_PER_POLL = 64, HD_SWITCHES_PER_CLOCK = 4 };
 #define HD_NS_PER_ROUND (20 * HD_NS_PER_MS)
 #define HD_NS_PER_TURN_AT_LEAST INT64_C(50000)
 
-/* A fiber that stands behind others comes next when these have had all turns for this time, its own turn included. */
+/* A fiber that stands behind others comes next when these have had all turns for this time. */
 #define HD_NS_PASSED_OVER (4 * HD_NS_PER_TURN)
 
 /* The first operation of a turn does not look at the clock: nearly all turns have one. When operations are this short,
@@ -52,7 +52,8 @@ typedef struct hd_reactor {
     /* waits that let others run first, in order: their turn was used up, or they have yielded */
     hd_list behind;
     size_t behind_count;
-    int64_t behind_ns; /* when one of those behind was last taken, or the first of them came */
+    int64_t behind_ns; /* when one of those behind has last stopped, or the first of them came */
+    bool behind_was_last; /* the fiber that was taken last was one of those behind */
     bool due_was_last; /* the fiber that was taken last was a due one */
     bool ran;         /* a fiber was taken since the last look at the kernel */
     struct {

@@ -12,6 +12,7 @@ static void initialize(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd
     wait->kind = kind;
     wait->wake = HD_WOKEN_NOT;
     wait->exception = 0;
+    wait->sliced = false;
     wait->interests = NULL;
     wait->interests_count = 0;
     wait->since_ns = wait->ready_ns = reactor->now_ns;
@@ -198,12 +199,18 @@ hd_wait *hd_next_ready(hd_reactor *reactor)
         reactor->rounds.taken += next != NULL;
         return next ? take(reactor, next) : NULL;
     }
+    if (reactor->behind_was_last) reactor->behind_ns = reactor->now_ns; /* its own turn does not count for the others */
     hd_wait *behind = first_of(&reactor->behind);
     hd_wait *wait = behind && passed_over(reactor) ? NULL : first_woken(reactor);
     if (behind && (!wait || yields_to(wait, behind))) wait = behind;
     if (!wait) return NULL;
-    if (wait == behind) reactor->behind_ns = reactor->now_ns;
+    reactor->behind_was_last = wait == behind;
     return take(reactor, wait);
+}
+
+void hd_wait_go_on(hd_wait *wait)
+{
+    if (wait->state == HD_WAIT_READY) take(wait->reactor, wait);
 }
 
 int64_t hd_ready_since(const hd_reactor *reactor)

@@ -72,6 +72,7 @@ typedef struct hd_wait {
     unsigned generation;    /* the reactor's generation at its beginning: a fork in between voids it */
     uint8_t state, kind, wake;
     uint8_t place;          /* an hd_place: where it is in the queue, or will be */
+    bool sliced;            /* YIELDED, because a time slice is over: the fiber still counts as computing */
     bool scheduled;         /* the scheduler has started that root: it is not one of the program's own fibers */
 } hd_wait;
 
@@ -111,6 +112,9 @@ bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
  * After hd_reactor_shuffle the order is another one, after 1: all fibers that are ready now form a round, in a random
  * order, and the fibers that become ready meanwhile form the next round. */
 hd_wait *hd_next_ready(hd_reactor *reactor);
+
+/* Takes a ready wait out of the queue at once: its fiber goes on now, before all others. */
+void hd_wait_go_on(hd_wait *wait);
 
 /* When the first fiber in the queue became ready, without those in front; HD_NO_DEADLINE: the queue is empty. */
 int64_t hd_ready_since(const hd_reactor *reactor);

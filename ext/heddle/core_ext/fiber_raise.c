@@ -19,6 +19,24 @@ static VALUE call_original(VALUE pointer)
     return rb_funcallv_kw(call->fiber, call->kept, call->argc, call->argv, call->keywords);
 }
 
+static VALUE exception_of(int argc, VALUE *argv)
+{
+    if (argc && rb_keyword_given_p()) { /* cause: */
+        VALUE cause = rb_hash_lookup(argv[argc - 1], ID2SYM(rb_intern("cause")));
+        VALUE exception = rb_make_exception(argc - 1, argv);
+        if (!NIL_P(exception) && !OBJ_FROZEN(exception)) rb_ivar_set(exception, rb_intern("cause"), cause);
+        return exception;
+    }
+    return argc ? rb_make_exception(argc, argv) : rb_exc_new_cstr(rb_eRuntimeError, "unhandled exception");
+}
+
+/* Raises in a fiber, or kills it, that has stopped because its time slice was over: when it waits next. */
+static VALUE strike_later(hd_scheduler *scheduler, const hd_wait *wait, VALUE exception)
+{
+    hd_strike_later(scheduler, (VALUE)hd_wait_fiber(wait), exception);
+    return Qnil;
+}
+
 /* Raises in a fiber or kills it. Plain CRuby transfers to a fiber that Heddle has parked, and when that ends, control
  * goes to the root: the caller would be lost. So the caller is put into the ready queue first. */
 static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
@@ -29,6 +47,9 @@ static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
     if (!scheduler || fiber == rb_fiber_current() || !scheduler->reactor.backend ||
         (!hd_wait_of(scheduler, fiber) && !hd_resumes_another(fiber)))
         return call_original((VALUE)&call);
+    const hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
+    if (wait && wait->sliced)
+        return strike_later(scheduler, wait, kept == HD_KEPT("kill") ? HD_STRIKE_KILLS : exception_of(argc, argv));
     return hd_run_instead(scheduler, HD_IN_FRONT, call_original, (VALUE)&call);
 }
 

@@ -1,7 +1,7 @@
 /* FRAMES: records on the C stack of a fiber that other parts of Heddle look up while a call lasts.
  *
  * Problem: a hook or another fiber must know that a fiber is inside a handle_interrupt block, a call whose blocking
- * operations run inline, a close or a Mutex#sleep. Way: the record of such a call begins with an hd_frame. The call
+ * operations run inline, a close, a Mutex#sleep or a block of without_time_slices. Way: the record of such a call begins with an hd_frame. The call
  * pushes it and pops it in an ensure. A Timeout is not a frame, for it is looked up by its chain of fibers and by
  * its deadline (strike.h); but the rule for forks is valid for it, too.
  *
@@ -12,7 +12,7 @@
 
 #include "scheduler.h"
 
-typedef enum { HD_FRAME_MASK, HD_FRAME_INLINE, HD_FRAME_CLOSE, HD_FRAME_MUTEX_SLEEP } hd_frame_kind;
+typedef enum { HD_FRAME_MASK, HD_FRAME_INLINE, HD_FRAME_CLOSE, HD_FRAME_MUTEX_SLEEP, HD_FRAME_WHOLE } hd_frame_kind;
 
 typedef struct hd_frame {
     struct hd_frame *outer; /* the next frame of the same fiber */

@@ -8,7 +8,7 @@
 #include "fiber_return.h"
 #include "home_waits.h"
 #include "loop.h"
-#include "stalls.h"
+#include "watch.h"
 
 /* -- the loop --------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static VALUE leave_home(VALUE pointer)
     scheduler->running.root = scheduler->home.fiber;
     scheduler->home.fiber = scheduler->running.task = Qnil;
     scheduler->home.waits = scheduler->running.scheduled = false;
-    hd_stalls_note_rest(scheduler);
+    hd_watch_note_rest(scheduler);
     return Qnil;
 }
 
@@ -114,7 +114,7 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
     scheduler->running.task = task;
     scheduler->running.scheduled = true;
     scheduler->fibers.count++;
-    hd_stalls_note_start(scheduler);
+    hd_watch_note_start(scheduler);
     return hd_unblocked(run_here, (VALUE)&call);
 }
 

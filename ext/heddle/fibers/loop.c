@@ -7,9 +7,10 @@
 #include "deadlock.h"
 #include "home_waits.h"
 #include "lock_cycles.h"
-#include "stalls.h"
+#include "time_slice.h"
 #include "virtual_clock.h"
 #include "warm_stacks.h"
+#include "watch.h"
 
 /* Switches to a fiber. Ruby 4.0 looks at the target's memory when control comes back (cont.c, fiber_switch), and the
  * target may have ended by then, so this frame keeps it alive. A fiber that another one has resumed (an
@@ -108,6 +109,14 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
     return switch_to_own(scheduler, scheduler->home.fiber);
 }
 
+/* Lets home go on, which has stopped because its time slice was over. Ruby raises the interrupt there. */
+static VALUE give_to_home(hd_scheduler *scheduler, const hd_wait *own)
+{
+    hd_wait *home = scheduler->home.top;
+    hd_wait_go_on(home);
+    return home == own ? Qnil : switch_to_waiting(scheduler, home);
+}
+
 void hd_loop_call(hd_scheduler *scheduler)
 {
     scheduler->loop.called = scheduler->loop.check_interrupts = scheduler->loop.interrupted = true;
@@ -180,7 +189,7 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         call.timeout_ns = left_ns < 0 ? 0 : hd_earlier(call.timeout_ns, left_ns);
     }
     reactor->asleep = reactor->rests = true;
-    hd_stalls_note_rest(scheduler);
+    hd_watch_note_rest(scheduler);
     rb_nogvl(poll_without_gvl, &call, unblock_poll, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     reactor->asleep = reactor->rests = false;
     if (RB_UNLIKELY(scheduler->virtual_clock.on)) hd_virtual_clock_slept(scheduler);
@@ -212,8 +221,10 @@ VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
 {
     hd_reactor *reactor = &scheduler->reactor;
     /* 1. Interrupts of the thread go first. */
-    if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread)))
-        return look_for_interrupts(scheduler, own, current);
+    if (RB_UNLIKELY(scheduler->loop.check_interrupts || rb_thread_interrupted(scheduler->thread))) {
+        if (!hd_home_computes(scheduler)) return look_for_interrupts(scheduler, own, current);
+        if (hd_thread_was_sent_something(scheduler)) return give_to_home(scheduler, own);
+    }
     /* 2. Looks at the kernel when it is time, or when no fiber is ready and the loop is busy: more events have
      * likely come. */
     if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);

@@ -9,8 +9,8 @@
 #include "home_waits.h"
 #include "loop.h"
 #include "read_ahead.h"
-#include "stalls.h"
 #include "unblock_relay.h"
+#include "watch.h"
 
 typedef struct {
     hd_wait wait;
@@ -43,11 +43,12 @@ static void begin(park_call *parking)
         if (error) rb_syserr_fail(-error, "heddle: timer");
     }
     scheduler->running.parks++;
-    hd_stalls_note_start(scheduler);
+    hd_watch_note_start(scheduler);
     wait->subject = (hd_word)request->subject;
     wait->interests = request->interests;
     wait->interests_count = request->interests_count;
     wait->scheduled = scheduler->running.scheduled;
+    wait->sliced = request->sliced;
     wait->task = (hd_word)scheduler->running.task;
     hd_wait_for_root(wait, (hd_word)root);
     scheduler->running.root = root; /* the root may be a fiber of the program's own */
@@ -165,7 +166,7 @@ static void unpark(park_call *parking)
     hd_wait *wait = &parking->wait;
     hd_scheduler_check_fork(scheduler);
     hd_note_running(scheduler, wait);
-    hd_stalls_note_start(scheduler);
+    hd_watch_note_start(scheduler);
     disarm(parking);
     for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], NULL);
     hd_home_wait_ends(scheduler, wait);

@@ -27,11 +27,20 @@ typedef struct hd_scheduler {
         bool has_waited_for_child; /* then each fiber keeps its own $?: see park.c */
     } running;
 
-    struct { /* see stalls.h */
+    struct { /* see watch.h; the watching thread changes what is marked as its own */
         hd_node node;
         bool on;
-        int64_t since_ns;   /* when the running fiber has begun; 0: none runs. Atomic */
-        int64_t ordered_ns; /* the last start for which a look was ordered */
+        bool rests;          /* no fiber runs. Atomic */
+        unsigned run;        /* how often a fiber has begun to run. Atomic */
+        unsigned over;       /* the run that has lasted for a slice. Atomic */
+        unsigned refused;    /* how often a slice could not end where it was over. Atomic */
+        int64_t slice_ns;    /* the length of a time slice, or 0; see time_slice.h */
+        int64_t stall_ns;    /* how long a fiber may run before it is reported, or 0; see stalls.h */
+        int64_t since_ns;    /* for stalls: when the running fiber has begun; 0: none runs. Atomic */
+        int64_t ordered_ns;  /* its own: the last start for which a report was ordered */
+        unsigned seen, seen_refused; /* its own: the counters at its last look */
+        int64_t seen_ns;     /* its own: when it has seen this run first */
+        int64_t pause_ns;    /* its own: the last pause between two tries to end a slice */
     } watch;
 
     struct { /* see loop.h */

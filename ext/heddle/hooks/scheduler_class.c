@@ -4,11 +4,11 @@
 #include "fibers/new_fiber.h"
 #include "fibers/pending/strike.h"
 #include "fibers/read_ahead.h"
-#include "fibers/stalls.h"
 #include "fibers/stats.h"
 #include "fibers/thread_calls.h"
 #include "fibers/virtual_clock.h"
 #include "fibers/warm_stacks.h"
+#include "fibers/watch.h"
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/in_handler.h"
@@ -52,7 +52,7 @@ static void scheduler_free(void *pointer)
         if (hd_node_linked(&scheduler->overdue_node)) hd_node_remove(&scheduler->overdue_node);
         hd_inbox_close(&scheduler->inbox);
     }
-    hd_stalls_unwatch(scheduler);
+    hd_watch_end(scheduler);
     hd_warm_stacks_forget(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
@@ -362,7 +362,7 @@ static VALUE close_reactor(VALUE self)
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
     hd_stats_keep(scheduler);
-    hd_stalls_unwatch(scheduler);
+    hd_watch_end(scheduler);
     hd_scheduler_runs(scheduler, false);
     hd_inbox_close(&scheduler->inbox);
     hd_virtual_clock_end(scheduler);

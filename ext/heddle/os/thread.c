@@ -1,7 +1,6 @@
 /* See thread.h. */
 #include "thread.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -27,6 +26,15 @@ int hd_thread_start(void *(*body)(void *), void *argument)
 {
     pthread_t thread;
     return -create_thread(&thread, PTHREAD_CREATE_DETACHED, 256 * 1024, body, argument);
+}
+
+void hd_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &clock);
+    pthread_condattr_destroy(&clock);
 }
 
 static void *tell_number(void *number)

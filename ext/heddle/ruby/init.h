@@ -63,7 +63,10 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(tcp_connect) \
     init(whole_file) \
     init(pwrite) \
+    init(top_frame) \
+    init(watch) \
     init(stalls) \
+    init(time_slice) \
     init(test_clock) \
     init(idle_set) \
     init(http_bytes)

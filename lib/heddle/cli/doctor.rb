@@ -51,7 +51,8 @@ module Heddle
         ruby = facts[:ruby]
         ["Heddle     #{facts[:heddle]}",
          "Ruby       #{ruby[:description]}",
-         "           YJIT #{ruby[:yjit]}, M:N threads #{ruby[:mn_threads] ? "on" : "off"}"]
+         "           YJIT #{ruby[:yjit]}, M:N threads #{ruby[:mn_threads] ? "on" : "off"}",
+         "           time slices #{ruby[:time_slices] || "work"}"]
       end
 
       def backends(facts)

@@ -13,9 +13,9 @@ module Heddle
     # @private
     class Run
       HELP = <<~TEXT
-        usage: heddle run [--backend uring|epoll|poll] SCRIPT [ARGUMENTS]
-               heddle run [--backend uring|epoll|poll] -S NAME [ARGUMENTS]
-               heddle run [--backend uring|epoll|poll] -e CODE [-e CODE ...] [ARGUMENTS]
+        usage: heddle run [OPTIONS] SCRIPT [ARGUMENTS]
+               heddle run [OPTIONS] -S NAME [ARGUMENTS]
+               heddle run [OPTIONS] -e CODE [-e CODE ...] [ARGUMENTS]
 
         Runs a Ruby script as if Heddle.run stood around it. Fiber.schedule and Heddle.spawn work everywhere in the
         script, and while one fiber waits, the others run. The script needs no change: exit status, signals, standard
@@ -25,12 +25,13 @@ module Heddle
         Ruby runs at_exit blocks after that, outside of Heddle, and so the tests of minitest/autorun. Tests run inside
         if the script ends with `exit(Minitest.run(ARGV))` and requires "minitest" without autorun.
 
-          --backend NAME   use uring, epoll or poll (default: the best there is)
-          -S NAME          run a script that is in PATH, such as the command of a gem: heddle run -S rake
-          -e CODE          run this line of code; several -e are several lines
-          -                read the script from standard input
-          --deep-tasks     tasks may nest as many calls as a main program (see below)
-          --               end the options
+          --backend NAME         use uring, epoll or poll (default: the best there is)
+          --time-slice SECONDS   a task that computes lets the others run after this time (default: 0, never)
+          -S NAME                run a script that is in PATH, such as the command of a gem: heddle run -S rake
+          -e CODE                run this line of code; several -e are several lines
+          -                      read the script from standard input
+          --deep-tasks           tasks may nest as many calls as a main program (see below)
+          --                     end the options
 
         All arguments after the script's name are for the script. Options in its first line (#!/usr/bin/env ruby -w) are
         not taken: give them to Ruby with RUBYOPT=-w.
@@ -75,6 +76,7 @@ module Heddle
           when "--deep-tasks" then @deep_tasks = true
           when /\A-e(.+)?/m then (@lines ||= []) << ($1 || args.shift || missing("-e"))
           when /\A--backend(?:=(.*))?\z/m then @backend = known($1 || args.shift)
+          when /\A--time-slice(?:=(.*))?\z/m then @time_slice = seconds($1 || args.shift || missing("--time-slice"))
           else raise UsageError, "heddle run: invalid option: #{option}"
           end
         end
@@ -90,6 +92,13 @@ module Heddle
         raise UsageError, "heddle run: invalid argument: --backend #{name} #{choice}"
       end
 
+      def seconds(text)
+        value = Float(text, exception: false)
+        return value.zero? ? false : value if value
+
+        raise UsageError, "heddle run: invalid argument: --time-slice #{text} (a number of seconds)"
+      end
+
       def missing(option) = raise(UsageError, "heddle run: missing argument: #{option}")
 
       # Takes the name of the script out of the arguments after the options.
@@ -103,7 +112,7 @@ module Heddle
       def execute(program)
         require "heddle"
         started = false
-        Heddle.run(backend: @backend) do
+        Heddle.run(backend: @backend, time_slice: @time_slice) do
           started = true
           program.run
         end

@@ -135,11 +135,7 @@ static rb_ractor_local_key_t thread_key;
 
 static void start_anew(overdue_thread *ours)
 {
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&ours->wakeup, &clock);
-    pthread_condattr_destroy(&clock);
+    hd_condition_init(&ours->wakeup);
     pthread_mutex_init(&ours->lock, NULL);
     hd_list_init(&ours->schedulers);
     ours->running = ours->woken = false;
@@ -261,6 +257,60 @@ void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)
     if (!failed) return;
     ours->running = false; /* no thread could be started: timeouts still end waits */
     hd_restore_errinfo(error);
+}
+
+/* -- in a postponed job ------------------------------------------------------------------------------------------ */
+
+/* The time that the thread has to raise an exception. It needs the GVL, for which others may wait, too. */
+#define RAISED_WITHIN_NS (50 * HD_NS_PER_MS)
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t interrupted;
+    bool is_interrupted;
+} nap;
+
+static void *nap_without_gvl(void *pointer)
+{
+    nap *ours = pointer;
+    int64_t until_ns = hd_clock_machine() + RAISED_WITHIN_NS;
+    struct timespec until = {until_ns / HD_NS_PER_SECOND, until_ns % HD_NS_PER_SECOND};
+    pthread_mutex_lock(&ours->lock);
+    while (!ours->is_interrupted && pthread_cond_timedwait(&ours->interrupted, &ours->lock, &until) == 0) continue;
+    pthread_mutex_unlock(&ours->lock);
+    return NULL;
+}
+
+static void end_nap(void *pointer)
+{
+    nap *ours = pointer;
+    pthread_mutex_lock(&ours->lock);
+    ours->is_interrupted = true;
+    pthread_cond_signal(&ours->interrupted);
+    pthread_mutex_unlock(&ours->lock);
+}
+
+/* Sleeps until the thread is interrupted, and leaves the interrupt to the caller. */
+static void sleep_until_interrupted(void)
+{
+    nap ours = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    hd_condition_init(&ours.interrupted);
+    rb_nogvl(nap_without_gvl, &ours, end_nap, &ours, RB_NOGVL_INTR_FAIL);
+    pthread_cond_destroy(&ours.interrupted);
+}
+
+/* A timeout is overdue for good when the fiber was seen twice. The caller has seen it compute, so once is enough. */
+bool hd_overdue_raise_here(hd_scheduler *scheduler)
+{
+    int64_t now_ns = hd_clock_now();
+    if (!scheduler->strikes.timeouts_due && hd_timers_next(&scheduler->reactor.limits) > now_ns - GRACE_NS) return false;
+    hd_timeout *due = longest_overdue(scheduler, now_ns);
+    if (!due || !this_ractors()->running) return false;
+    due->suspected = true;
+    due->parks = scheduler->running.parks;
+    hd_overdue_expect(scheduler, now_ns - HD_NS_PER_SECOND);
+    sleep_until_interrupted();
+    return !NIL_P(due->sent);
 }
 
 void hd_init_overdue(void)

@@ -277,6 +277,7 @@ void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choi
     uint64_t began = first->began;
     VALUE exception = first->take(first);
     if (RB_UNDEF_P(exception)) return;
+    if (exception == HD_STRIKE_KILLS) rb_funcall(fiber, rb_intern("kill"), 0);
     hd_strike_note_raised(scheduler, exception, began);
     rb_exc_raise(exception);
 }

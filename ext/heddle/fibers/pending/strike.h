@@ -34,6 +34,9 @@
 
 #include "interrupt_mask.h"
 
+/* Takes the place of an exception: the fiber is killed (Fiber#kill). */
+#define HD_STRIKE_KILLS Qtrue
+
 typedef struct hd_strike {
     hd_map_node fiber_node; /* in scheduler->strikes.by_fiber; its key is the fiber, mostly the root of a chain */
     hd_scheduler *scheduler;

@@ -71,7 +71,13 @@ module Heddle
 
       def ruby
         { version: RUBY_VERSION, description: RUBY_DESCRIPTION, yjit: yjit,
-          mn_threads: RUBY_DESCRIPTION.include?("+MN") }
+          mn_threads: RUBY_DESCRIPTION.include?("+MN"), time_slices: }
+      end
+
+      # Returns nil if they work.
+      def time_slices
+        reason = TimeSlices.obstacle
+        "do not work: #{reason}" if reason
       end
 
       def yjit

@@ -1,0 +1,159 @@
+/* See time_slice.h. */
+#include "time_slice.h"
+
+#include "fibers/pending/overdue.h"
+#include "ruby/caught.h"
+#include "ruby/init.h"
+#include "ruby/top_frame.h"
+#include "inline_call.h"
+#include "loop.h"
+#include "park.h"
+#include "watch.h"
+
+/* -- may the slice end here? ------------------------------------------------------------------------------------- */
+
+/* Finds the scheduler whose fiber has run for its slice here, or NULL: Ruby calls the job in any thread. */
+static hd_scheduler *whose_slice_is_over(void)
+{
+    VALUE current = rb_fiber_scheduler_current();
+    if (hd_data_type(current) != &hd_scheduler_type) return NULL;
+    hd_scheduler *scheduler = hd_scheduler_get(current);
+    bool runs = scheduler->reactor.backend && hd_scheduler_inside(scheduler) && !hd_scheduler_foreign(scheduler);
+    return runs && hd_watch_slice_is_over(scheduler) ? scheduler : NULL;
+}
+
+static bool is_in_frame(const hd_scheduler *scheduler, VALUE fiber)
+{
+    static const hd_frame_kind kinds[] = {HD_FRAME_WHOLE, HD_FRAME_INLINE, HD_FRAME_CLOSE, HD_FRAME_MUTEX_SLEEP};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (hd_frame_find(scheduler, fiber, kinds[i])) return true;
+    return false;
+}
+
+bool hd_thread_was_sent_something(hd_scheduler *scheduler)
+{
+    return rb_thread_interrupted(scheduler->thread) ||
+           RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0));
+}
+
+/* Says whether the fiber must not stop. A wait of its chain means that a signal's handler runs on top of the wait, or
+ * that a switch is not over yet. */
+static bool must_go_on(hd_scheduler *scheduler)
+{
+    VALUE root = hd_root(scheduler), fiber = rb_fiber_current();
+    if (hd_wait_of(scheduler, fiber) || hd_wait_of_chain(scheduler, root)) return true;
+    if (is_in_frame(scheduler, fiber) || (root != fiber && is_in_frame(scheduler, root))) return true;
+    if (scheduler->masks.ended || scheduler->virtual_clock.on) return true;
+    if (hd_interrupt_mask(scheduler, (hd_struck){root, fiber, 0, false}, rb_cObject) == HD_MASK_NEVER) return true;
+    return hd_thread_was_sent_something(scheduler);
+}
+
+/* -- the end of a slice ------------------------------------------------------------------------------------------- */
+
+static VALUE stand_behind(VALUE scheduler)
+{
+    hd_park((hd_scheduler *)scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_BEHIND,
+                                                     .quiet = true, .sliced = true});
+    return Qnil;
+}
+
+/* Lets the other fibers run that are ready. An exception or a kill that comes at the switch, from code that knows
+ * nothing of this, is raised at the next wait. */
+static void let_others_run(hd_scheduler *scheduler)
+{
+    VALUE root = hd_root(scheduler);
+    hd_caught caught;
+    hd_catch(stand_behind, (VALUE)scheduler, &caught);
+    if (!caught.state) return;
+    hd_strike_later(scheduler, root, NIL_P(caught.exception) ? HD_STRIKE_KILLS : caught.exception);
+    if (NIL_P(caught.exception)) rb_set_errinfo(Qnil);
+}
+
+static void end_of_slice(hd_scheduler *scheduler)
+{
+    unsigned generation = hd_fork_generation;
+    if (hd_overdue_raise_here(scheduler)) return;
+    hd_loop_poll(scheduler);
+    if (hd_reactor_has_ready(&scheduler->reactor)) {
+        hd_watch_slice_job_runs(false);
+        let_others_run(scheduler);
+        hd_watch_slice_job_runs(true);
+    }
+    if (hd_forked_since(generation)) return;
+    /* Ruby looks at the interrupts of the thread right after the job, if this fiber has the flag. */
+    if (hd_thread_was_sent_something(scheduler))
+        rb_thread_wakeup(rb_thread_current());
+    else
+        hd_overdue_raise_here(scheduler);
+}
+
+static void slice(void *unused)
+{
+    (void)unused;
+    hd_scheduler *scheduler = whose_slice_is_over();
+    if (!scheduler) return;
+    hd_watch_slice_job_runs(true);
+    if (hd_top_frame() != HD_TOP_COMPUTES) {
+        hd_watch_try_again(scheduler);
+    }
+    else {
+        if (!must_go_on(scheduler)) end_of_slice(scheduler);
+        hd_watch_note_start(scheduler); /* the next slice begins */
+    }
+    hd_watch_slice_job_runs(false);
+}
+
+/* -- for programs -------------------------------------------------------------------------------------------------- */
+
+void hd_time_slices_begin(hd_scheduler *scheduler, int64_t slice_ns)
+{
+    scheduler->watch.slice_ns = slice_ns;
+    hd_watch_begin(scheduler);
+}
+
+/* @private Gives its fibers time slices of this number of seconds. */
+static VALUE scheduler_slice_time(VALUE self, VALUE seconds)
+{
+    hd_time_slices_begin(hd_scheduler_get(self), (int64_t)(NUM2DBL(seconds) * HD_NS_PER_SECOND));
+    return Qnil;
+}
+
+/* @private
+ * @return [Float, nil] the seconds of a time slice; nil: its fibers have none */
+static VALUE scheduler_time_slice(VALUE self)
+{
+    int64_t slice_ns = hd_scheduler_get(self)->watch.slice_ns;
+    return slice_ns ? DBL2NUM((double)slice_ns / HD_NS_PER_SECOND) : Qnil;
+}
+
+/* @private Runs the block whole: no slice ends in it, unless it waits. */
+static VALUE scheduler_whole(VALUE self)
+{
+    return hd_call_inline(hd_scheduler_get(self), HD_FRAME_WHOLE, rb_yield, Qundef);
+}
+
+/* @private Makes code exempt from time slices, in every file whose real path begins with this. */
+static VALUE scheduler_s_exempt(VALUE class, VALUE prefix)
+{
+    (void)class;
+    hd_exempt(prefix);
+    return Qnil;
+}
+
+/* @private Why time slices do not work here, or nil. */
+static VALUE scheduler_s_no_slices(VALUE class)
+{
+    (void)class;
+    if (!hd_in_main_ractor()) return rb_str_new_cstr("they exist in the main Ractor only");
+    return hd_watch_has_slices() ? Qnil : rb_str_new_cstr("all 32 postponed jobs of Ruby are taken");
+}
+
+void hd_init_time_slice(void)
+{
+    hd_watch_slices(slice);
+    rb_define_private_method(hd_cScheduler, "slice_time", scheduler_slice_time, 1);
+    rb_define_private_method(hd_cScheduler, "time_slice", scheduler_time_slice, 0);
+    rb_define_private_method(hd_cScheduler, "whole", scheduler_whole, 0);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "exempt", scheduler_s_exempt, 1);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "no_slices", scheduler_s_no_slices, 0);
+}

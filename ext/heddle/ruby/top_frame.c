@@ -1,0 +1,97 @@
+/* See top_frame.h. */
+#include "top_frame.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+static VALUE exempt; /* an Array of the beginnings of paths */
+
+static bool begins_with(VALUE string, const char *prefix, size_t size)
+{
+    return (size_t)RSTRING_LEN(string) >= size && !memcmp(RSTRING_PTR(string), prefix, size);
+}
+
+/* Classes whose methods in C only compute. They look at interrupts at their ends, and where other threads may run. A
+ * name with colons at its end stands for all classes in it. */
+static const char *const computing[] = {
+    "Array", "BigDecimal", "CGI::Escape", "Class", "Comparable", "Complex", "Date", "DateTime", "Digest::",
+    "ERB::Escape", "Encoding", "Encoding::Converter", "Enumerable", "Exception", "FalseClass", "Float", "Hash",
+    "Integer", "JSON::Ext::", "Marshal", "MatchData", "Math", "NilClass", "Numeric", "Psych::", "Random", "Range",
+    "Rational", "Regexp", "Set", "String", "StringIO", "StringScanner", "Struct", "Symbol", "Time", "TrueClass", NULL,
+};
+
+/* The same for methods of Kernel and of Process, most of which are not so. */
+static const char *const computing_methods[] = {
+    "Array", "Complex", "Float", "Hash", "Integer", "Rational", "String", "class", "clock_gettime", "clone", "dup",
+    "extend", "format", "freeze", "hash", "inspect", "instance_of?", "instance_variable_get", "instance_variable_set",
+    "is_a?", "kind_of?", "object_id", "public_send", "rand", "respond_to?", "singleton_class", "sprintf", "to_s", NULL,
+};
+
+static bool is_one_of(const char *const *names, VALUE string)
+{
+    for (; *names; names++) {
+        size_t size = strlen(*names);
+        bool whole = size == (size_t)RSTRING_LEN(string) || (*names)[size - 1] == ':';
+        if (whole && begins_with(string, *names, size)) return true;
+    }
+    return false;
+}
+
+/* Does this method in C only compute, so that it is as good as Ruby code? */
+static bool only_computes(VALUE frame)
+{
+    VALUE class = rb_profile_frame_classpath(frame);
+    if (!RB_TYPE_P(class, T_STRING)) return false;
+    if (is_one_of((const char *const[]){"Kernel", "Process", NULL}, class))
+        return is_one_of(computing_methods, rb_profile_frame_method_name(frame));
+    return is_one_of(computing, class);
+}
+
+static bool is_exempt(VALUE frame)
+{
+    VALUE path = rb_profile_frame_absolute_path(frame);
+    if (!RB_TYPE_P(path, T_STRING)) return false; /* code of an eval */
+    for (long i = 0; i < RARRAY_LEN(exempt); i++) {
+        VALUE prefix = rb_ary_entry(exempt, i);
+        if (begins_with(path, RSTRING_PTR(prefix), (size_t)RSTRING_LEN(prefix))) return true;
+    }
+    return false;
+}
+
+/* Does a block in C run on top of this frame, which rb_profile_frames lists first? Then the running method, if any, has
+ * another name than the method of the frame. */
+static bool is_below_top(VALUE frame)
+{
+    VALUE method = rb_profile_frame_method_name(frame);
+    ID running = rb_frame_this_func();
+    if (!RB_TYPE_P(method, T_STRING)) return false;
+    return !running || !RTEST(rb_str_equal(rb_id2str(running), method));
+}
+
+hd_top hd_top_frame(void)
+{
+    static const char c_method[] = "<cfunc>", internal[] = "<internal:";
+    static const char *const harmless[] = {"<internal:array>", "<internal:numeric>", "<internal:kernel>", NULL};
+    VALUE frame;
+    if (rb_profile_frames(0, 1, &frame, NULL) < 1) return HD_TOP_IS_C;
+    VALUE path = rb_profile_frame_absolute_path(frame);
+    if (RB_TYPE_P(path, T_STRING) && begins_with(path, c_method, sizeof(c_method) - 1))
+        return only_computes(frame) ? HD_TOP_COMPUTES : HD_TOP_IS_C;
+    path = rb_profile_frame_path(frame);
+    if (!RB_TYPE_P(path, T_STRING)) return HD_TOP_IS_C;
+    if (begins_with(path, internal, sizeof(internal) - 1))
+        return is_one_of(harmless, path) ? HD_TOP_COMPUTES : HD_TOP_IS_C;
+    if (is_below_top(frame)) return HD_TOP_IS_C;
+    return is_exempt(frame) ? HD_TOP_IS_EXEMPT : HD_TOP_COMPUTES;
+}
+
+void hd_exempt(VALUE prefix)
+{
+    if (!RTEST(rb_ary_includes(exempt, prefix))) rb_ary_push(exempt, rb_str_new_frozen(prefix));
+}
+
+void hd_init_top_frame(void)
+{
+    exempt = rb_ary_new();
+    rb_gc_register_mark_object(exempt);
+}
