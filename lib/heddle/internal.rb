@@ -22,8 +22,8 @@ module Heddle
       public :call_loop, :left
       # methods of Heddle.stats
       public :counted, :states
-      # methods of Heddle.offload and Heddle.shield
-      public :offload_block, :shield
+      # methods of Heddle.offload, Heddle.shield and reports of errors
+      public :hold_back, :offload_block, :shield
       # methods of Heddle::Testing
       public :home?, :others_stuck?, :pool_idle?, :test_with, :virtual_ns, :wait_until_idle
       # methods of the code that replaces Ruby's own methods
