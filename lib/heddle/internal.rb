@@ -22,8 +22,8 @@ module Heddle
       public :call_loop, :left
       # methods of Heddle.stats
       public :counted, :states
-      # methods of Heddle.offload and Heddle.shield
-      public :offload_block, :shield
+      # methods of Heddle.offload, Heddle.shield and reports of errors
+      public :hold_back, :offload_block, :shield
       # methods of time slices
       public :slice_time, :time_slice, :whole
       # methods of Heddle::Testing

@@ -75,7 +75,7 @@ module Heddle
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks whose failure has not left the scope, the first one first
-      @unheard = @reporter = nil # isolated tasks that have failed, and the fiber that reports them
+      @unheard = @reporter = nil # isolated tasks that have failed, and the task that reports them
       @strike = @last_strike = nil # the errors raised in the owner: for a failed task, and at the end of the grace
       @cancelled = nil # a cancel of the owner from outside
       @grace_ends = nil # the end of the grace; nil: not yet known
@@ -184,11 +184,6 @@ module Heddle
     # @private Starts a task that is already made.
     def start(task, arguments, &) = start_as_it_is(task, arguments, &hooked(task, &))
 
-    # @private Reports the failure of this isolated task.
-    def report_failures_of(task)
-      report_failures if task.isolated? && !@reporter
-    end
-
     # @private Puts a task in line that has to wait before it starts.
     def line_up(task, arguments, &)
       block = hooked(task, &)
@@ -265,7 +260,7 @@ module Heddle
     def task_ended(task)
       if task.fails_scope?
         note_failure(task) if @tasks.key?(task)
-      elsif @reporter && task.unheard?
+      elsif task.unheard?
         note_unheard(task)
       end
       remove(task)
@@ -285,11 +280,17 @@ module Heddle
       close
     end
 
+    # @private Is its owner in its block, or waiting for tasks that have not been cancelled?
+    def in_block? = @in_block
+
     # @private Will its owner never come back to it?
     def abandoned? = !@owner.nil? && !@scheduler.busy?(@owner)
 
     # @private Reports the remaining errors when its scheduler is closed, because they are raised nowhere.
-    def report_abandoned = report_failures_left
+    def report_abandoned
+      report_failures_left
+      report_unheard
+    end
 
     private
 
@@ -299,12 +300,18 @@ module Heddle
       thread&.alive? && !thread.equal?(Thread.current)
     end
 
-    # Ends the scopes whose owners never come back, at the end of the run.
+    # Ends the scopes whose owners never come back, at the end of the run. The tasks of these scopes may have opened and
+    # abandoned others meanwhile.
     def end_abandoned
       return if @scheduler.scopes.empty?
 
-      @scheduler.scopes.keys.select(&:abandoned?).each do |scope|
-        @scheduler.fiber { scope.end_abandoned_here }
+      abandoned = @scheduler.scopes.keys.select { |scope| scope.abandoned? && scope.in_block? }
+      left = abandoned.size
+      abandoned.each do |scope|
+        @scheduler.fiber do
+          scope.end_abandoned_here
+          end_abandoned if (left -= 1).zero?
+        end
       end
     end
 
@@ -321,7 +328,6 @@ module Heddle
 
     def take_in(task)
       refuse_when_ended
-      report_failures_of(task) if runs_here?
       @scheduler.scopes[self] = true if @tasks.empty?
       @tasks[task] = true
       @background += 1 if task.background?
@@ -363,7 +369,7 @@ module Heddle
       return unless @tasks.delete(task)
 
       @background -= 1 if task.background?
-      @scheduler.scopes.delete(self) if @tasks.empty? && @resources.nil? && @failures.empty?
+      @scheduler.scopes.delete(self) if @tasks.empty? && @resources.nil? && @failures.empty? && !unheard?
     end
 
     # The end of background tasks is awaited once they have been cancelled.

@@ -24,11 +24,16 @@ static VALUE call_masked(VALUE pointer)
     return call_original(1, &mask->timings);
 }
 
+static VALUE call_inside(hd_mask_frame *mask, hd_scheduler *scheduler, VALUE timings, VALUE (*call)(VALUE))
+{
+    hd_interrupt_mask_begin(mask, scheduler, timings);
+    return rb_ensure(call, (VALUE)mask, hd_interrupt_mask_end, (VALUE)mask);
+}
+
 static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, VALUE (*call)(VALUE))
 {
     hd_mask_frame mask = {.shield = shield};
-    hd_interrupt_mask_begin(&mask, scheduler, timings);
-    VALUE value = rb_ensure(call, (VALUE)&mask, hd_interrupt_mask_end, (VALUE)&mask);
+    VALUE value = call_inside(&mask, scheduler, timings, call);
     if (mask.forked) return value;
     /* The end of a mask raises the exceptions that came in the meantime, as in Ruby. The block may not have waited
      * once, so the timers are looked at first. */
@@ -53,9 +58,18 @@ static VALUE scheduler_shield(VALUE self, VALUE timings)
     return call_in_mask(hd_scheduler_get(self), true, timings, rb_yield);
 }
 
+/* Runs the block as shield does. But the end raises nothing, because the caller has another exception to raise. What
+ * was held back is raised at the next wait. */
+static VALUE scheduler_hold_back(VALUE self, VALUE timings)
+{
+    hd_mask_frame mask = {.shield = true};
+    return call_inside(&mask, hd_scheduler_get(self), timings, rb_yield);
+}
+
 void hd_init_handle_interrupt(void)
 {
     VALUE extension = rb_define_module_under(rb_define_module_under(hd_mHeddle, "CoreExt"), "HandleInterrupt");
     rb_define_method(extension, "handle_interrupt", handle_interrupt, -1);
     rb_define_private_method(hd_cScheduler, "shield", scheduler_shield, 1);
+    rb_define_private_method(hd_cScheduler, "hold_back", scheduler_hold_back, 1);
 }

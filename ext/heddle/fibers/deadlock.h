@@ -7,5 +7,6 @@
  * something in the kernel or a worker can end the poll. */
 int64_t hd_deadlock_patience(hd_scheduler *scheduler);
 
-/* Raises Heddle::Deadlock if nothing can wake the fibers. Called when a poll has lasted that long. */
+/* Raises Heddle::Deadlock if nothing can wake the fibers. Called at home, because it may run a method in Ruby, when a
+ * poll has lasted that long. */
 void hd_deadlock_check(hd_scheduler *scheduler);

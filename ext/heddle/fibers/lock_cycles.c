@@ -152,18 +152,16 @@ static VALUE find_circles(hd_scheduler *scheduler, VALUE candidates)
 
 /* Ends the waits of the members with a Deadlock. Making the error runs Ruby code, so a member may have gone on
  * meanwhile. */
-static bool end_waits(hd_scheduler *scheduler, VALUE members, const char *errors_of)
+static void end_waits(hd_scheduler *scheduler, VALUE members, const char *errors_of)
 {
-    bool ended = false;
     VALUE errors = rb_funcall(scheduler->self, rb_intern(errors_of), 1, members);
     for (long i = 0; i < RARRAY_LEN(members); i++) {
         VALUE member = rb_ary_entry(members, i), error = rb_ary_entry(errors, i);
         hd_wait *wait = hd_wait_of(scheduler, rb_ary_entry(member, 0));
         if (NIL_P(error) || !wait || !waits_for_lock(scheduler, wait)) continue;
-        if ((VALUE)wait->subject == rb_ary_entry(member, 2)) ended |= hd_end_operation(wait, error);
+        if ((VALUE)wait->subject == rb_ary_entry(member, 2)) hd_end_operation(wait, error);
     }
     RB_GC_GUARD(errors);
-    return ended;
 }
 
 bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns)
@@ -176,13 +174,13 @@ bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns)
     scheduler->locks.changed = false;
     scheduler->locks.looked_ns = now_ns;
     VALUE candidates = rb_ary_new(), circles = find_circles(scheduler, candidates);
-    bool ended = false;
+    long count = RARRAY_LEN(circles) + RARRAY_LEN(candidates);
     for (long i = 0; i < RARRAY_LEN(circles); i++)
-        ended |= end_waits(scheduler, rb_ary_entry(circles, i), "lock_circle_errors");
-    if (RARRAY_LEN(candidates)) ended |= end_waits(scheduler, candidates, "awaited_waiter_errors");
+        end_waits(scheduler, rb_ary_entry(circles, i), "lock_circle_errors");
+    if (RARRAY_LEN(candidates)) end_waits(scheduler, candidates, "awaited_waiter_errors");
     RB_GC_GUARD(circles);
     RB_GC_GUARD(candidates);
-    return ended;
+    return count > 0;
 }
 
 void hd_init_lock_cycles(void)

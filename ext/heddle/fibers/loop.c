@@ -92,6 +92,13 @@ static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
     return switch_to(maker, maker);
 }
 
+/* Switches to home, or to the fiber that home has resumed and that waits now. */
+static VALUE switch_home(hd_scheduler *scheduler)
+{
+    if (scheduler->home.top) return switch_to_waiting(scheduler, scheduler->home.top);
+    return switch_to_own(scheduler, scheduler->home.fiber);
+}
+
 /* Switches to home, where interrupts reach the program. Meanwhile the event for which the caller waits may have
  * come. */
 static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
@@ -105,8 +112,7 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
         return to_maker ? leave_signals_to_maker(scheduler, current) : Qnil;
     }
     scheduler->loop.check_interrupts = true;
-    if (scheduler->home.top) return switch_to_waiting(scheduler, scheduler->home.top);
-    return switch_to_own(scheduler, scheduler->home.fiber);
+    return switch_home(scheduler);
 }
 
 /* Lets home go on, which has stopped because its time slice was over. Ruby raises the interrupt there. */
@@ -167,6 +173,25 @@ void hd_loop_poll(hd_scheduler *scheduler)
     reap(scheduler);
 }
 
+/* Must the loop ask a method in Ruby before it sleeps? A signal's handler may run in such a method, and it may raise an
+ * exception, or wait. So the loop asks at home, where all handlers run. */
+static bool must_ask(const hd_scheduler *scheduler)
+{
+    return scheduler->locks.changed || scheduler->virtual_clock.on || scheduler->loop.patience_is_over;
+}
+
+/* Asks. True: the loop must turn once more, because fibers have become ready, or a handler may have started some. */
+static bool ask(hd_scheduler *scheduler, int64_t *timeout_ns)
+{
+    if (scheduler->loop.patience_is_over) {
+        scheduler->loop.patience_is_over = false;
+        hd_deadlock_check(scheduler);
+        return true;
+    }
+    if (scheduler->locks.changed && hd_lock_cycles_break(scheduler, timeout_ns)) return true;
+    return scheduler->virtual_clock.on && hd_virtual_clock_goes_on(scheduler, timeout_ns);
+}
+
 /* Waits in the kernel until something is ready. */
 static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
@@ -176,8 +201,11 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         hd_loop_poll(scheduler);
         return Qnil;
     }
-    if (RB_UNLIKELY(scheduler->locks.changed) && hd_lock_cycles_break(scheduler, &call.timeout_ns)) return Qnil;
-    if (RB_UNLIKELY(scheduler->virtual_clock.on) && hd_virtual_clock_goes_on(scheduler, &call.timeout_ns)) return Qnil;
+    if (RB_UNLIKELY(must_ask(scheduler))) {
+        VALUE where = hd_home_position(scheduler);
+        if (!NIL_P(where) && where != current) return switch_home(scheduler);
+        if (ask(scheduler, &call.timeout_ns)) return Qnil;
+    }
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
         call.timeout_ns = hd_deadlock_patience(scheduler);
@@ -199,9 +227,9 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
         return look_for_interrupts(scheduler, own, current);
     if (hd_reactor_has_ready(reactor))
-        scheduler->loop.patience_ms = 0;
+        scheduler->loop.patience_ms = scheduler->loop.patience_is_over = 0;
     else if (patience_until_ns != HD_NO_DEADLINE && hd_clock_machine() >= patience_until_ns)
-        hd_deadlock_check(scheduler); /* not sooner: a thread that was about to run has run meanwhile */
+        scheduler->loop.patience_is_over = true; /* not sooner: a thread that was about to run has run meanwhile */
     return Qnil;
 }
 

@@ -45,6 +45,7 @@ typedef struct hd_scheduler {
 
     struct { /* see loop.h */
         int patience_ms;       /* how long the next poll that nothing can end may last; see deadlock.c */
+        bool patience_is_over; /* it has lasted that long: home must look for a deadlock */
         bool check_interrupts; /* the thread has an interrupt that home must look at */
         bool interrupted;      /* a poll was ended by Ruby, not by the kernel */
         bool called;           /* another thread has left tasks to be started: see hd_loop_call */

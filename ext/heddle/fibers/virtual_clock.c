@@ -62,6 +62,9 @@ bool hd_virtual_clock_goes_on(hd_scheduler *scheduler, int64_t *timeout_ns)
     bool has_deadline = *timeout_ns != HD_NO_DEADLINE;
     if (!has_deadline && !scheduler->virtual_clock.idlers) return false;
     hd_patience kind = patience(scheduler);
+    if (hd_reactor_has_ready(reactor)) return true; /* a signal's handler may have run meanwhile */
+    *timeout_ns = hd_reactor_timeout(reactor);
+    has_deadline = *timeout_ns != HD_NO_DEADLINE;
     int64_t threshold_ns = kind == HD_JUMPS_AT_ONCE ? 0 : scheduler->virtual_clock.threshold_ns;
     int64_t left_ns = threshold_ns - scheduler->virtual_clock.silent_ns;
     scheduler->virtual_clock.as_machine = kind == HD_GOES_AS_MACHINE;

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
+  using Internal
+
   # Reports errors that no caller receives: the error of a plain Fiber.schedule block, or of an isolated task whose
   # value nobody requests. Without a handler of the program (Heddle.on_error) it prints on stderr what Ruby prints for
   # threads. This is not a warning: it also appears where $VERBOSE is nil, and not where Thread.report_on_exception is
@@ -12,7 +14,23 @@ module Heddle
     # @param task [Heddle::Task, nil] nil: the running fiber is a plain one, and has ended with it
     # @param what [String, nil] the thing that has failed, if it is not the task
     # @return [void]
-    def print(error, task = nil, what = nil)
+    def print(error, task = nil, what = nil) = in_full { print_once(error, task, what) }
+
+    # @param errors [Array<Exception>]
+    # @return [void]
+    def print_all(errors)
+      in_full { errors.each { |error| print(error) } } unless errors.empty?
+    end
+
+    # Runs a block that reports errors; its handler may wait, and so may a write to stderr. An exception that arrives
+    # meanwhile (a cancel) is raised at the next wait after the block, because at its end it would take the place of
+    # an error that is about to be raised. Without a scheduler a mask would delay the handler's own timeouts.
+    def in_full(&)
+      scheduler = Scheduler.current
+      scheduler ? scheduler.hold_back(SHIELDED, &) : yield
+    end
+
+    def print_once(error, task, what)
       report(error, task, what)
       handler = Ractor.current[:heddle_on_error]
       return write(error, task, what) unless handler
@@ -24,16 +42,6 @@ module Heddle
         write(e, nil, "the handler of Heddle.on_error")
       end
     end
-
-    # @param errors [Array<Exception>]
-    # @return [void]
-    def print_all(errors)
-      in_full { errors.each { |error| print(error) } } unless errors.empty?
-    end
-
-    # Runs a block that reports errors; its handler may wait. An exception that arrives meanwhile (a cancel) is raised
-    # when the block has reported everything. Without a scheduler a shield would delay the handler's own timeouts.
-    def in_full(&) = Scheduler.current ? Heddle.shield(&) : yield
 
     # @param error [Exception] has ended the running fiber, which runs no task; its own cancel is no error
     # @return [void]
@@ -61,7 +69,7 @@ module Heddle
     def call(handler, error, task, what)
       return task.named(what) { call(handler, error, task, nil) } if task && what
 
-      in_full { handler.call(error, task) }
+      handler.call(error, task)
     end
 
     # @param handler [#call, nil] nil: stderr
@@ -99,7 +107,8 @@ module Heddle
     # Sets the handler for errors that no caller receives: the error of an isolated task whose value nobody has
     # requested, of a plain Fiber.schedule block, and the errors of {Heddle.report}. Without it they are
     # printed on stderr, as Ruby does for threads. An error of the handler itself is printed, too. The handler may wait;
-    # a scope ends when it has returned. It holds for the whole process; in a Ractor for that Ractor.
+    # a scope ends when it has returned. A cancel that comes meanwhile is raised at the next wait after the handler. The
+    # handler is used in the whole process; in a Ractor, for that Ractor.
     #
     # If an application under Heddle::Server has failed, the task has the name of the request, such as "the request GET
     # /orders", until the handler returns.

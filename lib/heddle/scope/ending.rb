@@ -91,7 +91,9 @@ module Heddle
 
         @grace_ends ||= Clock.now + @grace
         cancel_tasks(nil)
-        @scheduler.fiber { outlast_grace until @tasks.empty? } if @grace_ends.finite?
+        return unless @grace_ends.finite?
+
+        @scheduler.hold_back(SHIELDED) { @scheduler.fiber { outlast_grace until @tasks.empty? } }
       rescue FiberError
         nil # Ruby has no stack for it
       end
@@ -136,7 +138,7 @@ module Heddle
         closer.started_amid(nil, true)
         @grace_ends = Clock.now + @grace
         @grace_over = false
-        start_as_it_is(closer, []) { close_each(@resources, errors) }
+        @scheduler.hold_back(SHIELDED) { start_as_it_is(closer, []) { close_each(@resources, errors) } }
         struck = end_tasks(nil)
         errors << closer.failure unless closer.failure.nil? || closer.cancelled?
         errors + struck

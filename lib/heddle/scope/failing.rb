@@ -79,34 +79,41 @@ module Heddle
         ErrorReport.in_full { ErrorReport.print(@failures.shift.failure) until @failures.empty? }
       end
 
-      # Starts to report failed isolated tasks, when the first of these tasks is started.
-      def report_failures
-        @unheard = []
-        @unheard_came = Thread::Queue.new # an entry for each of them
+      # Has an isolated task failed, and is this not reported yet?
+      def unheard? = !@unheard.nil? && !@unheard.empty?
+
+      # Reports it after a while, if nobody has asked for the value until then; or when the scope is closed.
+      def note_unheard(task)
+        return ErrorReport.print(task.error, task) unless open? # its owner was killed, or has left it
+
+        (@unheard ||= []) << [task, Clock.now + REPORTED_AFTER]
+        report_later if @state == :open && !@reporter&.alive?
+      end
+
+      def report_later
         @reporter = Task.new(self, "reports of isolated tasks", true, false)
         start_as_it_is(@reporter, []) do
-          while @unheard_came.pop
+          while unheard?
             left = @unheard.first.last - Clock.now
             sleep(left) if left.positive?
             report_first
           end
         end
-      end
-
-      def note_unheard(task)
-        @unheard << [task, Clock.now + REPORTED_AFTER]
-        @unheard_came << true
+      rescue FiberError
+        nil # Ruby has no stack for it
       end
 
       def report_first
         task, = @unheard.shift
-        ErrorReport.print(task.error, task) if task.unheard?
+        ErrorReport.print(task.error, task) if task&.unheard?
       end
 
+      # A cancel that has come meanwhile is raised here, unless another error is on its way.
       def report_unheard
-        return if @unheard.nil? || @unheard.empty?
+        return unless unheard?
 
-        ErrorReport.in_full { report_first until @unheard.empty? }
+        ErrorReport.in_full { report_first while unheard? }
+        @scheduler.raise_pending if own_error.nil?
       end
     end
     private_constant :Failing

@@ -8,7 +8,6 @@ module Heddle
     class ForeignTask < LateTask
       # Starts it in the thread of the scope. Its error, if it cannot start, is its outcome.
       def start_late
-        @scope.report_failures_of(self)
         start_from_line
       rescue FiberError => e
         failed = e # Ruby had no stack for it

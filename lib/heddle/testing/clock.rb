@@ -65,16 +65,15 @@ module Heddle
         raise Error, "the clock of Heddle::Testing.run can only be used in a task of its run"
       end
 
-      # The loop calls it before it sleeps, if tasks wait for these IOs, or if other threads exist. It runs in a fiber
-      # that is parked, so it must not wait.
+      # The loop calls it at home, before it sleeps, if tasks wait for these IOs, or if other threads exist. It must not
+      # wait. But the fiber may not be blocking: then the handler of a signal that comes meanwhile could not wait for a
+      # task.
       def patience(ios)
-        Fiber.blocking do
-          ends = Ends.new
-          if !@scheduler.pool_idle? || ios.any? { |io| ends.elsewhere?(io) }
-            AS_MACHINE
-          else
-            ios.empty? && @scheduler.others_stuck? ? AT_ONCE : AFTER_THRESHOLD
-          end
+        ends = Ends.new
+        if !@scheduler.pool_idle? || ios.any? { |io| ends.elsewhere?(io) }
+          AS_MACHINE
+        else
+          ios.empty? && @scheduler.others_stuck? ? AT_ONCE : AFTER_THRESHOLD
         end
       end
     end

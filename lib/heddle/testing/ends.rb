@@ -5,13 +5,20 @@ require "socket"
 module Heddle
   module Testing
     # Finds out whether the other end of a pipe or a socket is in this process: then a task or a thread of the program
-    # will answer. It knows the descriptors of one moment.
+    # will answer. It knows the descriptors of one moment. It calls the methods of Ruby that Heddle replaces by their
+    # second names, because the loop, which asks, must not wait.
     class Ends
       FOLDER = "/proc/self/fd"
       LISTENS = 1
       # In struct tcp_info of a socket that listens: the number of connections that wait to be accepted.
       LINE_OF_TCP_INFO = "@24L"
       private_constant :FOLDER, :LISTENS, :LINE_OF_TCP_INFO
+
+      # @private
+      def self.original(receiver, name, argument)
+        kept = :"__heddle_#{name}"
+        receiver.__send__(receiver.respond_to?(kept, true) ? kept : name, argument) # HEDDLE_WITHOUT may keep Ruby's own
+      end
 
       # @param io [IO, nil] nil: a descriptor that belongs to no IO
       # @return [Boolean] can only another process, or the machine, answer?
@@ -29,7 +36,7 @@ module Heddle
       private
 
       def names
-        @names ||= Dir.children(FOLDER).filter_map { |fd| [fd.to_i, name_of(fd)] if name_of(fd) }.to_h
+        @names ||= Ends.original(Dir, :children, FOLDER).filter_map { |fd| [fd.to_i, name_of(fd)] if name_of(fd) }.to_h
       end
 
       def name_of(descriptor)
@@ -40,11 +47,11 @@ module Heddle
 
       # The link has the permissions of the descriptor: to read, to write, or both.
       def other_end_of_pipe(descriptor)
-        own = File.lstat("#{FOLDER}/#{descriptor}").mode
-        names.find do |other, name|
-          name == names[descriptor] && File.lstat("#{FOLDER}/#{other}").mode != own
-        end
+        own = mode(descriptor)
+        names.find { |other, name| name == names[descriptor] && mode(other) != own }
       end
+
+      def mode(descriptor) = Ends.original(File, :lstat, "#{FOLDER}/#{descriptor}").mode
 
       def socket(descriptor) = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }
 

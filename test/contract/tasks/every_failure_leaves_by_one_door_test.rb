@@ -114,7 +114,10 @@ contract "Doors" do
         Heddle.spawn do
           sleep
         ensure
-          Thread.new { owner.raise(ArgumentError) }
+          Thread.new do
+            sleep(0.001) until cleaning.num_waiting == 1 # Ruby raises it in the task while that computes
+            owner.raise(ArgumentError)
+          end
           cleaning.pop
         end
         raise("of the block")
@@ -125,6 +128,55 @@ contract "Doors" do
     end
 
     assert_equal(["of the block"], error.suppressed.map(&:message))
+  end
+
+  # -- a cancel comes while errors are reported -----------------------------------------------------------------------
+
+  # The failure is frozen, or has taken the place of a cancel: then the others cannot be attached, and are reported.
+  {
+    "of_an_isolated_task" => lambda do |_scope|
+      Heddle.spawn(isolated: true) { raise("of the task") }
+      raise("of the block")
+    end,
+    "that_cannot_be_attached" => lambda do |_scope|
+      Heddle.spawn(&failing["when_cancelled"])
+      raise("of the block".then { |text| RuntimeError.new(text).freeze })
+    end,
+    "of_a_resource" => lambda do |_scope|
+      Heddle::Pool.new(size: 1, close: ->(_) { raise("of the task") }) { 1 }.with { 1 }
+      raise("of the block".then { |text| RuntimeError.new(text).freeze })
+    end
+  }.each do |name, block|
+    define_method("test_a_failure_#{name}_is_reported_and_the_owner_cancelled") do
+      told = []
+      Heddle.on_error { |error, _| (told << error.message) && @owner.cancel }
+      error = Heddle.run(backend: backend) do
+        @owner = Heddle.spawn(isolated: true) { sleep(0) && Heddle.scope(&block) }
+        @owner.error || @owner.wait.error
+      end
+
+      assert_equal([["of the task"], "of the block"], [told, error.message])
+    ensure
+      Heddle.on_error(nil)
+    end
+  end
+
+  def test_the_cancel_is_raised_at_the_next_wait
+    went_on = false
+    Heddle.on_error { @owner.cancel }
+    ended = Heddle.run(backend: backend) do
+      @owner = Heddle.spawn(isolated: true) do
+        sleep(0)
+        Heddle.report(KeyError.new)
+        went_on = true
+        sleep
+      end
+      @owner.wait.status
+    end
+
+    assert_equal([:cancelled, true], [ended, went_on])
+  ensure
+    Heddle.on_error(nil)
   end
 
   # -- nobody comes back to the scope ------------------------------------------------------------------------------
@@ -144,6 +196,61 @@ contract "Doors" do
 
     assert_equal(["of the task"], found.map(&:message))
     assert(ended, "the scope does not end with the run")
+  end
+
+  # The block of the run has ended when a task of an abandoned scope leaves another one behind.
+  def test_scopes_that_are_abandoned_at_the_end
+    ended = false
+    found = doors do
+      queue = Thread::Queue.new
+      late = lambda do |scope|
+        scope.spawn(isolated: true) { raise("of the task") }
+        scope.spawn do
+          sleep
+        ensure
+          ended = true
+        end
+      end
+      abandon { |scope| scope.spawn { queue.pop && abandon(&late) } }
+      queue << true # the task goes on when the block has ended
+    end
+
+    assert_equal(["of the task"], found.map(&:message))
+    assert(ended, "the scope does not end with the run")
+  end
+
+  def test_an_abandoned_scope_of_a_plain_fiber_without_failures
+    queue = Thread::Queue.new
+    run do
+      Fiber.schedule { queue.pop && abandon { |scope| scope.spawn(isolated: true) { sleep(0) } } }
+      queue << true # the fiber goes on when the block has ended
+    end
+  end
+
+  def test_an_isolated_task_that_fails_when_its_scope_has_ended
+    needs_patch(:callers_fiber) # else Heddle.run raises it
+    found = doors do
+      owner = Thread.current
+      cleaning = Thread::Queue.new
+      begin
+        Heddle.scope do
+          Heddle.spawn(isolated: true) do
+            sleep
+          ensure
+            Thread.new do
+              sleep(0.001) until cleaning.num_waiting == 1
+              owner.raise(ArgumentError)
+            end
+            cleaning.pop || raise("of the task")
+          end
+          break
+        end
+      rescue ArgumentError
+        cleaning.close
+      end
+    end
+
+    assert_equal(1, found.count { |error| error.message == "of the task" }, found.inspect)
   end
 
   def test_without_a_run
@@ -250,8 +357,10 @@ contract "Doors" do
     [error] + (error.is_a?(Heddle::TaskFailure) ? error.suppressed.flat_map { |other| with_suppressed(other) } : [])
   end
 
-  # What an error in an ensure clause has taken the place of.
-  def with_causes(error) = error ? [error, *with_causes(error.cause)] : []
+  # What an error in an ensure clause has taken the place of, and what that one has carried.
+  def with_causes(error)
+    error ? [error, *with_suppressed(error.cause).compact.flat_map { |other| with_causes(other) }] : []
+  end
 
   def abandon
     Enumerator.new { |yielder| Heddle.scope { |scope| yield(scope) && (yielder << 1) } }.next
