@@ -12,7 +12,7 @@ require "support/serve_program"
 class DeploymentExampleTest < HeddleTest
   FOLDER = File.expand_path("../../examples/deployment", __dir__)
   EXE = File.expand_path("../../exe/heddle", __dir__)
-  WITHOUT_IO_URING = File.expand_path("../support/without_io_uring.rb", __dir__)
+  REFUSED_CALLS = File.expand_path("../support/refused_calls.rb", __dir__)
   APP = <<~RUBY
     run(lambda do |_env|
       rights = File.read("/proc/self/status")[/^CapEff:\\s*(\\h+)/, 1].to_i(16)
@@ -76,8 +76,9 @@ class DeploymentExampleTest < HeddleTest
     given = { "bundle" => nil, "exec" => nil, "heddle" => EXE, "9292" => "0" }
     command = command_of("CMD").map { |word| given.fetch(word, word).to_s.sub(":9293", ":0") } - [""]
     without_rights = %w[setpriv --bounding-set=-all --inh-caps=-all --no-new-privs]
-    @program = program = TestSupport::ServeProgram.new(*without_rights, *ruby_command, WITHOUT_IO_URING, *ruby_command,
-                                                       *command, until_said: /is ready/, times: 2, chdir: dir)
+    refusing = [*ruby_command, REFUSED_CALLS, "io_uring"]
+    @program = program = TestSupport::ServeProgram.new(*without_rights, *refusing, *ruby_command, *command,
+                                                       until_said: /is ready/, times: 2, chdir: dir)
 
     assert_equal('["epoll"] 0', program.get.body)
     port = program.said.join[%r{health and metrics on tcp://[\d.]+:(\d+)}, 1]

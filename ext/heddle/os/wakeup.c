@@ -62,9 +62,10 @@ void hd_wakeup_sleep(hd_wakeup *wakeup, int64_t timeout_ns)
     hd_wakeup_note_awake(wakeup);
 }
 
+/* An exchange, not a store: when it overwrites a signal, it has to see what was written before that signal. */
 void hd_wakeup_note_awake(hd_wakeup *wakeup)
 {
-    __atomic_store_n(&wakeup->state, AWAKE, __ATOMIC_SEQ_CST);
+    __atomic_exchange_n(&wakeup->state, AWAKE, __ATOMIC_SEQ_CST);
 }
 
 void hd_wakeup_clear(const hd_wakeup *wakeup)

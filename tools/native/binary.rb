@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../extension"
+require_relative "../rubies"
+require_relative "config_header"
+require_relative "target"
+require_relative "zig"
+
+module Tools
+  module Native
+    # The extension for one Ruby on one target, compiled on this machine: extconf.rb runs on the Ruby of this machine
+    # that has the same ABI, but finds the compiler and the config.h of the target.
+    class Binary
+      # @param info [RubyInfo] a Ruby of this machine
+      def initialize(info, target, console:)
+        @info = info
+        @target = target
+        @console = console
+        @folder = File.join(Tools.tmp, "native", target.name, info.abi)
+        @log = File.join(@folder, "build.log")
+      end
+
+      # @return [String] its path in the gem
+      def name = "lib/heddle/#{@info.abi}/heddle_native.so"
+
+      # @return [String] the path of the file
+      def build
+        zig = Zig.new(console: @console).path
+        FileUtils.rm_rf(@folder)
+        FileUtils.mkdir_p(@folder)
+        @console.step("compiling for Ruby #{@info.series} on #{@target}", takes: "1 to 3 minutes") do |show|
+          write_headers
+          run(show, zig, @info.exe, "-r", File.join(__dir__, "rbconfig.rb"), File.join(Extension::SOURCE, "extconf.rb"))
+          run(show, zig, "make", "-j#{Tools.processors}")
+        end
+        File.join(@folder, "heddle_native.so")
+      end
+
+      private
+
+      def headers = File.join(@folder, "include")
+
+      def write_headers
+        text = File.read(File.join(File.dirname(@info.header), @info.platform, "ruby/config.h"))
+        Tools.write_whole(File.join(headers, "ruby/config.h"), ConfigHeader.new(text, @target.name).to_s)
+      end
+
+      def run(show, zig, *command)
+        given = { zig:, triple: @target.triple, cpu: @target.cpu, platform: @target.name, headers:, root: ROOT }
+        environment = { "HEDDLE_NATIVE" => JSON.generate(given), "HEDDLE_VARIANT" => nil, "HEDDLE_PEDANTIC" => nil }
+        Command.run(*command, log: @log, env: environment, chdir: @folder, on_line: show)
+      end
+    end
+  end
+end
