@@ -126,7 +126,7 @@ module Heddle
         raise unless e.equal?(strike)
 
         raise TimeoutError.of(e), cause: nil
-      rescue Exception # rubocop:disable Lint/RescueException
+      rescue Exception # rubocop:disable Lint/RescueException -- it is raised again
         withdraw(strike)
         raise
       end

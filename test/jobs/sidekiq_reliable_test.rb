@@ -10,6 +10,7 @@ contract "SidekiqReliable" do
   extend TestSupport::SidekiqCase
 
   def teardown
+    redis("REPLICAOF", "NO", "ONE") if @redis
     redis("CONFIG", "SET", "min-replicas-to-write", 0) if @redis
     redis("CONFIG", "SET", "maxmemory", 0) if @redis
     super
@@ -51,6 +52,44 @@ contract "SidekiqReliable" do
 
     assert_predicate(stop(first), :success?)
     assert_equal([0, []], [working, queued])
+  end
+
+  # A failover: until the process has found the new server, the old one answers READONLY.
+  { "" => nil, "_reliably" => "1" }.each do |name, reliable|
+    define_method("test_a_redis_that_is_a_replica#{name}") do
+      file = File.join(tempdir, "done")
+      first = start_sidekiq("-c", "5", TEST_RELIABLE: reliable)
+      push("Write", file, 2)
+      wait_until("its start") { queued.empty? }
+      redis("REPLICAOF", "127.0.0.1", "1")
+      wait_until("the end of the job") { File.exist?(file) }
+      wait_until("a fetch that fails") { log_of(first).include?("READONLY") }
+      redis("REPLICAOF", "NO", "ONE")
+      push("Write", file)
+      wait_until("the end of another job", timeout: 60) { File.readlines(file).size == 2 && working.zero? }
+
+      assert_predicate(stop(first), :success?)
+      assert_equal([], queued)
+    end
+  end
+
+  # Sidekiq cannot put it among the retries. The next process runs it.
+  once def test_a_job_that_fails_while_redis_is_a_replica
+    file = File.join(tempdir, "later", "done")
+    first = start_sidekiq("-c", "5", TEST_RELIABLE: "1")
+    push("Write", file, 1)
+    wait_until("its start") { working == 1 }
+    redis("REPLICAOF", "127.0.0.1", "1")
+    wait_until("its failure") { log_of(first).include?("No such file") }
+    redis("REPLICAOF", "NO", "ONE")
+
+    assert_predicate(stop(first), :success?)
+    Dir.mkdir(File.dirname(file))
+    redis("DEL", *redis("KEYS", "heddle:alive:*"), "none")
+    start_sidekiq("-c", "5", TEST_RELIABLE: "1")
+    wait_until("its end", timeout: 60) { File.exist?(file) && working.zero? }
+
+    assert_empty(queued)
   end
 
   # A full Redis refuses what needs memory.

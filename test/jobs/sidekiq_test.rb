@@ -48,6 +48,32 @@ contract "Sidekiq" do
     assert_operator(Integer(outcome.out), :<, 50, outcome.err)
   end
 
+  # What the Web UI shows; and the processors have one pool of connections.
+  def test_figures
+    code = <<~RUBY
+      load(#{TestSupport::SidekiqCase::APPLICATION.inspect})
+      require "sidekiq/api"
+      require "stringio"
+      log = StringIO.new
+      def log.write(text) = sleep(0.01) && super
+      engine = Sidekiq.configure_embed { |config| (config.logger = Logger.new(log)) && config.concurrency = 30 }
+      engine.run
+      ids = Array.new(12) { |number| Wait.perform_async(60, number) }
+      sleep(0.01) until Sidekiq.redis { |redis| redis.call("LRANGE", REPORT, 0, -1) }.grep(/began/).size == 12
+      engine.instance_variable_get(:@launcher).heartbeat
+      process = Sidekiq::ProcessSet.new.first
+      works = Sidekiq::WorkSet.new.to_a
+      figures = [process["busy"], process["concurrency"], works.map { |work| work[1] }.uniq.size, # the tasks
+                 works.map { |work| work[2].job.jid }.sort == ids.sort, Sidekiq::Stats.new.enqueued,
+                 log.string.scan(/pool_name\\W+default/).size]
+      $stdout.syswrite(JSON.generate(figures))
+      exit!
+    RUBY
+    env = { "REDIS_URL" => "redis://127.0.0.1:#{server.port}/0", "TEST_MODE" => "heddle", "HEDDLE_BACKEND" => backend }
+
+    assert_equal([12, 30, 12, true, 0, 1], JSON.parse(run_ruby(code, gems: true, env:, options: %w[-W0]).out))
+  end
+
   private
 
   def check_what_a_job_has
