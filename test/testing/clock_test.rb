@@ -173,12 +173,19 @@ contract "TestingClock" do
     assert(virtually { Timeout.timeout(hour) { system("sleep 0.3") } })
   end
 
+  # (The child has accepted the connection before the clock may jump: until then this process could accept it.)
   def test_a_peer_in_another_process_is_waited_for
     own, other = UNIXSocket.pair
     server = keep(TCPServer.new("127.0.0.1", 0))
-    child = fork { server.accept.then { |peer| other.read(1) && sleep(0.2) && peer.write("x") } && exit!(true) }
+    child = fork do
+      peer = server.accept
+      other.write("accepted")
+      other.read(1) && sleep(0.2) && peer.write("x")
+      exit!(true)
+    end
     answer = virtually do
       client = keep(TCPSocket.new("127.0.0.1", server.local_address.ip_port))
+      own.readpartial(8)
       own.write("x")
       Timeout.timeout(hour) { client.readpartial(1) }
     end

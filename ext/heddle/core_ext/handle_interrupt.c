@@ -58,8 +58,8 @@ static VALUE scheduler_shield(VALUE self, VALUE timings)
     return call_in_mask(hd_scheduler_get(self), true, timings, rb_yield);
 }
 
-/* Runs the block as shield does. But the end raises nothing, because the caller has another exception to raise. What
- * was held back is raised at the next wait. */
+/* Runs the block as shield does. But the end raises nothing, because the caller has another exception to raise. An
+ * exception that was held back is raised at the next wait. */
 static VALUE scheduler_hold_back(VALUE self, VALUE timings)
 {
     hd_mask_frame mask = {.shield = true};
