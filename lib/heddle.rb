@@ -51,7 +51,7 @@ require_relative "heddle/internal/stalls"
 module Heddle
   using Internal
 
-  # These have a lock inside, or belong to a run. So no signal handler, where Ruby loads nothing, is the first to use them.
+  # These have a lock inside, or belong to a run. So a signal handler, where Ruby loads nothing, does not need them.
   { Limiter: "limiter", RateLimiter: "rate_limiter", Pool: "pool", FiberPool: "fiber_pool" }.each do |name, file|
     RubyFeatures.load_later(self, name, "#{__dir__}/heddle/#{file}")
   end

@@ -165,15 +165,17 @@ contract "Retry" do
   # The errors of former attempts do not come out of a scope that ends early, whatever its block does just then.
   def test_a_scope_that_ends_in_a_later_attempt
     again = ->(last) { Heddle.retry(attempts: nil, base: 0) { |attempt| attempt < 3 ? raise(IOError) : last.call } }
+    late = ->(scope) { (scope.deadline = 0) && sleep }
     scopes = [
       -> { Heddle.scope { |scope| again.call(-> { scope.cancel }) } },
       -> { Heddle.scope { |scope| again.call(-> { scope.spawn { scope.cancel } && sleep }) } },
-      -> { Heddle.move_on_after(60) { |scope| again.call(-> { (scope.deadline = 0) && sleep }) } },
-      -> { Heddle.move_on_after(60) { |scope| scope.spawn { again.call(-> { (scope.deadline = 0) && sleep }) } && sleep } }
+      -> { Heddle.move_on_after(60) { |scope| again.call(-> { late.call(scope) }) } },
+      -> { Heddle.move_on_after(60) { |scope| scope.spawn { again.call(-> { late.call(scope) }) } && sleep } }
     ]
+
     everywhere { assert_equal([nil] * 4, scopes.map(&:call)) }
     error = assert_raises(Heddle::TimeoutError) do
-      Heddle.scope(deadline: 60) { |scope| again.call(-> { (scope.deadline = 0) && sleep }) }
+      Heddle.scope(deadline: 60) { |scope| again.call(-> { late.call(scope) }) }
     end
 
     assert_empty(error.suppressed)
