@@ -15,6 +15,7 @@ require_relative "heddle/internal/task_failure"
 require_relative "heddle/internal/error_report"
 require_relative "heddle/spawn_hook"
 require_relative "heddle/task"
+require_relative "heddle/internal/late_task"
 require_relative "heddle/scope"
 require_relative "heddle/map"
 require_relative "heddle/race"
@@ -27,6 +28,7 @@ require_relative "heddle/blocking"
 require_relative "heddle/every"
 require_relative "heddle/retry"
 require_relative "heddle/command"
+require_relative "heddle/internal/line"
 require_relative "heddle/internal/opening"
 require_relative "heddle/internal/pool_thread"
 require_relative "heddle/core_ext"
@@ -49,14 +51,10 @@ require_relative "heddle/internal/stalls"
 module Heddle
   using Internal
 
-  # What many programs do not use is loaded later.
-  { Line: "internal/line", LateTask: "internal/late_task", Contest: "internal/contest", Limiter: "limiter",
-    RateLimiter: "rate_limiter", Pool: "pool", FiberPool: "fiber_pool" }.each do |name, file|
+  # These have a lock inside, or belong to a run. So a signal handler, where Ruby loads nothing, does not need them.
+  { Limiter: "limiter", RateLimiter: "rate_limiter", Pool: "pool", FiberPool: "fiber_pool" }.each do |name, file|
     RubyFeatures.load_later(self, name, "#{__dir__}/heddle/#{file}")
   end
-  private_constant :Line, :LateTask, :Contest
-  RubyFeatures.load_later(Scope, :ForeignTask, "#{__dir__}/heddle/scope/foreign_task")
-  Scope.private_constant :ForeignTask
 
   class << self
     # Runs the block with a scheduler on this thread, and waits for all the tasks that are spawned in it. The first task

@@ -54,4 +54,18 @@ class RactorsTest < HeddleTest
     assert_equal(%(["a connection", [1, 2], 1, :break, "x", "x"]\n), outcome.out, outcome.err)
     assert_match(/where .* waits for data already.*^What helps: give each task/m, outcome.err)
   end
+
+  def test_detached_tasks_belong_to_the_main_ractor
+    said = assert_script(<<~RUBY, options: ["-W:no-experimental"])
+      ractor = Ractor.new do
+        Heddle.drain
+        Heddle.detach { :never }
+      rescue Heddle::Error => e
+        e.message
+      end
+      puts ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+
+    assert_equal("only the main Ractor has detached tasks\n", said)
+  end
 end

@@ -100,6 +100,7 @@ module Heddle
     # @raise [ArgumentError] if the limit is not positive
     # @raise [Exception] the first error of a block or of the source
     def each(limit: nil, &block)
+      Check.positive_integer("limit", limit, ", or nil for one, here") unless limit.nil?
       return enum_for(:each, limit:) unless block
 
       limit ? FanOut.new(self, limit).run(block) { |result| yield result } : run(&block)

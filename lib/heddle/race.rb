@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "internal/contest"
+
 # Several ways to the same end.
 module Heddle
   # Raised by Heddle.any when no callable has succeeded. Its cause is the first of the errors.

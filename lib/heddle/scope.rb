@@ -2,6 +2,7 @@
 
 require_relative "scope/ending"
 require_relative "scope/failing"
+require_relative "scope/foreign_task"
 require_relative "scope/limited"
 
 module Heddle

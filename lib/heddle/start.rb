@@ -45,6 +45,7 @@ module Heddle
     # If it fails, and nobody asks for its value within a second, the error goes to Heddle.on_error (with heddle/rails
     # also to Rails.error). At the end of the program the tasks have 5 seconds to end. Then they are cancelled, and
     # their ensure blocks run. exit! ends them at once. In the child of a fork the tasks of the parent do not exist.
+    # Only the main Ractor has detached tasks, because the threads of another Ractor end with it.
     #
     # @example
     #   Heddle.detach("audit") { AuditLog.write(entry) }
@@ -53,11 +54,14 @@ module Heddle
     # @yield
     # @return [Heddle::Task]
     # @raise [ArgumentError] without a block, or if the name is neither a String nor a Symbol
+    # @raise [Heddle::Error] in a Ractor that is not the main one
     # @raise [ThreadError] in a signal handler, where Ruby allows no lock
     def detach(name = nil, &block)
       Check.refuse("Heddle.detach needs a block") unless block
 
       Check.task_name(name) if name
+      raise Error, "only the main Ractor has detached tasks" unless main_ractor?
+
       Detached.spawn(name, block)
     end
 
@@ -70,8 +74,12 @@ module Heddle
     # @raise [ArgumentError] if the grace is no number, or negative
     def drain(grace: Scope::GRACE)
       Check.seconds("grace", grace)
-      Detached.drain(grace) unless autoload?(:Detached)
+      Detached.drain(grace) if main_ractor? && !autoload?(:Detached)
       nil
     end
+
+    private
+
+    def main_ractor? = Ractor.current.equal?(Ractor.main)
   end
 end

@@ -70,4 +70,13 @@ contract "TestingOrder" do
     assert_equal("heddle: this order of tasks comes back with the seed 42\n", err)
     assert_equal(["", ""], capture_io { virtually(42) { nil } })
   end
+
+  once def test_the_seed_is_printed_also_without_warnings
+    outcome = run_ruby(<<~RUBY, options: ["-W0"])
+      require "heddle/testing"
+      Heddle::Testing.run(seed: 42) { exit(3) }
+    RUBY
+
+    assert_equal("heddle: this order of tasks comes back with the seed 42\n", outcome.err)
+  end
 end

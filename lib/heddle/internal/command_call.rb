@@ -15,12 +15,26 @@ module Heddle
 
     # @raise [ArgumentError]
     def self.check(command, input, options)
-      Check.refuse("command: name a program") if command.grep_v(Hash).empty?
+      check_words(command)
       unless input.nil? || input.is_a?(String) || input.respond_to?(:readpartial) || input.respond_to?(:each)
         Check.refuse("input: must be a String, an IO, an Enumerable or nil, not #{Check.shown(input)}")
       end
       wrong = RESERVED & options.keys
       Check.refuse("#{wrong.first}: is for Heddle.command itself") if wrong.any?
+    end
+
+    # An environment, if any, then the program, also as a pair with the name that it sees, and its arguments.
+    private_class_method def self.check_words(command)
+      environment = Hash.try_convert(command.first)
+      program, *arguments = environment ? command.drop(1) : command
+      Check.refuse("command: name a program") if program.nil?
+      check_strings("must be Strings", [*(program.is_a?(Array) ? program : [program]), *arguments])
+      check_strings("its environment must be Strings", [*environment&.keys, *environment&.values&.compact])
+    end
+
+    private_class_method def self.check_strings(rule, words)
+      wrong = words.reject { |word| String.try_convert(word) }
+      Check.refuse("command: #{rule}, unlike #{Check.shown(wrong.first)}") unless wrong.empty?
     end
 
     # @param grace [Numeric] seconds

@@ -89,8 +89,9 @@ module Heddle
       false
     end
 
+    # A cancel or a deadline is no outcome of the attempts. With their errors, these would leave a scope that it ends.
     def give_up(error)
-      TaskFailure.attach(error, @former)
+      TaskFailure.attach(error, @former) unless final?(error)
       raise error
     end
   end

@@ -194,6 +194,25 @@ contract "Command" do
     end
   end
 
+  def test_words_that_are_no_strings
+    before = descriptor_count
+    word = Object.new
+    def word.to_str = "hello"
+
+    [[nil], [7], ["echo", 7], ["echo", nil], [["echo", 7]], [{ "A" => 7 }, "ls"], [{ a: "A" }, "ls"]]
+      .each do |command|
+        error = assert_raises(ArgumentError, command.inspect) { in_run { Heddle.command(*command) } }
+
+        assert_match(/\Acommand: /, error.message)
+      end
+
+    in_run do
+      assert_equal("hello\n", Heddle.command("echo", word).out)
+      assert_equal("new\n", Heddle.command({ "A" => "new", "B" => nil }, %w[sh sh], "-c", "echo $A$B").out)
+    end
+    assert_operator(descriptor_count, :<=, before + 3, "(a thread keeps what its next run needs)")
+  end
+
   def test_a_program_that_does_not_exist
     before = descriptor_count
 

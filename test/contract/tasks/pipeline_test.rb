@@ -166,7 +166,10 @@ contract "Pipeline" do
       assert_match(/##{name} needs a block/, assert_raises(ArgumentError) { pipeline.public_send(name) }.message)
       assert_match(/\Alimit: /, assert_raises(ArgumentError) { pipeline.public_send(name, limit: 0) { nil } }.message)
     end
-    assert_match(/\Alimit: /, assert_raises(ArgumentError) { pipeline.each(limit: nil.to_a) { nil } }.message)
+    [[], 0, false].each do |limit|
+      assert_match(/\Alimit: /, assert_raises(ArgumentError) { pipeline.each(limit:) { nil } }.message)
+      assert_match(/\Alimit: /, assert_raises(ArgumentError) { pipeline.each(limit:) }.message)
+    end
     assert_raises(NoMethodError) { Heddle::Pipeline.new([]) }
   end
 end

@@ -162,6 +162,25 @@ contract "Retry" do
     assert_equal([1], attempts)
   end
 
+  # The errors of former attempts do not come out of a scope that ends early, whatever its block does just then.
+  def test_a_scope_that_ends_in_a_later_attempt
+    again = ->(last) { Heddle.retry(attempts: nil, base: 0) { |attempt| attempt < 3 ? raise(IOError) : last.call } }
+    late = ->(scope) { (scope.deadline = 0) && sleep }
+    scopes = [
+      -> { Heddle.scope { |scope| again.call(-> { scope.cancel }) } },
+      -> { Heddle.scope { |scope| again.call(-> { scope.spawn { scope.cancel } && sleep }) } },
+      -> { Heddle.move_on_after(60) { |scope| again.call(-> { late.call(scope) }) } },
+      -> { Heddle.move_on_after(60) { |scope| scope.spawn { again.call(-> { late.call(scope) }) } && sleep } }
+    ]
+
+    everywhere { assert_equal([nil] * 4, scopes.map(&:call)) }
+    error = assert_raises(Heddle::TimeoutError) do
+      Heddle.scope(deadline: 60) { |scope| again.call(-> { late.call(scope) }) }
+    end
+
+    assert_empty(error.suppressed)
+  end
+
   def test_a_cancel_during_a_pause
     task = nil
     Heddle.run(backend:) do
