@@ -41,7 +41,8 @@ contract "Elasticsearch" do
   def ask(client, number, seconds) = Integer(client.get(index: "late-#{seconds}", id: number.to_s)["_id"])
 
   def open_client(timeout:)
-    Elasticsearch::Client.new(url: "http://#{host}:#{server.port}", request_timeout: timeout).tap { |one| ask(one, 0, 0) }
+    client = Elasticsearch::Client.new(url: "http://#{host}:#{server.port}", request_timeout: timeout)
+    client.tap { ask(client, 0, 0) }
   end
 
   def test_tasks_share_a_client
