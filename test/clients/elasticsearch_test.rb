@@ -42,7 +42,7 @@ contract "Elasticsearch" do
 
   def open_client(timeout:)
     client = Elasticsearch::Client.new(url: "http://#{host}:#{server.port}", request_timeout: timeout)
-    client.tap { |one| ask(one, 0, 0) }
+    client.tap { ask(client, 0, 0) }
   end
 
   def test_tasks_share_a_client

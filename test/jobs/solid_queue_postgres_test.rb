@@ -22,6 +22,28 @@ contract "SolidQueuePostgres" do
     assert_empty(outcome.dig("holding", "failed"))
   end
 
+  def test_recurring_tasks
+    assert_equal([["solid_queue.heddle"]], outcome.dig("others", "ticks"))
+  end
+
+  def test_concurrency_controls
+    alone = outcome.dig("others", "alone")
+
+    assert_equal([%w[begins ends]], alone.map(&:first).each_slice(2).uniq)
+    assert_equal([*0...6], alone.map(&:last).uniq.sort)
+  end
+
+  def test_role_and_shard
+    after = %w[writing default]
+
+    assert_equal([[[%w[reading one], after], 5], [[%w[writing two], after], 5]], outcome.dig("others", "placed"))
+  end
+
+  def test_a_worker_that_stands_still
+    assert_equal({ "failed" => ["SolidQueue::Processes::ProcessPrunedError"], "replaced" => true },
+                 outcome.fetch("paused_worker"))
+  end
+
   def test_locale_and_time_zone
     assert_equal([[%w[de Europe/Berlin], 14], [%w[en UTC], 14]], outcome.dig("holding", "held"))
   end

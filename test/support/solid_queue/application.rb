@@ -26,7 +26,9 @@ class Application < Rails::Application
 end
 Application.initialize!
 
-ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}?pool=8&timeout=20000")
+# Since Rails 8.1 the setting has another name.
+size = ENV.fetch("DATABASE_URL").start_with?("sqlite3") || ActiveRecord.version < "8.1" ? "pool" : "max_connections"
+ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}?#{size}=8&timeout=20000")
 
 # What jobs have seen.
 class Report < ActiveRecord::Base
@@ -95,4 +97,31 @@ class HoldJob < ActiveJob::Base
       sleep(seconds)
     end
   end
+end
+
+# Has a role and a shard for a while.
+class PlaceJob < ActiveJob::Base
+  def perform(number)
+    role, shard = [%i[reading one], %i[writing two]][number % 2]
+    seen = ActiveRecord::Base.connected_to(role:, shard:) { sleep(0.05) && place }
+    Report.tell("placed", seen, place)
+  end
+
+  def place = [ActiveRecord::Base.current_role, ActiveRecord::Base.current_shard]
+end
+
+# Only one runs at a time.
+class AloneJob < ActiveJob::Base
+  limits_concurrency to: 1, key: "alone", duration: 1.hour
+
+  def perform(number)
+    Report.tell("alone", "begins", number)
+    sleep(0.02)
+    Report.tell("alone", "ends", number)
+  end
+end
+
+# Each second (recurring.yml).
+class TickJob < ActiveJob::Base
+  def perform = Report.tell("tick", Thread.current.name)
 end
