@@ -14,7 +14,8 @@ json = false
 OptionParser.new do |on|
   on.banner = "usage: bin/ruby bench/guard.rb [options]\nCounts what operations cost in Heddle's tasks: objects, " \
               "calls, switches, polls and, by strace, system calls.\nExits with 1 if a count is over its limit."
-  on.on("--backend A,B", Array, "on these backends (default: those that can be had)") { |names| backends = names }
+  on.on("--backend A,B", Array, "on these: uring, epoll, ring (uring with shared system calls; default: those that",
+        "can be had)") { |names| backends = names }
   on.on("--preload FILE", "loads a file first, which may change Heddle") do |file|
     options[:preloaded] << File.expand_path(file)
   end
@@ -25,6 +26,7 @@ OptionParser.new do |on|
 end.parse!
 
 backends ||= %w[uring epoll].select { |name| Bench.peers["heddle-#{name}"].prepare.call.nil? }
+  .then { |names| names.include?("uring") ? [*names, Bench::Guard::SHARED] : names }
 outcomes = backends.map do |name|
   Bench::Guard::Check.new(name, **options).run.tap do |outcome|
     puts json ? JSON.generate(outcome.to_h) : "#{outcome}\n\n"

@@ -1,22 +1,11 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "open3"
-require "rbconfig"
+require_relative "../support/c_program"
 
-source = File.join(Bench::ROOT, "c", "echo_epoll.c")
-binary = File.expand_path("../tmp/bench/echo_epoll", Bench::ROOT)
-
-compile = lambda do
-  next if File.exist?(binary) && File.mtime(binary) > File.mtime(source)
-
-  FileUtils.mkdir_p(File.dirname(binary))
-  cc = ENV.fetch("CC") { RbConfig::CONFIG["CC"].split.first }
-  said, status = Open3.capture2e(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", binary, source)
-  "not compiled: #{said.lines.last&.strip}" unless status.success?
-rescue SystemCallError => e
-  "not compiled: #{e.message}"
+# The floors for the echo row: the same work without any Ruby, in one bare epoll loop, and in one bare io_uring loop
+# with multishot receives, buffers of the ring, and sends that go out together.
+{ "c" => "echo_epoll", "c-uring" => "echo_uring" }.each do |peer, program|
+  program = Bench::CProgram.new(program)
+  Bench.peer(peer, rows: %w[echo], prepare: -> { program.compile },
+                   command: ->(*sizes) { [program.path, *sizes.map(&:to_s)] })
 end
-
-# The floor for the echo row: the same work in one bare epoll loop, without any Ruby.
-Bench.peer("c", rows: %w[echo], prepare: compile, command: ->(*sizes) { [binary, *sizes.map(&:to_s)] })

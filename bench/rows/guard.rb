@@ -21,6 +21,9 @@ module Bench
       timeout: { objects: 0, calls: 12, switches: 0, polls: 0, system_calls: 0 },
       socketpair: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
+      recv: { objects: 2, calls: 8, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
+      pipes: { objects: 1, calls: 12, switches: 0.4, polls: 0.2, system_calls: 2.2 },
+      accept: { objects: 7, calls: 32, switches: 2, polls: 2.2, system_calls: { "uring" => 12.2, "epoll" => 14.7 } },
       echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
       pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
       select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },
@@ -28,6 +31,17 @@ module Bench
                switches: 4, polls: 0.6, system_calls: { "uring" => 9, "epoll" => 10.6 } },
       file: { objects: { "3.3" => 11, "3.4" => 28, "4.0" => 25 }, calls: { "3.3" => 30, "3.4" => 258, "4.0" => 259 },
               switches: 0, polls: { "3.3" => 2, "3.4" => 4, "4.0" => 4 }, system_calls: 10 }
+    }.freeze
+    # The name of the backend uring with HEDDLE_CALLS=ring, and the counts that differ there.
+    SHARED = "ring"
+    SHARED_COUNTS = {
+      socketpair: { system_calls: 2 },
+      gets: { system_calls: 2 },
+      recv: { system_calls: 2 },
+      echo: { switches: 4, system_calls: 0.4 },
+      pipes: { switches: 2, system_calls: 0.2 },
+      accept: { system_calls: 11 },
+      close: { system_calls: 10 }
     }.freeze
     # Less than one, so that one more for each operation is seen, and more than the counts differ from run to run.
     ROOM = 0.9
@@ -43,6 +57,9 @@ module Bench
       timeout: 0.21,
       socketpair: 2.05,
       gets: 2.05,
+      recv: 2.05,
+      pipes: 2.05,
+      accept: 2.05,
       echo: 1.6,
       pipe: 1.6,
       select: { "3.3" => 0.87, "3.4" => 0.97, "4.0" => 1.04 },
@@ -70,8 +87,9 @@ module Bench
       # @param name [Symbol] what is counted
       # @return [Float] the highest number for an operation
       def most(row, name, backend)
-        count = COUNTS.fetch(row.to_sym).fetch(name)
-        count = count.fetch(backend) { of_this_ruby(count) } if count.is_a?(Hash)
+        count = SHARED_COUNTS.dig(row.to_sym, name) if backend == SHARED
+        count ||= COUNTS.fetch(row.to_sym).fetch(name)
+        count = count.fetch(backend == SHARED ? "uring" : backend) { of_this_ruby(count) } if count.is_a?(Hash)
         count + ROOM
       end
 
@@ -221,6 +239,60 @@ module Bench
       exchange("gets", "socket pair, lines there and back", 2_000, "#{"text " * 12}\n", &:gets)
       exchange("echo", "TCP, 512 bytes there and back, 10 connections", 2_000, "m" * 512,
                pairs: 10, connect: -> { tcp_pair }) { |io| io.readpartial(512) }
+
+      message = "m" * 64
+      answered = lambda do |n|
+        near, far = UNIXSocket.pair
+        Array.new(n) { near.send(message, 0) && far.send(far.recv(64), 0) && near.recv(64) }.count(message)
+      ensure
+        [near, far].each(&:close)
+      end
+      row("recv", "socket pair, send and recv of 64 bytes", 2_000, plain: answered) do |peer, n|
+        near, far = UNIXSocket.pair
+        peer.spawn { n.times { far.send(far.recv(64), 0) } && far.close }
+        Array.new(n) { near.send(message, 0) && near.recv(64) }.tap { near.close }.count(message)
+      end
+
+      small = "x" * 1024
+      one_by_one = lambda do |n|
+        pipes = Array.new(10) { IO.pipe }
+        bytes = Array.new(n / 10) do
+          pipes.sum { |reader, writer| writer.write(small) && reader.readpartial(1024).size }
+        end
+        bytes.sum / 1024
+      ensure
+        pipes.flatten.each(&:close)
+      end
+      row("pipes", "1 KiB through each of 10 pipes", 2_000, multiple: 10, plain: one_by_one) do |peer, n|
+        got = 0
+        Array.new(10) { IO.pipe }.each do |reader, writer|
+          peer.spawn { (n / 10).times { writer.write(small) } && writer.close }
+          peer.spawn do
+            (n / 10).times { reader.readpartial(1024).size.tap { |size| got += size } }
+            reader.close
+          end
+        end
+        -> { got / 1024 }
+      end
+
+      accepted = lambda do |n|
+        server = TCPServer.new("127.0.0.1", 0)
+        Array.new(n) do
+          client = TCPSocket.new("127.0.0.1", server.addr[1])
+          server.accept.close
+          client.read(1).tap { client.close }
+        end.count(&:nil?)
+      ensure
+        server.close
+      end
+      row("accept", "accept, connect, close", 300, plain: accepted) do |peer, n|
+        server = TCPServer.new("127.0.0.1", 0)
+        peer.spawn { n.times { server.accept.close } && server.close }
+        Array.new(n) do
+          client = TCPSocket.new("127.0.0.1", server.addr[1])
+          client.read(1).tap { client.close }
+        end.count(&:nil?)
+      end
 
       chunk = "x" * 65_536
       through = lambda do |n|

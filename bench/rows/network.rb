@@ -4,7 +4,8 @@
 
 require "socket"
 
-# Client and server tasks share one thread. Peer "c" does the same work without Ruby: see bench/c/echo_epoll.c.
+# Client and server tasks share one thread. Peers "c" and "c-uring" do the same work without Ruby: see
+# bench/c/.
 Bench.row(
   "echo", "TCP echo, 20 connections, 512 bytes",
   unit: "round trip", operations: 40_000, multiple: 20,

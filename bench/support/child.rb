@@ -11,7 +11,8 @@ module Bench
   class Child
     # Nothing of Bundler or of the caller's Ruby options may reach a child.
     CLEAN_ENV = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_BIN_PATH" => nil,
-                  "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil }.freeze
+                  "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil,
+                  "HEDDLE_CALLS" => nil }.freeze
     # So that it ends even if we are killed without a chance to clean up.
     TIED = system("setpriv", "true", out: File::NULL, err: File::NULL) ? %w[setpriv --pdeathsig KILL --] : []
     SCRIPT = File.join(ROOT, "child.rb")
@@ -19,11 +20,13 @@ module Bench
     IDLE = 4
     YJIT = RbConfig::CONFIG["YJIT_SUPPORT"].to_s.then { |support| support != "" && support != "no" }
 
-    def initialize(peer, env:, timeout:, yjit:)
+    # @param prefix [Array<String>] what comes before each command
+    def initialize(peer, env:, timeout:, yjit:, prefix: [])
       @peer = peer
       @env = CLEAN_ENV.merge(env, peer.env)
       @timeout = timeout
       @yjit = yjit
+      @prefix = prefix
       @warm = []
     end
 
@@ -79,8 +82,8 @@ module Bench
       @link, other = UNIXSocket.pair
       @errors = Tempfile.create("bench").tap { |file| File.unlink(file.path) }
       command += [other.fileno.to_s] unless @peer.command
-      @pid = Process.spawn(@env, *TIED, *command, :pgroup => true, :in => File::NULL, :err => @errors,
-                                                  :out => @peer.command ? other : @errors, other => other)
+      streams = { :in => File::NULL, :out => @peer.command ? other : @errors, :err => @errors, other => other }
+      @pid = Process.spawn(@env, *TIED, *@prefix, *command, pgroup: true, **streams)
     ensure
       other&.close
     end

@@ -2,6 +2,7 @@
 
 require "etc"
 require "shellwords"
+require_relative "dear_calls"
 
 module Bench
   # What the figures depend on: Ruby, backend, kernel, machine, versions of Heddle and of the peers.
@@ -15,11 +16,17 @@ module Bench
         "Heddle" => heddle,
         "kernel" => "#{Etc.uname[:sysname]} #{Etc.uname[:release]}",
         "machine" => "#{Etc.nprocessors} x #{processor}",
+        "calls" => calls(options.dear_calls),
         "load" => "#{load} before, #{self.load} after",
         "peers" => peers(runner.cells.values).join(", "),
         **runner.facts,
         "made" => "#{Time.now.strftime("%Y-%m-%d")}, in #{seconds.round} s",
         "made with" => Shellwords.join([command, *options.given]) }
+    end
+
+    # What a system call takes.
+    def calls(made_dear)
+      "a system call takes #{DearCalls.cost} ns#{", made dear for the peers: at least #{made_dear} ns" if made_dear}"
     end
 
     # The mean number of processes that wanted to run in the last minute.

@@ -49,11 +49,14 @@ module Bench
       ENVIRONMENT = Child::CLEAN_ENV.merge("RUBY_YJIT_ENABLE" => "0", "HEDDLE_SAFE" => nil, "HEDDLE_WITHOUT" => nil)
       STRACE = %w[strace -f -qq -s 64 -o].freeze
 
-      # @param backend [String] "uring" or "epoll"
+      # @param backend [String] "uring", "epoll", or "ring": uring with shared system calls
       # @param tries [Integer] how often each row is counted; the smallest number is taken
       # @param preloaded [Array<String>] paths of files that change Heddle
       def initialize(backend, tries: 3, preloaded: [])
-        @env = ENVIRONMENT.merge("HEDDLE_BACKEND" => backend)
+        shares = backend == SHARED
+        @backend = backend
+        @env = ENVIRONMENT.merge("HEDDLE_BACKEND" => shares ? "uring" : backend,
+                                 "HEDDLE_CALLS" => shares ? "ring" : "direct")
         @tries = tries
         @command = [*COMMAND, tries.to_s, *preloaded]
       end
@@ -82,7 +85,9 @@ module Bench
       def outcome(answer, system_calls, reason)
         counts = answer["counts"].map { |own| own.transform_keys(&:to_sym) }
         counts.zip(system_calls) { |own, number| own[:system_calls] = number } if system_calls
-        Outcome.new(backend: answer["backend"], counts: Guard.names.zip(counts).to_h,
+        raise "not #{@backend}: #{answer["backend"]}" unless answer["backend"] == @env["HEDDLE_BACKEND"]
+
+        Outcome.new(backend: @backend, counts: Guard.names.zip(counts).to_h,
                     missing: { system_calls: reason }.compact)
       end
     end

@@ -4,7 +4,7 @@ require "optparse"
 require_relative "child"
 
 module Bench
-  ORDER = %w[heddle-uring heddle-epoll threads async carbon_fiber uringmachine itsi c].freeze
+  ORDER = %w[heddle-uring heddle-epoll threads async carbon_fiber uringmachine itsi c c-uring].freeze
   private_constant :ORDER
 
   # Those that run a group unless the command line says otherwise. Ratios are to the first.
@@ -16,8 +16,11 @@ module Bench
 
   # The command line of bench/run.rb.
   class Options
+    # What a system call takes with page-table isolation, in nanoseconds.
+    DEAR_CALL = 1200
+
     attr_reader :given, :rows, :peers, :rounds, :turns, :scale, :timeout, :seconds, :output, :json, :check,
-                :install, :yjit, :keep
+                :install, :yjit, :keep, :dear_calls
 
     # @param defaults [Array<String>] options that come before
     def initialize(argv, defaults: [])
@@ -53,6 +56,9 @@ module Bench
         end
         on.on("--seconds N", Float, "as many rounds as fit in so many seconds") { |seconds| @seconds = seconds }
         on.on("--keep", "each peer does all rows of a group in one process: quicker, less exact") { @keep = true }
+        on.on("--dear-calls [NS]", Integer, "make a system call of the peers take so many nanoseconds, by a seccomp",
+              "filter with many rules (default #{DEAR_CALL}): as in a container, or on a machine with",
+              "page-table isolation") { |ns| @dear_calls = (ns || DEAR_CALL).clamp(1..) }
         on.on("--[no-]yjit", "with YJIT (default: where this Ruby has it)") { |yjit| @yjit = yjit }
         on.on("--output FILE", "write the report there as well, as Markdown") { |file| @output = file }
         on.on("--json", "print everything as one line of JSON instead") { @json = true }

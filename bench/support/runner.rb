@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "child"
+require_relative "dear_calls"
 require_relative "needs"
 require_relative "peer_gems"
 
@@ -27,7 +28,7 @@ module Bench
     # keep:: whether a peer does all rows of a group in one process, also where the group does not say so
     # seconds:: no round begins that would, after the last one, not end within so many seconds; nil: all rounds
     def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, seconds: nil, install: true,
-                   yjit: Child::YJIT, keep: false)
+                   yjit: Child::YJIT, keep: false, dear_calls: nil)
       @scale = scale
       @rounds = rounds
       @turns = turns
@@ -36,7 +37,7 @@ module Bench
       @install = install
       @gems = PeerGems.new(install:)
       @needs = Needs.new(@gems, install:)
-      @child_options = { timeout:, yjit: }
+      @child_options = { timeout:, yjit:, prefix: dear_calls ? DearCalls.prefix(dear_calls) : [] }
       @env = {}
       @facts = {}
       @results = {}

@@ -33,7 +33,8 @@ module Bench
     def run
       runner = Runner.new(rows: @options.rows, peers: @options.peers, rounds: @options.rounds, turns: @options.turns,
                           scale: @options.scale, timeout: @options.timeout, seconds: @options.seconds,
-                          install: @options.install, yjit: @options.yjit, keep: @options.keep)
+                          install: @options.install, yjit: @options.yjit, keep: @options.keep,
+                          dear_calls: @options.dear_calls)
       @started = @said = now
       bar = ProgressBar.create(total: runner.steps, output: $stderr, format: "%c/%C |%B| %a  %t", title: "") if tty?
       runner.run { |cell| show(bar, cell) }

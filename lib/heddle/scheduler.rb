@@ -170,8 +170,8 @@ module Heddle
 
     # Chooses the backend. The error quotes the name that the user has written.
     def choose(backend)
-      wanted = (backend || ENV.fetch("HEDDLE_BACKEND", nil)).to_s
-      choose_backend(wanted.empty? ? nil : wanted)
+      wanted = [backend || ENV.fetch("HEDDLE_BACKEND", nil), ENV.fetch("HEDDLE_CALLS", nil)].map(&:to_s)
+      choose_backend(*wanted.map { |name| name.empty? ? nil : name })
     rescue ArgumentError => e
       raise if backend
 

@@ -36,12 +36,29 @@ class BenchTest < BenchCase
     end
   end
 
-  def test_the_bare_c_loop_does_the_same_work
+  { "c" => "epoll", "c-uring" => "uring" }.each do |peer, backend|
+    define_method("test_the_bare_#{backend}_loop_does_the_same_work") do
+      known = Heddle.backends.find { |one| one[:name] == backend }
+      skip("needs #{backend}") unless known&.fetch(:available)
+      cell, = bench("--rows", "echo", "--peers", peer, "--scale", "0.01").fetch("cells")
+
+      assert_nil(cell["failure"], cell.inspect)
+      assert_equal([400, "400"], cell.values_at("operations", "result"))
+    end
+  end
+
+  # The program measures by itself, and says when it has not reached that time.
+  def test_system_calls_can_be_made_dear
     skip("needs Linux") unless RUBY_PLATFORM.include?("linux")
-    cell, = bench("--rows", "echo", "--peers", "c", "--scale", "0.01").fetch("cells")
+    answer = bench("--rows", "echo", "--peers", "c", "--scale", "0.01", "--dear-calls", "1500")
+    cell, = answer.fetch("cells")
 
     assert_nil(cell["failure"], cell.inspect)
-    assert_equal([400, "400"], cell.values_at("operations", "result"))
+    assert_match(/a system call takes \d+ ns, made dear .* at least 1500 ns/, answer["environment"]["calls"])
+
+    outcome = run_command(Bench::CProgram.new("dear_calls").path, "1500", "grep", "Seccomp", "/proc/self/status")
+
+    assert_match(/^Seccomp:\s*2$/, outcome.out, outcome.err)
   end
 
   def test_failures_are_told_apart_and_do_not_stop_the_rest

@@ -15,7 +15,10 @@ class BenchGuardTest < BenchCase
   # Many tasks that wait at once need one poll together.
   AT_ONCE = %w[switch sleepers mutex echo].freeze
 
-  Heddle.backends.each do |backend|
+  shared = Heddle.backends.select { |backend| backend[:name] == "uring" }
+    .map { |backend| backend.merge(name: Bench::Guard::SHARED) }
+
+  [*Heddle.backends, *shared].each do |backend|
     define_method("test_nothing_costs_more_on_#{backend[:name]}") do
       skip(backend[:reason].to_s) unless backend[:available]
       outcome = Bench::Guard::Check.new(backend[:name]).run

@@ -30,6 +30,25 @@ class DoctorTest < HeddleTest
     assert_match(/^ +[+-] io_uring: tells what is ready .* \(Linux 5\.11\)$/, doctor.out)
   end
 
+  # The cost of a system call decides whether small reads and writes share system calls. It can be forced.
+  def test_what_a_system_call_costs
+    assert_match(/^Calls +a system call takes \d+ ns: (small reads and writes share them|each .* makes its own)$/,
+                 doctor.out)
+    assert_operator(facts[:calls][:nanoseconds], :>, 0)
+    [["direct", "uring", false], ["ring", "uring", true], ["ring", "epoll", false]].each do |calls, backend, shared|
+      next unless Heddle.backends.find { |one| one[:name] == backend }&.fetch(:available)
+
+      env = { "HEDDLE_BACKEND" => backend, "HEDDLE_CALLS" => calls }
+
+      assert_equal([shared, calls], facts(env:)[:calls].values_at(:shared, :wanted))
+      assert_includes(doctor(env:).out, "(HEDDLE_CALLS=#{calls})")
+    end
+  end
+
+  def test_an_unknown_way_of_system_calls_is_refused
+    assert_match(/HEDDLE_CALLS: "fast" is unknown/, facts(env: { "HEDDLE_CALLS" => "fast" })[:failure])
+  end
+
   def test_json_is_one_line
     outcome = doctor("--json")
 

@@ -6,7 +6,7 @@ require_relative "../test_helper"
 require "support/plain_ruby"
 
 # The methods that go to the system call at once do what Ruby's own do, and wait in between.
-contract "DirectIO" do
+contract "DirectIO", both_ways: true do
   include TestSupport::PlainRuby
 
   # Each is given what was written before: "line\nmore\nand the rest".

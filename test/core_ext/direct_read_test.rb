@@ -6,7 +6,7 @@ require_relative "../test_helper"
 require "support/plain_ruby"
 
 # IO#read of so many bytes and IO#syswrite do what Ruby's own do, and wait in between.
-contract "DirectRead" do
+contract "DirectRead", both_ways: true do
   include TestSupport::PlainRuby
 
   # Each is given what was written before, or is a file: "line\nmore\nand the rest".

@@ -7,7 +7,7 @@ require_relative "../test_helper"
 require "support/plain_ruby"
 
 # The methods that only sockets have do what Ruby's own do, and wait in between.
-contract "DirectSocket" do
+contract "DirectSocket", both_ways: true do
   include TestSupport::PlainRuby
 
   # Each is given what was sent before: "a message", in a stream with the end behind it, else three times.
@@ -295,6 +295,24 @@ contract "DirectSocket" do
         assert_predicate(small, :finished?)
       end
     end
+  end
+
+  # Heddle makes the system call and the object by itself.
+  def test_an_accepted_socket_is_as_one_of_ruby
+    path = File.join(Dir.mktmpdir, "socket")
+    expected, seen = in_both do
+      [tcp_server, keep(UNIXServer.new(path))].map do |server|
+        keep(server.is_a?(TCPServer) ? TCPSocket.new("127.0.0.1", server.addr[1]) : UNIXSocket.new(path))
+        socket = keep(server.accept)
+        File.delete(path) if server.is_a?(UNIXServer)
+        %i[class sync binmode? external_encoding internal_encoding close_on_exec? nonblock? autoclose? tty?
+           do_not_reverse_lookup timeout lineno].map { |property| socket.public_send(property) }
+      end
+    end
+
+    assert_equal(expected, seen)
+  ensure
+    FileUtils.rm_rf(File.dirname(path))
   end
 
   # Nobody else waits for a server in blocking mode, and it stays in that.

@@ -38,11 +38,13 @@ module TestSupport
         known[:available] ? nil : known[:reason].to_s
       end
 
-      def define(title, base, file, &body)
-        backends_for(file).map do |backend, reason|
+      # @param both_ways [Boolean] with io_uring, once with system calls that transfers share, and once without
+      def define(title, base, file, both_ways: false, &body)
+        each_way(file, both_ways) do |backend, reason, calls|
           test_class = Class.new(base)
-          Object.const_set("#{title}#{backend.capitalize}Test", test_class)
+          Object.const_set("#{title}#{backend.capitalize}#{calls&.capitalize}Test", test_class)
           test_class.define_method(:backend) { backend }
+          test_class.define_method(:calls) { calls }
           test_class.define_singleton_method(:first?) { Contract.first == backend }
           test_class.define_method(:backend_missing) { reason }
           test_class.class_eval(&body)
@@ -56,6 +58,13 @@ module TestSupport
       def chosen = (ENV["HEDDLE_TEST_BACKENDS"] || ENV.fetch("HEDDLE_BACKEND", nil))&.split(",")
 
       def names = Heddle.backends.map { |one| one[:name] }
+
+      def each_way(file, both_ways)
+        backends_for(file).flat_map do |backend, reason|
+          ways = both_ways && backend == "uring" ? %w[ring direct] : [nil]
+          ways.map { |calls| yield(backend, reason, calls) }
+        end
+      end
     end
   end
 
@@ -116,9 +125,16 @@ module TestSupport
 
     def setup
       super
+      @calls_before = ENV.fetch("HEDDLE_CALLS", nil)
+      ENV["HEDDLE_CALLS"] = calls if calls
       @jobs = []
       skip("backend #{backend}: #{backend_missing}") if backend_missing
       heddle_only(self.class.heddle_only) if self.class.heddle_only
+    end
+
+    def teardown
+      ENV["HEDDLE_CALLS"] = @calls_before
+      super
     end
 
     # With a block: runs it, on this backend.
@@ -229,6 +245,7 @@ module TestSupport
 end
 
 # See TestSupport::Contract.
-def contract(title, &)
-  TestSupport::Contract.define(title, TestSupport::ContractTest, caller_locations(1, 1).first.absolute_path, &)
+def contract(title, **, &)
+  file = caller_locations(1, 1).first.absolute_path
+  TestSupport::Contract.define(title, TestSupport::ContractTest, file, **, &)
 end

@@ -17,6 +17,7 @@
  *    that. If none were sent, it reports readiness. can_send is NULL where release_bytes is.
  *  - has_news says whether something has come that the next poll will deliver. It makes no system call. It is NULL
  *    where can_send is.
+ *  - gathers says whether a request was prepared that the next poll will submit. It is NULL where can_send is.
  *  - withdraw makes sure that the kernel does not get the descriptor later: the descriptor will soon be
  *    closed, and its number may become another file's. The interest stays armed, but its wait is over. polls:
  *    poll_nogvl runs, or will soon run, in the backend's thread; then the kernel has the descriptor when withdraw
@@ -55,6 +56,7 @@ typedef struct {
     void (*release_bytes)(hd_backend *backend, const char *bytes);
     bool (*can_send)(hd_backend *backend, size_t size);
     bool (*has_news)(hd_backend *backend);
+    bool (*gathers)(hd_backend *backend);
     void (*withdraw)(hd_backend *backend, hd_interest *interest, bool polls);
     void (*release_files)(hd_backend *backend);
     void (*poll_nogvl)(hd_backend *backend, int64_t timeout_ns, bool watches);

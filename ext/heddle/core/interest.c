@@ -57,6 +57,7 @@ void hd_interest_deliver(hd_interest *interest, short revents)
     HD_ASSERT(interest->token != 0);
     hd_reactor *reactor = interest->wait->reactor;
     interest->token = 0;
+    reactor->answers++;
     interest->at_once = interest->armed_poll + 1 == (uint32_t)reactor->polls && !reactor->slept;
     reactor->armed--;
     interest->revents |= hd_interest_ready(interest, revents);

@@ -17,10 +17,11 @@ struct hd_interest {
     bool at_once;        /* the answer: it was ready when the kernel was first asked */
     bool closing;        /* another object with this descriptor is being closed */
     bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
-    bool looks_again;    /* given: it is for a transfer, which begins again when nothing is there */
     bool selects;        /* given: ready in the sense of select(2), see hd_events_selected */
     bool unpollable;     /* given or found: the kernel does not wait for it (a file), it never changes */
-    size_t wanted;       /* given: how many bytes of a socket may be read for it, or sent, at most; 0: none */
+    bool waits;          /* given: nothing is expected to be there yet */
+    bool is_pipe;        /* given: it is no socket */
+    size_t wanted;       /* given: how many bytes may be read for it, or sent, at most; 0: none */
     const char *bytes_to_send; /* given: the bytes to send; NULL: it reads */
     bool brought;        /* the answer: the bytes were read or sent, or that has failed */
     ssize_t result;      /* their number, 0 at the end, or -errno */

@@ -92,9 +92,18 @@ void hd_reactor_jump(hd_reactor *reactor, int64_t now_ns)
     hd_reactor_fire(reactor, now_ns);
 }
 
+/* Have all fibers run that the last look at the kernel has woken? Then their writes go to the kernel together. */
+static bool round_is_over(const hd_reactor *reactor)
+{
+    hd_node *first = hd_list_first(&reactor->ready);
+    if (!first || !hd_list_empty(&reactor->due)) return false;
+    return HD_CONTAINER_OF(first, hd_wait, ready_node)->order >= reactor->reaped_at;
+}
+
 bool hd_reactor_poll_due(hd_reactor *reactor)
 {
     if (++reactor->switches >= HD_SWITCHES_PER_POLL) return true;
+    if (reactor->writes && round_is_over(reactor)) return true;
     if (++reactor->switches_by_clock < reactor->switches_per_clock) return false;
     int64_t before_ns = reactor->now_ns;
     reactor->now_ns = hd_clock_now();
@@ -173,12 +182,14 @@ void hd_reactor_reap(hd_reactor *reactor)
 {
     reactor->polls++;
     reactor->switches = reactor->switches_by_clock = 0;
+    reactor->writes = false;
     int64_t before_ns = reactor->now_ns, now_ns = hd_clock_now();
     if (reactor->ran) note_latency(reactor, reactor->asked_ns == 0 ? now_ns : before_ns);
     reactor->now_ns = reactor->polled_ns = now_ns;
     reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);
     hd_reactor_fire(reactor, reactor->now_ns);
+    reactor->reaped_at = reactor->sequence;
 }
 
 void hd_reactor_fire(hd_reactor *reactor, int64_t now_ns)

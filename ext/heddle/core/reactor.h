@@ -20,7 +20,7 @@
 
 /* While fibers are ready all the time, the kernel is still looked at: after this number of switches, after this
  * time, or when a deadline has come. */
-enum { HD_SWITCHES_PER_POLL = 64, HD_SWITCHES_PER_CLOCK = 4 };
+enum { HD_SWITCHES_PER_POLL = 128, HD_SWITCHES_PER_CLOCK = 4 };
 #define HD_NS_PER_POLL HD_NS_PER_MS
 
 /* When fibers run for this long or longer, the loop looks at the clock after each. Such a look costs a fortieth of
@@ -56,6 +56,9 @@ typedef struct hd_reactor {
     bool behind_was_last; /* the fiber that was taken last was one of those behind */
     bool due_was_last; /* the fiber that was taken last was a due one */
     bool ran;         /* a fiber was taken since the last look at the kernel */
+    bool shares;      /* small reads and writes are requests, which share system calls: see io/way.h */
+    bool writes;      /* writes wait for the next look at the kernel, which must not wait for busy fibers */
+    uint64_t reaped_at; /* the sequence at the end of the last look: who is ready with a lower order was woken by it */
     struct {
         int64_t began_ns;    /* when the turn of the running fiber began; HD_NO_DEADLINE: it begins at the next look */
         int64_t looked_ns;   /* when its operations last looked at the clock */
@@ -81,6 +84,7 @@ typedef struct hd_reactor {
     unsigned switches_by_clock; /* since the last look at the clock */
     unsigned switches_per_clock; /* the number of switches between two such looks */
     size_t armed;      /* interests that the backend holds */
+    uint64_t answers;  /* counts the answers of the backend */
     size_t landed;     /* interests for which bytes were read that their fibers have not taken yet */
     unsigned generation; /* the generation of the process: under another one its waits are void */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */

@@ -17,10 +17,12 @@
  * Sources: guides/patches.md (direct_io); guides/design.md (Reads in the ring; What Heddle does not do, and why). */
 #include "direct_io.h"
 
+#include <string.h>
 
 #include "fibers/pending/strike.h"
 #include "fibers/read_ahead.h"
 #include "io/transfer.h"
+#include "io/way.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
@@ -53,6 +55,7 @@ typedef struct {
     hd_transfer *call;
     char *memory;  /* destination; NULL: into the string */
     VALUE string;
+    const char *name; /* of the system call, for the message of its error, or NULL */
     bool fills;    /* for Ruby's read buffer */
     ssize_t moved; /* 0: the end */
 } direct_read;
@@ -76,7 +79,7 @@ NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error)
 /* Raises the error of a read. The message names io_fillbuf where Ruby's would, when it fills its buffer. */
 static void raise_read_error(const direct_read *reading, ssize_t error)
 {
-    if (!reading->fills) raise_error(error);
+    if (!reading->fills) rb_syserr_fail((int)-error, reading->name);
     VALUE where[] = {rb_sprintf("fd:%d ", reading->call->fd), INT2FIX(-error), rb_str_new_cstr("io_fillbuf")};
     rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
 }
@@ -117,7 +120,7 @@ static VALUE read_once(VALUE pointer)
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
     if (is_changed(call)) return Qfalse;
-    reading->moved = hd_transfer_run(call, hd_transfer_expects_to_wait(call), try_read, reading);
+    reading->moved = hd_transfer_run(call, hd_waits_first(call, call->room), try_read, reading);
     if (hd_is_left_to_ruby(reading->moved)) return Qfalse;
     if (reading->moved < 0) raise_read_error(reading, reading->moved);
     return Qtrue;
@@ -129,10 +132,9 @@ static void begin_read(hd_transfer *call)
     hd_strikes_raise_overdue(call->scheduler);
 }
 
-/* Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. */
-static VALUE read_new(hd_transfer *call, long size)
+VALUE hd_read_new(hd_transfer *call, long size, const char *name)
 {
-    direct_read reading = {.call = call, .string = Qnil};
+    direct_read reading = {.call = call, .string = Qnil, .name = name};
     call->room = (size_t)size;
     if (size > HD_LANDING_SIZE)
         reading.string = rb_str_new(NULL, size);
@@ -145,7 +147,7 @@ static VALUE read_new(hd_transfer *call, long size)
     return reading.string;
 }
 
-/* Reads as read_new does, but into the string of the caller, which nobody may change meanwhile. */
+/* Reads as hd_read_new does, but into the string of the caller, which nobody may change meanwhile. */
 static VALUE read_into(hd_transfer *call, long size, VALUE string)
 {
     rb_str_modify(string);
@@ -168,7 +170,7 @@ static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
     if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
     if (!hd_begin_directly(&call, HD_READ, io)) return Qundef;
     begin_read(&call);
-    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
+    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : hd_read_new(&call, FIX2LONG(argv[0]), NULL);
     if (NIL_P(string)) rb_eof_error();
     return string;
 }
@@ -364,14 +366,19 @@ static VALUE write_rest(VALUE pointer)
     return Qnil;
 }
 
-/* Writes the whole string, which goes out with those of other fibers. */
+/* Writes the whole string, which goes out with those of other fibers. The string may be changed meanwhile, so the bytes
+ * that are left after a part come from a copy. It is on the stack, because a part is rare, and an object is dear. */
 static VALUE write_with_others(VALUE pointer)
 {
     direct_write *writing = (void *)pointer;
-    VALUE string = writing->strings[0];
-    ssize_t moved = hd_transfer_send(writing->call, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    char copy[HD_SHARED_WRITE_MAX];
+    size_t size = (size_t)writing->left;
+    memcpy(copy, RSTRING_PTR(writing->strings[0]), size);
+    ssize_t moved = hd_transfer_send(writing->call, copy, size);
     if (moved < 0 && moved != -EAGAIN) raise_error(moved);
-    if (moved > 0) advance(writing, moved);
+    if (moved < (ssize_t)size) writing->strings[0] = rb_str_new(copy, (long)size);
+    if (moved > 0) writing->done = moved;
+    if (moved > 0) writing->left -= moved;
     return write_rest(pointer);
 }
 
@@ -393,7 +400,6 @@ static VALUE rest_of(const direct_write *writing)
  * IO for the first time; until then Ruby writes the bytes that are left. */
 static VALUE write_locked(VALUE (*write)(VALUE writing), direct_write *writing, long size)
 {
-    for (int i = writing->at; i < writing->count; i++) writing->strings[i] = rb_str_new_frozen(writing->strings[i]);
     if (!NIL_P(writing->lock)) {
         rb_mutex_lock(writing->lock); /* it is free: no other fiber has run */
         rb_ensure(write, (VALUE)writing, release, writing->lock);
@@ -413,13 +419,14 @@ VALUE hd_write_directly(VALUE write_io, int count, VALUE *strings, long size)
     VALUE lock = hd_io_write_lock(write_io);
     if (size == 0 || (!NIL_P(lock) && RTEST(rb_mutex_locked_p(lock)))) return Qundef;
     direct_write writing = {.call = &call, .lock = lock, .count = count, .strings = strings, .left = size};
-    if (count == 1 && hd_transfer_sends_with_others(&call, (size_t)size))
+    if (count == 1 && hd_write_shares_call(&call, (size_t)size))
         return write_locked(write_with_others, &writing, size);
     ssize_t moved = try_rest(&writing);
     if (moved == size) return LONG2FIX(size);
     if (moved == 0 || hd_is_left_to_ruby(moved)) return Qundef;
     if (moved < 0 && moved != -EAGAIN) raise_error(moved);
     if (moved > 0) advance(&writing, moved);
+    for (int i = writing.at; i < count; i++) strings[i] = rb_str_new_frozen(strings[i]);
     return write_locked(write_rest, &writing, size);
 }
 

@@ -13,6 +13,7 @@
 
 #include "fibers/pending/strike.h"
 #include "io/transfer.h"
+#include "io/way.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 #include "direct_io.h"
@@ -50,30 +51,48 @@ static bool begin_stream(hd_transfer *call, VALUE io)
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
+/* Takes the bytes that were received with the end of the wait. If another task has filled Ruby's buffer meanwhile, they
+ * are put behind its content, and Ruby must go on. */
+static ssize_t take_what_came(const exact_read *reading)
+{
+    const hd_transfer *call = &reading->call;
+    if (call->moved <= 0) return call->moved;
+    if (hd_io_descriptor(call->io) >= 0 && !hd_io_is_plain(call->io, true)) {
+        hd_io_put_back(call->io, hd_landing(call->scheduler), (size_t)call->moved);
+        return HD_LEFT_TO_RUBY;
+    }
+    memcpy(RSTRING_PTR(reading->string) + reading->done, hd_landing(call->scheduler), (size_t)call->moved);
+    return call->moved;
+}
+
 /* Reads once. Another task may have filled Ruby's buffer meanwhile; and Ruby reads what is left of a file. */
 static ssize_t try_read(hd_transfer *call, void *pointer)
 {
     exact_read *reading = pointer;
     bool file = call->kind == HD_MAYBE_FILE;
+    if (call->came) return take_what_came(reading);
     if (call->others_ran && !(file ? hd_io_has_read_nothing(call->io) : hd_io_is_plain(call->io, true)))
         return HD_LEFT_TO_RUBY;
-    ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done,
-                              (size_t)(reading->size - reading->done), HD_NO_OFFSET, &call->kind);
+    ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done, call->room,
+                              HD_NO_OFFSET, &call->kind);
     return moved < 0 && call->kind == HD_MAYBE_FILE ? HD_LEFT_TO_RUBY : moved;
 }
 
-/* Reads until there are enough bytes, or until the end. */
+/* Reads until there are enough bytes, or until the end. After a short read the stream is empty: the next one waits. */
 static VALUE read_exactly(VALUE pointer)
 {
     exact_read *reading = (void *)pointer;
     hd_transfer *call = &reading->call;
+    bool wait = hd_waits_first(call, (size_t)reading->size);
     for (; reading->done < reading->size; call->amid = true) {
+        call->room = (size_t)(reading->size - reading->done);
         call->deadline_ns = 0; /* IO#timeout holds for each wait */
-        ssize_t moved = hd_transfer_run(call, !call->amid && hd_transfer_expects_to_wait(call), try_read, reading);
+        ssize_t moved = hd_transfer_run(call, wait, try_read, reading);
         if (moved == 0) return Qnil;
         reading->for_ruby = hd_is_left_to_ruby(moved);
         if (reading->for_ruby) return Qnil;
         if (moved < 0) rb_syserr_fail((int)-moved, NULL);
+        wait = moved < (ssize_t)call->room && call->kind != HD_MAYBE_FILE;
         reading->done += moved;
     }
     return Qnil;

@@ -18,14 +18,17 @@
 #include "fibers/pending/strike.h"
 #include "fibers/turn.h"
 #include "io/transfer.h"
+#include "io/way.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
+#include "direct_io.h"
 
 /* Not HD_KEPT, because another patch keeps two of the methods as well. */
 #define KEPT(name) rb_intern("__heddle_direct_" name)
 
 enum { ARGUMENTS_MAX = 6 };
 
+static VALUE cBasicSocket, cTCPServer, cTCPSocket, cUNIXServer, cUNIXSocket;
 static VALUE cUDPSocket, cAddrinfo, eEMFILE, eENFILE, eENOMEM;
 
 /* Fills in the transfer. Returns false if Ruby must make the call. */
@@ -88,7 +91,7 @@ static ssize_t call_method(hd_transfer *call, void *pointer)
 static VALUE run(VALUE pointer)
 {
     attempt *attempt = (void *)pointer;
-    bool wait = !attempt->refuses && hd_transfer_expects_to_wait(attempt->call);
+    bool wait = !attempt->refuses && hd_expects_to_wait(attempt->call);
     if (wait) lock(attempt);
     hd_transfer_run(attempt->call, wait, call_method, attempt);
     return attempt->result;
@@ -132,13 +135,28 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
     return call_when_ready(&call, &receive);
 }
 
+/* Is it a datagram without bytes, and not the end? */
+static bool is_datagram(const hd_transfer *call)
+{
+    int type = 0;
+    socklen_t size = sizeof(type);
+    return getsockopt(call->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+}
+
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
 {
     if (argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) && hd_io_has_put_back(io)) {
         VALUE arguments[] = {argv[0], argc > 2 ? argv[2] : Qnil};
         return rb_funcallv(io, rb_intern("readpartial"), 2, arguments);
     }
-    return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
+    bool into = argc > 2 && !NIL_P(argv[2]);
+    hd_transfer call;
+    if (argc == 0 || argc > 3 || into || !is_size(argv[0]) || (argc > 1 && !has_no_flag(argv[1])) ||
+        !begin_receive(&call, io))
+        return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
+    VALUE string = hd_read_new(&call, FIX2LONG(argv[0]), "recvfrom(2)");
+    if (string == Qundef) return rb_funcallv(io, KEPT("recv"), argc, argv);
+    return NIL_P(string) && is_datagram(&call) ? rb_str_new(NULL, 0) : string;
 }
 
 /* Replaces IPSocket#recvfrom. Other sockets that know the name of their peer have no such method. A caller who wants a
@@ -209,6 +227,39 @@ static ssize_t look(hd_transfer *call, void *argument)
     return hd_poll_once(call->fd, POLLIN, 0) ? 0 : -EAGAIN;
 }
 
+/* Makes the object of an accepted connection, as Ruby does. */
+static VALUE new_socket(VALUE class, int fd)
+{
+    VALUE socket = rb_io_open_descriptor(class, fd, FMODE_READWRITE | FMODE_DUPLEX | FMODE_SYNC, Qnil, Qnil, NULL);
+    rb_funcallv(socket, rb_intern("binmode"), 0, NULL);
+    VALUE without_names = rb_funcallv(cBasicSocket, rb_intern("do_not_reverse_lookup"), 0, NULL);
+    rb_funcallv(socket, rb_intern("do_not_reverse_lookup="), 1, &without_names);
+    return socket;
+}
+
+/* Returns the class of the connections of this server, or 0 if Ruby must make them. */
+static VALUE class_of_connections(VALUE server)
+{
+    if (RTEST(rb_obj_is_kind_of(server, cTCPServer))) return cTCPSocket;
+    return RTEST(rb_obj_is_kind_of(server, cUNIXServer)) ? cUNIXSocket : 0;
+}
+
+static ssize_t try_accept(hd_transfer *call, void *argument)
+{
+    (void)argument;
+    int fd = hd_accept(call->fd);
+    return fd == -ECONNABORTED || fd == -EPROTO ? -EAGAIN : fd;
+}
+
+/* Accepts a connection with one system call. Ruby would also set the mode of the listening socket. */
+static VALUE accept_here(hd_transfer *call, VALUE class)
+{
+    int fd = (int)hd_transfer_run(call, hd_expects_to_wait(call), try_accept, NULL);
+    if (fd >= 0) return new_socket(class, fd);
+    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM) return accept_by_ruby((VALUE)call, Qnil);
+    rb_syserr_fail(-fd, "accept(2)");
+}
+
 /* Accepts a connection. An attempt that does not wait would take a socket out of the blocking mode. In that mode Ruby's
  * own method would stop the thread, also when another task has been faster. */
 static VALUE server_accept(VALUE io)
@@ -216,15 +267,28 @@ static VALUE server_accept(VALUE io)
     hd_transfer call;
     if (!begin(&call, HD_READ, io)) return rb_funcallv(io, KEPT("accept"), 0, NULL);
     call.accepts = true;
-    if (hd_in_blocking_mode(call.fd)) {
+    if (!hd_accepts_without_blocking(&call)) {
         if (listens(&call)) hd_transfer_run(&call, true, look, NULL);
         return rb_funcallv(io, KEPT("accept"), 0, NULL);
     }
+    VALUE class = class_of_connections(io);
+    if (class) return accept_here(&call, class);
     return rb_rescue2(accept_when_ready, (VALUE)&call, accept_by_ruby, (VALUE)&call, eEMFILE, eENFILE, eENOMEM,
                       (VALUE)0);
 }
 
 /* -- send ------------------------------------------------------------------------------------------------------ */
+
+/* Sends the string together with the requests of other fibers, if that saves a system call. Returns the number of bytes
+ * sent. */
+static long send_with_others(hd_transfer *call, VALUE string)
+{
+    size_t size = (size_t)RSTRING_LEN(string);
+    if (size == 0 || !hd_write_shares_call(call, size)) return 0;
+    ssize_t moved = hd_transfer_send(call, RSTRING_PTR(string), size);
+    if (moved < 0 && moved != -EAGAIN) rb_syserr_fail((int)-moved, "send(2)");
+    return moved < 0 ? 0 : moved;
+}
 
 typedef struct {
     VALUE string, to;
@@ -248,7 +312,9 @@ static ssize_t try_send(hd_transfer *call, void *pointer)
 
 static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE to)
 {
-    sending sending = {string, to, flags, 0};
+    sending sending = {string, to, flags, NIL_P(to) && flags == 0 ? send_with_others(call, string) : 0};
+    bool done = sending.sent == RSTRING_LEN(string) || !hd_in_blocking_mode(call->fd);
+    if (sending.sent > 0 && done) return LONG2FIX(sending.sent);
     ssize_t result = hd_transfer_run(call, false, try_send, &sending);
     if (result < 0 && sending.sent == 0) rb_syserr_fail((int)-result, NIL_P(to) ? "send(2)" : "sendto(2)");
     return LONG2FIX(sending.sent);
@@ -287,6 +353,11 @@ static VALUE class_named(VALUE module, const char *name)
 
 void hd_init_direct_socket(void)
 {
+    cBasicSocket = class_named(rb_cObject, "BasicSocket");
+    cTCPServer = class_named(rb_cObject, "TCPServer");
+    cTCPSocket = class_named(rb_cObject, "TCPSocket");
+    cUNIXServer = class_named(rb_cObject, "UNIXServer");
+    cUNIXSocket = class_named(rb_cObject, "UNIXSocket");
     cUDPSocket = class_named(rb_cObject, "UDPSocket");
     cAddrinfo = class_named(rb_cObject, "Addrinfo");
     eEMFILE = class_named(rb_mErrno, "EMFILE");

@@ -254,10 +254,10 @@ VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current)
         if (hd_thread_was_sent_something(scheduler)) return give_to_home(scheduler, own);
     }
     /* 2. Looks at the kernel when it is time, or when no fiber is ready and the loop is busy: more events have
-     * likely come. */
+     * likely come. The answers to writes come at once, so the GVL is kept for them. */
     if (hd_reactor_poll_due(reactor)) hd_loop_poll(scheduler);
     hd_wait *next = hd_next_ready(reactor);
-    if (!next && !reactor->slept) {
+    if (!next && (!reactor->slept || reactor->writes)) {
         hd_loop_poll(scheduler);
         next = hd_next_ready(reactor);
     }

@@ -19,7 +19,7 @@ void hd_wake_readers(hd_scheduler *scheduler, VALUE io, int fd)
     hd_map_node *node = hd_map_find(scheduler->reactor.ios, (hd_word)fd);
     for (; node; node = hd_map_find_next(scheduler->reactor.ios, node)) {
         hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
-        if (!interest->looks_again || !hd_reads_from(interest, io) || interest->wait->state != HD_WAIT_PARKED) continue;
+        if (!hd_reads_from(interest, io) || interest->wait->state != HD_WAIT_PARKED) continue;
         interest->revents = POLLIN;
         hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
     }

@@ -8,6 +8,14 @@
 #include "ruby/compat.h"
 #include "ruby/init.h"
 
+/* What was learned of an IO: see way.c. */
+typedef struct {
+    VALUE io; /* not marked: it is compared, and never used. 0: nothing is known of this descriptor */
+    bool reads_wait, accepts_wait; /* the last such call had to wait */
+    bool kind_is_known, is_pipe;
+    bool never_blocks; /* it was not in blocking mode */
+} hd_known_io;
+
 typedef struct hd_scheduler {
     hd_reactor reactor;
     hd_inbox inbox;
@@ -107,15 +115,16 @@ typedef struct hd_scheduler {
         size_t kept_by_fibers; /* how many fibers hold their frames themselves */
     } frames;
 
-    struct { /* by descriptor: the IO, and a bit for each direction in which the last transfer waited; see transfer.c */
-        uintptr_t *by_descriptor;
+    struct { /* what is known of the IOs, by their descriptors */
+        hd_known_io *by_descriptor;
         int count;
-    } guesses;
+    } known;
 
-    struct { /* see hd_transfer_sends_with_others */
+    struct { /* see way.c */
         uint64_t tried_at; /* reactor->polls when a write was last tried */
         bool peers_are_here;
-    } sends;
+        unsigned lone_writes_direct; /* the number of lone writes that will be made directly */
+    } way;
 
     struct { /* see lock_cycles.h */
         bool changed;      /* a fiber has begun to wait for a lock since the last look */

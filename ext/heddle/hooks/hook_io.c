@@ -8,6 +8,7 @@
 #include "fibers/turn.h"
 #include "io/shared_io.h"
 #include "io/transfer.h"
+#include "io/way.h"
 #include "ruby/deadline.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"

@@ -9,6 +9,7 @@
 #include "fibers/virtual_clock.h"
 #include "fibers/warm_stacks.h"
 #include "fibers/watch.h"
+#include "io/way.h"
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/in_handler.h"
@@ -59,7 +60,7 @@ static void scheduler_free(void *pointer)
     hd_strikes_free(scheduler);
     free(scheduler->masks.kinds);
     free(scheduler->line);
-    free(scheduler->guesses.by_descriptor);
+    free(scheduler->known.by_descriptor);
     free(scheduler->landing);
     ruby_xfree(scheduler);
 }
@@ -169,13 +170,16 @@ static const hd_backend_ops *forced_backend(const char *name)
     return ops;
 }
 
-/* @private Chooses the backend. The Ruby half of initialize calls it with the wanted name or nil. */
-static VALUE scheduler_choose_backend(VALUE self, VALUE name)
+/* @private Chooses the backend, and whether system calls are shared. The Ruby half of initialize calls it with the
+ * wanted names or nil. */
+static VALUE scheduler_choose_backend(VALUE self, VALUE name, VALUE calls)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
     scheduler->home.maker = hd_maker();
     rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
+    if (!hd_way_choose(scheduler, NIL_P(calls) ? NULL : StringValueCStr(calls)))
+        rb_raise(rb_eArgError, "HEDDLE_CALLS: %+" PRIsVALUE " is unknown (there are: ring, direct)", calls);
     return Qnil;
 }
 
@@ -553,7 +557,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(class_methods, "of_thread", scheduler_s_of_thread, 0);
     rb_define_private_method(class_methods, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
-    rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 1);
+    rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 2);
     rb_define_method(hd_cScheduler, "backend", scheduler_backend, 0);
     rb_define_method(hd_cScheduler, "thread", scheduler_thread, 0);
     rb_define_method(hd_cScheduler, "run", scheduler_run, 0);

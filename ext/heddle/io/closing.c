@@ -32,6 +32,7 @@
 #include "ruby/caught.h"
 #include "ruby/ruby_internals.h"
 #include "transfer.h"
+#include "way.h"
 
 enum { UNWIND_TURNS_MAX = 1000, ALL_EVENTS = POLLIN | POLLPRI | POLLOUT };
 
@@ -346,7 +347,7 @@ static VALUE close_io(VALUE pointer)
 static void forget_guesses(const close_call *closing)
 {
     for (int i = 0; closing->scheduler && i < closing->count; i++)
-        hd_transfer_forget(closing->scheduler, closing->parts[i].fd);
+        hd_forget_way(closing->scheduler, closing->parts[i].fd);
 }
 
 VALUE hd_close_for(VALUE io, ID kept, short directions)

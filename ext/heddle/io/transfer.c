@@ -4,7 +4,7 @@
  * be a needless look at the kernel where the data is there already.
  *
  * The way: make the system call first, and park only after EAGAIN. A read that is expected to wait
- * (hd_transfer_expects_to_wait) parks first, and io_uring may deliver the bytes with the end of that wait. A small
+ * (hd_expects_to_wait) parks first, and io_uring may deliver the bytes with the end of that wait. A small
  * write to a socket may go out with those of other fibers. A file operation that could block runs on a worker, with a
  * copy of the bytes. On another thread than the scheduler's, the wait is a poll(2) without the GVL. An operation that
  * never waits counts against the turn of its task (fibers/turn.h).
@@ -30,20 +30,14 @@
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 #include "shared_io.h"
+#include "way.h"
 
 /* The largest number of bytes that one call moves, which is the most that one system call moves. Ruby makes an int of
  * the value that a hook returns. */
 enum { MOVED_MAX = 0x7ffff000 };
 
-/* The longest read whose bytes may be received with the end of a wait: Ruby's read buffer has room for as much, see
- * hd_io_put_back. */
-enum { BROUGHT_MAX = 8192 };
-
 /* The longest part that is copied for a worker. The caller then asks for the remaining bytes. */
 enum { COPY_MAX = 1 << 20 };
-
-/* If fewer fibers are ready, a write that waits costs more than its system call. */
-enum { MANY_READY = 8 };
 
 static VALUE eTimeoutError, cBasicSocket;
 
@@ -242,82 +236,46 @@ static bool must_not_wait(const hd_transfer *call)
     return HD_OFFSET_BEFORE_LENGTH || (call->direction == HD_READ && hd_called_by_read_nonblock());
 }
 
-enum { GUESS_OF_READS = 1, GUESS_OF_ACCEPTS = 2, ALL_GUESSES = 3 };
-
-/* Guesses whether a read will have to wait, which saves the system call that would find nothing. The peer of a request
- * and response protocol waits at every read. So once a read had to wait, the next one asks the kernel to wait at once,
- * with all the other requests of this turn. When such a wait ends immediately, reads are tried first again.
- *
- * A wrong guess costs a look at the kernel, never more, because the kernel reports everything that a read would find at
- * once. That holds for one IO, and for one kind of call. A listening socket refuses a read at once, but is not
- * readable. For another IO with that number the kernel may report nothing although a read finds the end of the file. No
- * guess exists for writes: a socket or a pipe that has room for a small one need not be writable. */
-bool hd_transfer_expects_to_wait(const hd_transfer *call)
-{
-    const hd_scheduler *scheduler = call->scheduler;
-    if (call->direction == HD_WRITE || call->kind == HD_MAYBE_FILE || call->kind == HD_TERMINAL) return false;
-    if (call->fd >= scheduler->guesses.count) return false;
-    uintptr_t guess = scheduler->guesses.by_descriptor[call->fd];
-    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
-    return (guess & ~(uintptr_t)ALL_GUESSES) == call->io && guess & which;
-}
-
-void hd_transfer_forget(hd_scheduler *scheduler, int fd)
-{
-    if (fd >= 0 && fd < scheduler->guesses.count) scheduler->guesses.by_descriptor[fd] = 0;
-}
-
 static bool waits_first(const hd_transfer *call)
 {
-    return hd_transfer_expects_to_wait(call) && !must_not_wait(call);
-}
-
-static void expect_to_wait(const hd_transfer *call, bool wait)
-{
-    hd_scheduler *scheduler = call->scheduler;
-    if (call->direction == HD_WRITE) return;
-    if (call->fd >= scheduler->guesses.count) {
-        int count = (call->fd + 64) * 2;
-        uintptr_t *guesses = realloc(scheduler->guesses.by_descriptor, count * sizeof(*guesses));
-        if (!guesses) return;
-        memset(guesses + scheduler->guesses.count, 0,
-               (count - scheduler->guesses.count) * sizeof(*guesses));
-        scheduler->guesses.by_descriptor = guesses;
-        scheduler->guesses.count = count;
-    }
-    uintptr_t *guess = &scheduler->guesses.by_descriptor[call->fd];
-    uintptr_t which = call->accepts ? GUESS_OF_ACCEPTS : GUESS_OF_READS;
-    if ((*guess & ~(uintptr_t)ALL_GUESSES) != call->io) *guess = call->io;
-    *guess = wait ? *guess | which : *guess & ~which;
+    return hd_expects_to_wait(call) && !must_not_wait(call);
 }
 
 /* Waits until the IO is ready for this transfer. */
 static void wait_until_ready(hd_transfer *call)
 {
     hd_interest interest = {.fd = call->fd, .events = call->direction == HD_READ ? POLLIN : POLLOUT,
-                            .io = (hd_word)call->io, .looks_again = true};
+                            .io = (hd_word)call->io};
     bool alone = !hd_map_find(call->scheduler->reactor.ios, (hd_word)call->fd);
-    if (alone && call->kind == HD_SOCKET && call->room <= BROUGHT_MAX) interest.wanted = call->room;
+    bool asks = call->asks;
+    call->asks = false;
+    interest.waits = !asks;
+    if (alone && call->room > 0 && call->room <= HD_BROUGHT_MAX && hd_ring_moves(call)) {
+        interest.wanted = call->room;
+        interest.is_pipe = call->kind != HD_SOCKET;
+    }
     if (call->deadline_ns == 0) call->deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
     call->others_ran = true;
     int ready = wait_for(call->scheduler, &interest, call->deadline_ns);
     call->came = interest.brought;
     call->moved = interest.result;
     if (call->came) {
-        expect_to_wait(call, !interest.at_once);
+        hd_expect_to_wait(call, !interest.at_once);
         return;
     }
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* An IO that was reopened during the wait is another file, and its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
-    if (interest.at_once && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE; /* ready, and yet it would block? */
+    /* ready, and yet it would block? */
+    if (interest.at_once && !asks && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE;
     if (hd_scheduler_foreign(call->scheduler)) return;
-    expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
+    hd_expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
     if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
 }
 
 ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void *argument)
 {
+    call->came = false;
     if (!wait) hd_transfer_spend_turn(call);
     for (;; wait = true) {
         if (wait) wait_until_ready(call);
@@ -326,54 +284,21 @@ ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void 
     }
 }
 
-/* Does a ring exist, and does it belong to this thread? */
-static bool ring_sends(const hd_transfer *call)
-{
-    const hd_reactor *reactor = &call->scheduler->reactor;
-    return call->kind == HD_SOCKET && reactor->backend && reactor->ops->can_send &&
-           !hd_scheduler_foreign(call->scheduler);
-}
-
-/* Do writes that wait pay? The build with assertions does not ask, so that its tests meet such writes often. */
-static bool waiting_writes_pay(const hd_scheduler *scheduler)
-{
-#ifdef HEDDLE_ASSERT_BUILD
-    return hd_reactor_has_ready(&scheduler->reactor);
-#endif
-    const hd_reactor *reactor = &scheduler->reactor;
-    if (scheduler->sends.tried_at != reactor->polls || scheduler->sends.peers_are_here) return false;
-    int count = 0;
-    for (const hd_node *node = reactor->ready.head.next; node != &reactor->ready.head; node = node->next)
-        if (++count == MANY_READY) return true;
-    return false;
-}
-
-bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size)
-{
-    const hd_reactor *reactor = &call->scheduler->reactor;
-    return ring_sends(call) && waiting_writes_pay(call->scheduler) &&
-           hd_clock_now() - reactor->polled_ns <= HD_NS_PER_POLL &&
-           reactor->ops->can_send(reactor->backend, size);
-}
-
 ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size)
 {
-    hd_scheduler *scheduler = call->scheduler;
-    const hd_reactor *reactor = &scheduler->reactor;
-    bool tries = call->direction == HD_WRITE && scheduler->sends.tried_at != reactor->polls && ring_sends(call);
-    bool before = tries && reactor->ops->has_news(reactor->backend);
+    bool news, first = call->direction == HD_WRITE && hd_begin_direct_write(call, &news);
     ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, HD_NO_OFFSET, &call->kind);
-    if (!tries) return moved;
-    scheduler->sends.tried_at = reactor->polls;
-    if (!before) scheduler->sends.peers_are_here = reactor->ops->has_news(reactor->backend);
+    if (first) hd_end_direct_write(call, news);
     return moved;
 }
 
 ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
 {
     hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
-                            .bytes_to_send = bytes};
+                            .bytes_to_send = bytes, .is_pipe = call->kind != HD_SOCKET};
+    call->scheduler->reactor.writes = call->scheduler->reactor.shares;
     int ready = wait_for(call->scheduler, &interest, hd_deadline_from(hd_io_timeout(call->io)));
+    hd_note_shared_write(call);
     if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
     if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* more will be done with the descriptor: raises if it was closed meanwhile */
@@ -488,7 +413,7 @@ static bool writes_whole_strings(const hd_transfer *call)
 static ssize_t part_or_error(const hd_transfer *call, size_t total, size_t least, ssize_t error)
 {
     bool told_later = total > 0 && (least <= call->length || error == -EAGAIN);
-    if (!hd_scheduler_foreign(call->scheduler) && waits_first(call)) expect_to_wait(call, false);
+    if (!hd_scheduler_foreign(call->scheduler) && waits_first(call)) hd_expect_to_wait(call, false);
     return told_later ? (ssize_t)total : error;
 }
 

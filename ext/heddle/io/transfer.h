@@ -25,6 +25,9 @@ typedef struct {
     bool came;        /* the last wait has received bytes: see hd_transfer_run */
     ssize_t moved;    /* number of bytes, 0 at the end, or -errno */
     int64_t deadline_ns; /* of the waits, from IO#timeout; 0 before the first one */
+    bool asks;        /* the next read may find bytes at once, and is a request of the ring all the same */
+    bool is_alone;    /* a write of the ring that shares its system call with no other request so far */
+    uint64_t answers; /* reactor->answers when it began */
 } hd_transfer;
 
 /* Makes the operation if that needs no wait. Returns its result; -EAGAIN: it must wait first. */
@@ -83,19 +86,8 @@ NORETURN(void hd_raise_out_of_bounds(void));
 /* Prepares a read: another task may wait for the answer on the same connection (shared_io.h). */
 void hd_transfer_meets_reader(hd_transfer *call);
 
-/* Is the call likely to wait? If so, and if it may wait, it should not try first. */
-bool hd_transfer_expects_to_wait(const hd_transfer *call);
-
-/* Forgets what was learned about a descriptor that is about to be another file's. */
-void hd_transfer_forget(hd_scheduler *scheduler, int fd);
-
-/* Makes one transfer that does not wait. Returns the number of bytes or -errno. The first write of a turn shows whether
- * the peers are tasks of this thread: then the kernel has something to report after it. */
+/* Makes one transfer that does not wait. Returns the number of bytes or -errno. */
 ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size);
-
-/* Should a small write to a socket go out with those of other fibers? Others must be ready, so that a turn follows
- * anyway. It pays where each write would wake another process, but not where the peers are tasks of this thread. */
-bool hd_transfer_sends_with_others(const hd_transfer *call, size_t size);
 
 /* Sends bytes with those of other fibers, and waits until that is done. Returns the number of bytes sent, or -errno.
  * -EAGAIN means that none were sent, and the caller must try directly. */

@@ -43,6 +43,7 @@ enum { SUBMISSION_TURNS_MAX = 10000, SUBMISSION_TURN_US = 50 };
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
 static const uint32_t NO_SLOT = UINT32_MAX;
+static const uint64_t NO_POSITION = UINT64_MAX; /* of a file that has none */
 
 typedef struct {
     hd_interest *interest; /* NULL when free */
@@ -197,12 +198,15 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
 {
     struct io_uring_sqe *sqe = new_request(backend, token);
     if (!sqe) return false;
-    sqe->opcode = IORING_OP_RECV;
+    sqe->opcode = interest->is_pipe ? IORING_OP_READ : IORING_OP_RECV;
     sqe->fd = interest->fd;
     sqe->len = (uint32_t)interest->wanted;
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = URING_BUFFER_GROUP;
-    sqe->ioprio = IORING_RECVSEND_POLL_FIRST; /* it is expected to wait */
+    if (interest->is_pipe)
+        sqe->off = NO_POSITION;
+    else if (interest->waits)
+        sqe->ioprio = IORING_RECVSEND_POLL_FIRST;
     backend->moves++;
     return true;
 }
@@ -214,11 +218,14 @@ static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint6
     if (!sqe) return false;
     char *copy = uring_outbox_copy(&backend->outbox, interest->bytes_to_send, interest->wanted);
     backend->slots[(uint32_t)token].sends = copy;
-    sqe->opcode = IORING_OP_SEND;
+    sqe->opcode = interest->is_pipe ? IORING_OP_WRITE : IORING_OP_SEND;
     sqe->fd = interest->fd;
     sqe->addr = (uintptr_t)copy;
     sqe->len = (uint32_t)interest->wanted;
-    sqe->msg_flags = MSG_NOSIGNAL;
+    if (interest->is_pipe)
+        sqe->off = NO_POSITION;
+    else
+        sqe->msg_flags = MSG_NOSIGNAL;
     backend->moves++;
     return true;
 }
@@ -487,6 +494,11 @@ static bool uring_has_news(hd_backend *backend)
     return uring_ring_wants_enter(&backend->ring) || uring_ring_peek(&backend->ring);
 }
 
+static bool uring_gathers(hd_backend *backend)
+{
+    return uring_ring_unsubmitted(&backend->ring) > 0;
+}
+
 static bool uring_rest(hd_backend *backend)
 {
     if (uring_ring_unsubmitted(&backend->ring)) uring_ring_enter(&backend->ring, 0, 0);
@@ -511,6 +523,7 @@ const hd_backend_ops hd_backend_uring = {
     .release_bytes = uring_release_bytes,
     .can_send = uring_can_send,
     .has_news = uring_has_news,
+    .gathers = uring_gathers,
     .withdraw = uring_withdraw,
     .release_files = uring_release_files,
     .poll_nogvl = uring_poll_nogvl,

@@ -21,6 +21,15 @@ static bool is_file(int fd)
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
+int hd_accept(int fd)
+{
+    int accepted;
+    do {
+        accepted = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    } while (accepted < 0 && errno == EINTR);
+    return accepted < 0 ? -errno : accepted;
+}
+
 bool hd_in_blocking_mode(int fd)
 {
     return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
@@ -30,6 +39,12 @@ bool hd_is_regular_file(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool hd_is_fifo(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /* Reads the settings of a terminal that passes bytes on as they come (raw). False for everything else. */
@@ -85,8 +100,7 @@ static ssize_t write_in_nonblocking_mode(int fd, void *bytes, size_t size)
  * With a FIFO, somebody else may have written to it, or read from it, since the poll. */
 static ssize_t move_in_blocking_mode(hd_direction direction, int fd, void *bytes, size_t size)
 {
-    struct stat status;
-    bool fifo = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode), terminal = !fifo && isatty(fd);
+    bool fifo = hd_is_fifo(fd), terminal = !fifo && isatty(fd);
     int apart = fifo || terminal ? open_apart(direction, fd) : -1;
     if (apart >= 0) {
         ssize_t moved = read_or_write(direction, apart, bytes, size);

@@ -25,12 +25,19 @@ ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_
 /* Writes several pieces to a socket, and returns what hd_rw_try would. -EINPROGRESS: it is not a socket. */
 ssize_t hd_send_parts(int fd, struct iovec *parts, int count);
 
+/* Accepts a connection from a socket that does not block. The new socket does not block, and is closed by exec. Returns
+ * its descriptor or -errno. */
+int hd_accept(int fd);
+
 /* Does a system call wait here until it is done? */
 bool hd_in_blocking_mode(int fd);
 
 /* Is it a regular file? Something that only looks like a file is not, for example a FIFO, or a device that returns
  * one message at a time. */
 bool hd_is_regular_file(int fd);
+
+/* Is it a pipe, with or without a name? */
+bool hd_is_fifo(int fd);
 
 /* How long a read waits for the first byte, in ns: HD_NO_DEADLINE, or the VTIME of a terminal with VMIN = 0. */
 int64_t hd_terminal_read_timeout(int fd);

@@ -17,7 +17,7 @@
 
 #include "uring_ring.h"
 
-enum { URING_BUFFER_SIZE = 8 * 1024, URING_BUFFERS = 64, URING_BUFFER_GROUP = 1 };
+enum { URING_BUFFER_SIZE = 8 * 1024, URING_BUFFERS = 128, URING_BUFFER_GROUP = 1 };
 
 typedef struct {
     char *memory;  /* NULL: no buffers exist */

@@ -23,6 +23,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(fiber_raise) \
     init(hooks_block) \
     init(transfer) \
+    init(way) \
     init(hooks_io) \
     init(hooks_select) \
     init(shared_io) \

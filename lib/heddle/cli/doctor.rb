@@ -43,8 +43,9 @@ module Heddle
       end
 
       def print_text(facts)
-        puts([*ruby(facts), *backends(facts), *kernel(facts[:kernel]), *hooks(facts[:hooks]), *patches(facts[:patches]),
-              *net_http(facts[:net_http]), *limits(facts[:limits]), *advice(facts[:advice])])
+        puts([*ruby(facts), *backends(facts), *calls(facts[:calls]), *kernel(facts[:kernel]), *hooks(facts[:hooks]),
+              *patches(facts[:patches]), *net_http(facts[:net_http]), *limits(facts[:limits]),
+              *advice(facts[:advice])])
       end
 
       def ruby(facts)
@@ -61,6 +62,14 @@ module Heddle
         lines + facts[:backends].map do |backend|
           "           #{backend[:name]}: #{backend[:available] ? "available" : "not available: #{backend[:reason]}"}"
         end
+      end
+
+      def calls(calls)
+        return [] unless calls
+
+        wanted = calls[:wanted] ? " (HEDDLE_CALLS=#{calls[:wanted]})" : ""
+        way = calls[:shared] ? "small reads and writes share them" : "each read and write makes its own"
+        ["Calls      a system call takes #{calls[:nanoseconds]} ns: #{way}#{wanted}"]
       end
 
       def kernel(kernel)

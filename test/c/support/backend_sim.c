@@ -504,6 +504,13 @@ static bool sim_can_send(hd_backend *backend, size_t size)
     return size <= CAPACITY && !happens(world.faults.no_buffer_percent);
 }
 
+/* Requests go to the simulated kernel at once. */
+static bool sim_gathers(hd_backend *backend)
+{
+    (void)backend;
+    return false;
+}
+
 static bool sim_has_news(hd_backend *backend)
 {
     (void)backend;
@@ -582,6 +589,7 @@ const hd_backend_ops hd_backend_sim = {
     .release_bytes = sim_release_bytes,
     .can_send = sim_can_send,
     .has_news = sim_has_news,
+    .gathers = sim_gathers,
     .withdraw = sim_withdraw,
     .release_files = sim_release_files,
     .poll_nogvl = sim_poll_nogvl,

@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # UDPSocket and datagram sockets of the UNIX kind.
-contract "Datagram" do
+contract "Datagram", both_ways: true do
   # Two UDP sockets, each connected to the other.
   def udp_pair
     Array.new(2) { keep(UDPSocket.new).tap { |socket| socket.bind("127.0.0.1", 0) } }.tap do |one, other|

@@ -6,7 +6,7 @@ require_relative "../../test_helper"
 
 # A request that has been prepared, and has not been given to the kernel when its socket is closed, does not go to the
 # socket that has the number next.
-contract "NumbersOfClosedSockets" do
+contract "NumbersOfClosedSockets", both_ways: true do
   heddle_only "its threads start too late for this"
 
   # A task that reads once more, and waits for that. (It has waited before, so it does so at once.)

@@ -4,7 +4,7 @@ require_relative "../../test_helper"
 require "io/nonblock"
 
 # Servers: accept in its forms.
-contract "Accept" do
+contract "Accept", both_ways: true do
   def unix_path
     File.join(tempdir, "socket")
   end

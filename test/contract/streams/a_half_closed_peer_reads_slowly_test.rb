@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # A peer that has said all (it has half-closed) and reads slowly: those who write to it wait, and do not spin.
-contract "HalfClosedPeer" do
+contract "HalfClosedPeer", both_ways: true do
   waits = {
     "write" => ->(socket) { socket.write("x") },
     "wait_writable" => ->(socket) { socket.wait_writable },

@@ -6,7 +6,7 @@ require_relative "../../test_helper"
 
 # What strikes a task that reads costs no byte: those that have come are returned, and the exception strikes at the next
 # wait, or they are there for the next reader. (io_uring reads them before the task runs.)
-contract "ReadStruck" do
+contract "ReadStruck", both_ways: true do
   plain = TestSupport::Streams::PLAIN
   rounds = 80
   reads = {

@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # Every way to read waits for its data, and the others run meanwhile.
-contract "Read" do
+contract "Read", both_ways: true do
   %i[readpartial sysread].each do |read|
     on_streams "#{read} waits for the first bytes" do |reader, writer|
       job = go { reader.__send__(read, 100) }

@@ -6,7 +6,7 @@ require_relative "../../test_helper"
 
 # A small write to a socket goes out with those of the others, if many tasks are ready (on io_uring). Every byte goes
 # out once and in order, whatever strikes the task.
-contract "WriteTogether" do
+contract "WriteTogether", both_ways: true do
   rounds = 40
   strikes = {
     "cancel" => ->(_, task) { task.cancel },
@@ -32,7 +32,7 @@ contract "WriteTogether" do
     got.start_with?(lines(0...count)) && lines(0..count).start_with?(got)
   end
 
-  on_streams "many tasks write and read", %w[tcp] do |reader, writer|
+  on_streams "many tasks write and read", %w[tcp pipe] do |reader, writer|
     pairs = [[reader, writer]] + Array.new(15) { tcp_pair }
     in_a_crowd do
       writing = pairs.map { |_, to| go { 40.times { |i| to.write("line #{i}\n") } && to.close_write } }
@@ -43,7 +43,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "a write returns its size", %w[tcp] do |reader, writer|
+  on_streams "a write returns its size", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       [1, 4096, 4097, 60_000].each do |size|
         job = go { reader.read(size) }
@@ -54,7 +54,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "what has no room waits for it", %w[tcp] do |reader, writer|
+  on_streams "what has no room waits for it", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       filled = fill(writer)
       job = go { writer.write("y" * 3000) }
@@ -66,7 +66,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "an IO timeout ends it", %w[tcp] do |reader, writer|
+  on_streams "an IO timeout ends it", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       filled = fill(writer)
       writer.timeout = 0.02
@@ -81,14 +81,14 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "the peer is gone", %w[tcp] do |reader, writer|
+  on_streams "the peer is gone", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       reader.close
       assert_raises(Errno::EPIPE, Errno::ECONNRESET) { 100.times { writer.write("x") && sleep(0.001) } }
     end
   end
 
-  on_streams "a string that is changed meanwhile goes out as it was", %w[tcp] do |reader, writer|
+  on_streams "a string that is changed meanwhile goes out as it was", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       text = +"before"
       job = go { writer.write(text) }
@@ -100,7 +100,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "two tasks write whole lines to one socket", %w[tcp] do |reader, writer|
+  on_streams "two tasks write whole lines to one socket", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       tasks = %w[a b].map { |name| go { 100.times { writer.write("#{name * 200}\n") } } }
       reading = go { reader.read }
@@ -112,7 +112,7 @@ contract "WriteTogether" do
   end
 
   strikes.each do |name, strike|
-    on_streams "what a #{name} strikes is written once or not at all", %w[tcp] do |reader, writer|
+    on_streams "what a #{name} strikes is written once or not at all", %w[tcp pipe] do |reader, writer|
       heddle_only("tasks are struck")
       random = Random.new(Minitest.seed)
       sent = +""
@@ -141,7 +141,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "a close", %w[tcp] do |_reader, _writer|
+  on_streams "a close", %w[tcp pipe] do |_reader, _writer|
     in_a_crowd do
       rounds.times do |i|
         from, to = tcp_pair
@@ -162,7 +162,7 @@ contract "WriteTogether" do
     end
   end
 
-  on_streams "the child of a fork sends nothing", %w[tcp] do |reader, writer|
+  on_streams "the child of a fork sends nothing", %w[tcp pipe] do |reader, writer|
     in_a_crowd do
       task = go { 20.times { |i| writer.write("line #{i}\n") } }
       10.times do

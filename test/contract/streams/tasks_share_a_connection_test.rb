@@ -8,7 +8,7 @@ require "support/certificate"
 require "support/shared_io"
 
 # Two tasks that read from one connection: Heddle tells of them, for one may get the answer of the other.
-contract "SharedConnection" do
+contract "SharedConnection", both_ways: true do
   include TestSupport::SharedIO
 
   heddle_only "it is about tasks"

@@ -8,7 +8,7 @@ require "support/shared_writer"
 # lines, though one waits in the middle of writing Ruby's buffer or its own string (the reader is slow).
 #
 # Plain threads fail here: without a lock of its own an IO is right only for short lines.
-contract "SharedWriter" do
+contract "SharedWriter", both_ways: true do
   seed = Random.new_seed % 10_000
 
   %w[pipe unix].product([true, false], [true, false]) do |kind, sync, nonblock|

@@ -6,7 +6,7 @@ require "pty"
 
 # A read may find the end of the file where the kernel has no event to tell: a FIFO that nobody has opened to write, a
 # terminal that waits for no byte or for a while only.
-contract "EndWithoutEvent" do
+contract "EndWithoutEvent", both_ways: true do
   reads = {
     "gets" => [->(io) { io.gets }, nil],
     "getc" => [->(io) { io.getc }, nil],

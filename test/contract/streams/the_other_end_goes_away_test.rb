@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # What readers and writers see when the other end goes away.
-contract "EndOfStream" do
+contract "EndOfStream", both_ways: true do
   on_streams "a parked reader sees the end" do |reader, writer|
     jobs = [
       go { reader.gets },

@@ -4,7 +4,7 @@ require_relative "../../test_helper"
 require "support/certificate"
 
 # Every way to write waits for room, and the others run meanwhile.
-contract "Write" do
+contract "Write", both_ways: true do
   on_streams "write returns the number of bytes" do |reader, writer|
     assert_equal(5, writer.write("hello"))
     assert_equal(4, writer.write("äö"))

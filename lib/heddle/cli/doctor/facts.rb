@@ -40,7 +40,7 @@ module Heddle
         @loaded = failure.nil?
         backend, failure = backend_or_failure if @loaded
         { heddle: VERSION, ruby: ruby, backend: backend, backends: @loaded ? Heddle.backends : [], wanted: wanted,
-          failure: failure, kernel: kernel, hooks: hooks, patches: patches,
+          failure: failure, calls: @loaded ? calls : nil, kernel: kernel, hooks: hooks, patches: patches,
           net_http: net_http, limits: limits.merge(open_files_raised_to: OpenFiles.limit) }
       end
 
@@ -57,6 +57,7 @@ module Heddle
       # Returns the backend that Heddle.run would take, or the reason why it cannot take any.
       def backend_or_failure
         scheduler = Scheduler.new
+        @shares_calls = scheduler.send(:shares_calls?)
         [scheduler.backend, nil]
       rescue Heddle::Error, ArgumentError => e
         [nil, e.message]
@@ -64,9 +65,16 @@ module Heddle
         scheduler&.close
       end
 
-      def wanted
-        name = ENV.fetch("HEDDLE_BACKEND", "")
-        name unless name.empty?
+      def wanted = environment("HEDDLE_BACKEND")
+
+      def environment(variable)
+        value = ENV.fetch(variable, "")
+        value unless value.empty?
+      end
+
+      # Says what a system call costs here, and whether small reads and writes of tasks share system calls for that.
+      def calls
+        { nanoseconds: Scheduler.send(:call_cost), shared: @shares_calls, wanted: environment("HEDDLE_CALLS") }
       end
 
       def ruby
