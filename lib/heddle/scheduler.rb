@@ -198,7 +198,7 @@ module Heddle
     end
 
     # Called when the scheduler is closed.
-    def report_abandoned = scopes.keys.each(&:report_abandoned)
+    def report_abandoned = scopes.empty? || scopes.keys.each(&:report_abandoned)
 
     # The hooks that Heddle.on_spawn has registered.
     attr_reader :spawn_hooks

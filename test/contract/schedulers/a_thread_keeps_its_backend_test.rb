@@ -157,7 +157,7 @@ contract "KeptBackend" do
       before = GC.stat(:total_allocated_objects)
       100.times { run_once }
 
-      assert_operator(GC.stat(:total_allocated_objects) - before, :<, 1400)
+      assert_operator(GC.stat(:total_allocated_objects) - before, :<, 1250)
     end
   end
 
