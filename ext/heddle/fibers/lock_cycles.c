@@ -164,15 +164,18 @@ static void end_waits(hd_scheduler *scheduler, VALUE members, const char *errors
     RB_GC_GUARD(errors);
 }
 
-bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns)
+bool hd_lock_cycles_due(const hd_scheduler *scheduler, int64_t *timeout_ns)
 {
-    int64_t now_ns = hd_clock_machine(), left_ns = scheduler->locks.looked_ns + LOOK_NS - now_ns;
-    if (left_ns > 0 && !scheduler->virtual_clock.on) { /* a virtual clock would pass over the circle */
-        if (*timeout_ns == HD_NO_DEADLINE || *timeout_ns > left_ns) *timeout_ns = left_ns;
-        return false;
-    }
+    int64_t left_ns = scheduler->locks.looked_ns + LOOK_NS - hd_clock_machine();
+    if (left_ns <= 0 || scheduler->virtual_clock.on) return true; /* a virtual clock would pass over the circle */
+    *timeout_ns = hd_earlier(*timeout_ns, left_ns);
+    return false;
+}
+
+bool hd_lock_cycles_break(hd_scheduler *scheduler)
+{
     scheduler->locks.changed = false;
-    scheduler->locks.looked_ns = now_ns;
+    scheduler->locks.looked_ns = hd_clock_machine();
     VALUE candidates = rb_ary_new(), circles = find_circles(scheduler, candidates);
     long count = RARRAY_LEN(circles) + RARRAY_LEN(candidates);
     for (long i = 0; i < RARRAY_LEN(circles); i++)

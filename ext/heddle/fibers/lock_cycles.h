@@ -9,7 +9,10 @@
  * for it. Called before a fiber waits for a lock. */
 void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex);
 
+/* Called when fibers have begun to wait for locks, before the loop sleeps. True: it is time for a look. Otherwise it
+ * shortens the time that the loop may sleep. */
+bool hd_lock_cycles_due(const hd_scheduler *scheduler, int64_t *timeout_ns);
+
 /* Raises Heddle::Deadlock in the fibers of each circle. Called at home, because it may run a method in Ruby, when no
- * fiber is ready. True: it has run one, so the loop must turn once more. When it is too early for a look, it shortens
- * the time that the loop may sleep. */
-bool hd_lock_cycles_break(hd_scheduler *scheduler, int64_t *timeout_ns);
+ * fiber is ready. True: it has run one, so the loop must turn once more. */
+bool hd_lock_cycles_break(hd_scheduler *scheduler);

@@ -175,9 +175,10 @@ void hd_loop_poll(hd_scheduler *scheduler)
 
 /* Must the loop ask a method in Ruby before it sleeps? A signal's handler may run in such a method, and it may raise an
  * exception, or wait. So the loop asks at home, where all handlers run. */
-static bool must_ask(const hd_scheduler *scheduler)
+static bool must_ask(const hd_scheduler *scheduler, int64_t *timeout_ns)
 {
-    return scheduler->locks.changed || scheduler->virtual_clock.on || scheduler->loop.patience_is_over;
+    return (scheduler->locks.changed && hd_lock_cycles_due(scheduler, timeout_ns)) || scheduler->virtual_clock.on ||
+           scheduler->loop.patience_is_over;
 }
 
 /* Asks. True: the loop must turn once more, because fibers have become ready, or a handler may have started some. */
@@ -188,7 +189,8 @@ static bool ask(hd_scheduler *scheduler, int64_t *timeout_ns)
         hd_deadlock_check(scheduler);
         return true;
     }
-    if (scheduler->locks.changed && hd_lock_cycles_break(scheduler, timeout_ns)) return true;
+    if (scheduler->locks.changed && hd_lock_cycles_due(scheduler, timeout_ns) && hd_lock_cycles_break(scheduler))
+        return true;
     return scheduler->virtual_clock.on && hd_virtual_clock_goes_on(scheduler, timeout_ns);
 }
 
@@ -201,7 +203,7 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         hd_loop_poll(scheduler);
         return Qnil;
     }
-    if (RB_UNLIKELY(must_ask(scheduler))) {
+    if (RB_UNLIKELY(must_ask(scheduler, &call.timeout_ns))) {
         VALUE where = hd_home_position(scheduler);
         if (!NIL_P(where) && where != current) return switch_home(scheduler);
         if (ask(scheduler, &call.timeout_ns)) return Qnil;
