@@ -178,8 +178,9 @@ module Heddle
       raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
     end
 
-    # The open scopes, and the scope of the main block: tasks that a signal handler starts belong to it.
-    attr_reader :scopes, :main_scope
+    # The open scopes; the scope of the main block, to which tasks belong that a signal handler starts; and the hooks that
+    # Heddle.on_spawn has registered.
+    attr_reader :scopes, :main_scope, :spawn_hooks
 
     # The tasks that other threads have left here to be started, the first one first.
     attr_reader :left
@@ -199,9 +200,6 @@ module Heddle
 
     # Called when the scheduler is closed.
     def report_abandoned = scopes.empty? || scopes.keys.each(&:report_abandoned)
-
-    # The hooks that Heddle.on_spawn has registered.
-    attr_reader :spawn_hooks
 
     # Raises what is pending in the current fiber, unless a mask delays it.
     def raise_pending = shield(NO_MASK) { nil }
