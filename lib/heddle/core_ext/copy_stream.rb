@@ -53,9 +53,7 @@ module Heddle
 
         # @return [Integer] bytes copied
         def run
-          until @rest&.zero?
-            advance(@scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write)
-          end
+          advance(@scheduler.send_file(@source, @destination, @offset, @rest) || read_and_write) until @rest&.zero?
           @total
         rescue EOFError
           @total
