@@ -313,8 +313,8 @@ static ssize_t try_send(hd_transfer *call, void *pointer)
 static VALUE send_when_ready(hd_transfer *call, VALUE string, int flags, VALUE to)
 {
     sending sending = {string, to, flags, NIL_P(to) && flags == 0 ? send_with_others(call, string) : 0};
-    bool done = sending.sent == RSTRING_LEN(string) || !hd_in_blocking_mode(call->fd);
-    if (sending.sent > 0 && done) return LONG2FIX(sending.sent);
+    long sent = sending.sent;
+    if (sent > 0 && (sent == RSTRING_LEN(string) || !hd_in_blocking_mode(call->fd))) return LONG2FIX(sent);
     ssize_t result = hd_transfer_run(call, false, try_send, &sending);
     if (result < 0 && sending.sent == 0) rb_syserr_fail((int)-result, NIL_P(to) ? "send(2)" : "sendto(2)");
     return LONG2FIX(sending.sent);

@@ -8,7 +8,7 @@
 #include "ruby/compat.h"
 #include "ruby/init.h"
 
-/* What was learned of an IO: see way.c. */
+/* A record of the things that were learned of an IO: see way.c. */
 typedef struct {
     VALUE io; /* not marked: it is compared, and never used. 0: nothing is known of this descriptor */
     bool reads_wait, accepts_wait; /* the last such call had to wait */
