@@ -35,13 +35,13 @@ contract "SidekiqEmbedded" do
     skip(missing) if missing
 
     puma = TestSupport::Puma.new(ruby_command, folder, threads: 5, environment:)
-    run_jobs { |path| puma.get(path) }
-    puma.stop
-    puma = nil
+    begin
+      run_jobs { |path| puma.get(path) }
+    ensure
+      puma.stop
+    end
 
     assert_equal(["Wait"] * 5, queued)
-  ensure
-    puma&.stop
   end
   once :test_puma
 
