@@ -146,11 +146,10 @@ module Heddle
 
     # A mask that delays nothing.
     NO_MASK = {}.freeze
-    private_constant :NO_MASK
 
     # Seconds between two checks whether the masks, or the fibers, have ended.
     LOOKED_AT = 0.005
-    private_constant :LOOKED_AT
+    private_constant :NO_MASK, :LOOKED_AT
 
     # Refuses a call that the gem async makes to its own schedulers.
     #

@@ -43,11 +43,15 @@ class RunOptionsTest < RunCase
       1 until done || Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
       p done
     RUBY
-    ["--time-slice=0.001", %w[--time-slice 0.001]].each { |option| assert_equal("true\n", heddle(*option, "-e", code).out) }
-    assert_equal("true\n", heddle("-e", code, env: { "HEDDLE_TIME_SLICE" => "0.001" }).out)
+    right = { "HEDDLE_TIME_SLICE" => "0.001" }
+    wrong = { "HEDDLE_TIME_SLICE" => "x" }
+
+    assert_equal("true\n", heddle("--time-slice=0.001", "-e", code).out)
+    assert_equal("true\n", heddle("--time-slice", "0.001", "-e", code).out)
+    assert_equal("true\n", heddle("-e", code, env: right).out)
     none = "Heddle.run(time_slice: false) { puts 1 }"
-    assert_equal("1\n", heddle("--time-slice", "0", "-e", none, env: { "HEDDLE_TIME_SLICE" => "0.001" }).out)
-    assert_match(/\Aheddle: HEDDLE_TIME_SLICE=x has no effect/, heddle("-e", "1", env: { "HEDDLE_TIME_SLICE" => "x" }).err)
+    assert_equal("1\n", heddle("--time-slice", "0", "-e", none, env: right).out)
+    assert_match(/\Aheddle: HEDDLE_TIME_SLICE=x has no effect/, heddle("-e", "1", env: wrong).err)
     assert_refused("time_slice: must be from 0.001 to 10 seconds, not 0.0001", "--time-slice", "0.0001", "-e", "1")
   end
 

@@ -3,6 +3,7 @@
  * switch to a fiber that has resumed another one. */
 #pragma once
 
+#include "core/wait.h"
 #include "scheduler.h"
 
 /* The fiber in which interrupts reach the program, if it waits or turns the loop; else nil. */
@@ -14,3 +15,9 @@ void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait);
 
 /* Does a handler, or a fiber that it has resumed, wait on top of this wait? Then the wait's fiber cannot go on yet. */
 bool hd_home_wait_is_covered(const hd_scheduler *scheduler, const hd_wait *wait);
+
+/* Does the fiber of home stand in the ready queue because its time slice is over? It must not be disturbed there. */
+static inline bool hd_home_computes(const hd_scheduler *scheduler)
+{
+    return RB_UNLIKELY(scheduler->home.top && scheduler->home.top->sliced);
+}

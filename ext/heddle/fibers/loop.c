@@ -7,7 +7,6 @@
 #include "deadlock.h"
 #include "home_waits.h"
 #include "lock_cycles.h"
-#include "time_slice.h"
 #include "virtual_clock.h"
 #include "warm_stacks.h"
 #include "watch.h"
@@ -113,6 +112,12 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
     }
     scheduler->loop.check_interrupts = true;
     return switch_home(scheduler);
+}
+
+bool hd_thread_was_sent_something(hd_scheduler *scheduler)
+{
+    return rb_thread_interrupted(scheduler->thread) ||
+           RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0));
 }
 
 /* Lets home go on, which has stopped because its time slice was over. Ruby raises the interrupt there. */

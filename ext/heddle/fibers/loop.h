@@ -24,6 +24,9 @@ VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 /* Makes the loop call Scheduler#start_left soon, where signals are handled. Any thread with the GVL may call it. */
 void hd_loop_call(hd_scheduler *scheduler);
 
+/* Was the thread sent something (Thread#raise, a kill, a signal) that no fiber has looked at yet? */
+bool hd_thread_was_sent_something(hd_scheduler *scheduler);
+
 /* Notes that the fiber of this wait runs now. */
 void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);
 

@@ -36,7 +36,7 @@ typedef struct {
     /* HD_WAIT_YIELDED: the fiber is ready at once, and stands there. In front it goes on as soon as the fiber that
      * runs instead parks or ends. */
     hd_place place;
-    bool sliced; /* its time slice is over: the fiber still counts as computing; see time_slice.h */
+    bool sliced; /* its time slice is over: the fiber still counts as computing; see hooks/time_slice.c */
     bool quiet; /* nothing is raised before it stops, because the caller has something that would be lost */
     VALUE (*switch_away)(VALUE argument); /* how the fiber switches away; NULL: the loop picks the next fiber */
     VALUE argument, *result;              /* of switch_away */

@@ -42,7 +42,7 @@ typedef struct hd_scheduler {
         unsigned run;        /* how often a fiber has begun to run. Atomic */
         unsigned over;       /* the run that has lasted for a slice. Atomic */
         unsigned refused;    /* how often a slice could not end where it was over. Atomic */
-        int64_t slice_ns;    /* the length of a time slice, or 0; see time_slice.h */
+        int64_t slice_ns;    /* the length of a time slice, or 0; see hooks/time_slice.c */
         int64_t stall_ns;    /* how long a fiber may run before it is reported, or 0; see stalls.h */
         int64_t since_ns;    /* for stalls: when the running fiber has begun; 0: none runs. Atomic */
         int64_t ordered_ns;  /* its own: the last start for which a report was ordered */

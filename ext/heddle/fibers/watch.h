@@ -3,8 +3,8 @@
  * Problem: the loop does not turn while a fiber computes, so nothing on its thread can notice this. Way: one native
  * thread, without the GVL, looks at a counter of each watched scheduler. A scheduler increases the counter whenever a
  * fiber begins to run. If the counter has not changed for a while, the thread triggers a postponed job, which Ruby
- * calls in the thread that has the GVL, between two instructions. Time slices (time_slice.h) and HEDDLE_STALLS
- * (stalls.h) have such jobs.
+ * calls in the thread that has the GVL, between two instructions. Time slices
+ * (hooks/time_slice.c) and HEDDLE_STALLS (stalls.h) have such jobs.
  *
  * When no fiber runs, the thread sleeps without a limit. A scheduler wakes it when it comes back from the kernel, at
  * most once in a pause between two looks. It starts with the first watched scheduler, and ends when none is left. It

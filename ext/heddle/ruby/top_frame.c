@@ -20,7 +20,7 @@ static const char *const computing[] = {
     "Rational", "Regexp", "Set", "String", "StringIO", "StringScanner", "Struct", "Symbol", "Time", "TrueClass", NULL,
 };
 
-/* The same for methods of Kernel and of Process, most of which are not so. */
+/* Such methods of Kernel and of Process, which have others, too. */
 static const char *const computing_methods[] = {
     "Array", "Complex", "Float", "Hash", "Integer", "Rational", "String", "class", "clock_gettime", "clone", "dup",
     "extend", "format", "freeze", "hash", "inspect", "instance_of?", "instance_variable_get", "instance_variable_set",

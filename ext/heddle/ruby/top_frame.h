@@ -2,12 +2,12 @@
  * by a postponed job, which Ruby calls between two instructions.
  *
  * Problem: Ruby calls such jobs also while a method in C is on top. One of these is the switch of fibers itself: it
- * would lose the value that it carries. Way: rb_profile_frames, which profilers use, lists methods in C as well. Code in
- * Ruby may stop, and so may methods in C of classes that only compute: they are on top when they end, which is where
- * Ruby looks for jobs. If these had to go on, a loop that computes in them would hardly ever stop.
- * Ruby's own methods in Ruby may call C without a frame. Only files of which this is known to be harmless count as
- * Ruby code: those with Array#each, Integer#times and Kernel#loop. Folders may be exempt, such as Heddle's own: their
- * code relies on nobody running in between.
+ * would lose the value that it carries. Way: rb_profile_frames, which profilers use, lists methods in C as well. Code
+ * in Ruby may stop, and so may methods in C of classes that only compute: they are on top when they end, which is
+ * where Ruby looks for jobs. If these had to go on, a loop that computes in them would hardly ever stop. Ruby's own
+ * methods in Ruby may call C without a frame. Only files of which this is known to be harmless count as Ruby code:
+ * those with Array#each, Integer#times and Kernel#loop. Folders may be exempt, such as Heddle's own: their code relies
+ * on nobody running in between.
  *
  * Price: rb_profile_frames does not list a block that is written in C. The name of the running method shows such a
  * block on top of a method in Ruby, but not on top of a program's first lines. */

@@ -11,6 +11,8 @@ require_relative "server/idle_connections"
 require_relative "server/limits"
 require_relative "server/listener"
 
+Heddle.exempt_from_time_slices(__dir__)
+
 module Heddle
   # Serves a Rack application. Each connection is a task, which serves the requests of the connection one after another.
   # An idle connection has no task.

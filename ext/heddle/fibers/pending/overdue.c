@@ -303,7 +303,8 @@ static void sleep_until_interrupted(void)
 bool hd_overdue_raise_here(hd_scheduler *scheduler)
 {
     int64_t now_ns = hd_clock_now();
-    if (!scheduler->strikes.timeouts_due && hd_timers_next(&scheduler->reactor.limits) > now_ns - GRACE_NS) return false;
+    int64_t next_ns = hd_timers_next(&scheduler->reactor.limits);
+    if (!scheduler->strikes.timeouts_due && next_ns > now_ns - GRACE_NS) return false;
     hd_timeout *due = longest_overdue(scheduler, now_ns);
     if (!due || !this_ractors()->running) return false;
     due->suspected = true;

@@ -53,7 +53,7 @@ module Heddle
         server = Server.new(@settings.application, bind: @listeners, limits: @settings.limits,
                                                    access_log: @settings.access_log, http2: @settings.http2,
                                                    cancel_disconnected: @settings.cancel_disconnected)
-        Heddle.run(backend: @settings.backend) do
+        Heddle.run(backend: @settings.backend, time_slice: @settings.time_slice) do
           start_control(server) if @control_listener
           in_background("signals") { follow_signals(server) }
           in_background("lifeline") { watch_lifeline } if @lifeline

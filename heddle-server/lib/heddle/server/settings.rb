@@ -14,6 +14,7 @@ module Heddle
     # workers::         how many processes serve; 0: this process alone
     # preload::         whether the application is loaded before the workers are started
     # backend::         nil, "uring", "epoll" or "poll"
+    # time_slice::      see Heddle.run
     # limits::          see Limits
     # drain::           seconds that requests have to end
     # delay::           seconds after TERM in which it goes on, but says that it is not ready
@@ -34,7 +35,8 @@ module Heddle
     # @private
     Settings = Struct.new(:file, :app, :bind, :workers, :preload, :backend, :limits, :drain, :delay, :control,
                           :access_log, :http2, :program, :directory, :pidfile, :hooks, :worker_timeout, :boot_timeout,
-                          :worker_age, :worker_memory, :worker_requests, :cancel_disconnected, keyword_init: true) do
+                          :worker_age, :worker_memory, :worker_requests, :cancel_disconnected, :time_slice,
+                          keyword_init: true) do
       def initialize(**given)
         super
         self.workers ||= 0

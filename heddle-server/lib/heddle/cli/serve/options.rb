@@ -19,9 +19,10 @@ module Heddle
           stall: "seconds that a read or a write may take", idle: "seconds that a connection may be idle"
         }.freeze
         WORKERS_MAX = 1024
+        TIME_SLICES = 0.001..10 # seconds
         INTEGER = OptionParser::DecimalInteger
         NUMBER = OptionParser::DecimalNumeric
-        private_constant :LIMITS, :INTEGER, :NUMBER
+        private_constant :LIMITS, :INTEGER, :NUMBER, :TIME_SLICES
 
         # @return [Hash{Symbol => Object}] the options that were given; the limits are in a Hash of their own
         attr_reader :given
@@ -104,6 +105,10 @@ module Heddle
           parser.on("--preload", "load the application once, before the workers start") { @given[:preload] = true }
           parser.on("--backend NAME", %w[uring epoll poll],
                     "uring, epoll or poll (the first that the kernel allows)") { |name| @given[:backend] = name }
+          parser.on("--time-slice SECONDS", NUMBER,
+                    "time after which a request that computes lets others run (0, never)") do |number|
+            @given[:time_slice] = number.zero? ? false : self.class.within(TIME_SLICES, number)
+          end
         end
 
         def workers(parser)

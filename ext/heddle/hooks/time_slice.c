@@ -1,14 +1,36 @@
-/* See time_slice.h. */
-#include "time_slice.h"
-
+/* TIME SLICES: a fiber that computes for too long lets the other ready fibers run.
+ *
+ * Problem: the loop turns only when a fiber waits, so a fiber that computes holds up all others. Way: the watch
+ * (fibers/watch.h) triggers a postponed job when a fiber has run for its slice. Ruby calls the job where it would also
+ * switch threads. The job parks the fiber behind all others that are ready, as at the end of a turn (fibers/turn.h),
+ * and returns when the fiber has its next turn. If no other fiber is ready, the fiber goes on at once.
+ *
+ * A slice does not end everywhere:
+ *
+ *  - Code in Ruby must be on top, or a method in C that only computes (ruby/top_frame.h).
+ *  - The fiber must be one of the scheduler's own, on its thread, not blocking, not in a wait, and in no call that
+ *    Heddle has not finished.
+ *  - Neither Heddle.without_time_slices nor handle_interrupt(Object => :never) must hold it.
+ *
+ * The stopped fiber still counts as computing: no event, cancel or timeout ends its wait. Exceptions that are sent to
+ * it are raised later, and never in the job, because Ruby drops an exception that is raised there: a cancel or a
+ * Fiber#raise at the next wait of the fiber; an overdue timeout by the thread that looks after those
+ * (fibers/pending/overdue.h), and the job waits for this; a Thread#raise, a kill or a signal by Ruby, right after the
+ * job.
+ *
+ * Price: code that relies on nobody running between two waits is wrong with time slices. Heddle's own code is exempt.
+ * A job is called once for each slice.
+ *
+ * Sources: CRuby's vm_trace.c (rb_postponed_job_flush), thread.c (rb_threadptr_execute_interrupts), cont.c
+ * (fiber_switch); guides/design.md, "Time slices". */
+#include "fibers/inline_call.h"
+#include "fibers/loop.h"
+#include "fibers/park.h"
 #include "fibers/pending/overdue.h"
+#include "fibers/watch.h"
 #include "ruby/caught.h"
 #include "ruby/init.h"
 #include "ruby/top_frame.h"
-#include "inline_call.h"
-#include "loop.h"
-#include "park.h"
-#include "watch.h"
 
 /* -- may the slice end here? ------------------------------------------------------------------------------------- */
 
@@ -28,12 +50,6 @@ static bool is_in_frame(const hd_scheduler *scheduler, VALUE fiber)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (hd_frame_find(scheduler, fiber, kinds[i])) return true;
     return false;
-}
-
-bool hd_thread_was_sent_something(hd_scheduler *scheduler)
-{
-    return rb_thread_interrupted(scheduler->thread) ||
-           RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0));
 }
 
 /* Says whether the fiber must not stop. A wait of its chain means that a signal's handler runs on top of the wait, or
@@ -105,16 +121,12 @@ static void slice(void *unused)
 
 /* -- for programs -------------------------------------------------------------------------------------------------- */
 
-void hd_time_slices_begin(hd_scheduler *scheduler, int64_t slice_ns)
-{
-    scheduler->watch.slice_ns = slice_ns;
-    hd_watch_begin(scheduler);
-}
-
 /* @private Gives its fibers time slices of this number of seconds. */
 static VALUE scheduler_slice_time(VALUE self, VALUE seconds)
 {
-    hd_time_slices_begin(hd_scheduler_get(self), (int64_t)(NUM2DBL(seconds) * HD_NS_PER_SECOND));
+    hd_scheduler *scheduler = hd_scheduler_get(self);
+    scheduler->watch.slice_ns = (int64_t)(NUM2DBL(seconds) * HD_NS_PER_SECOND);
+    hd_watch_begin(scheduler);
     return Qnil;
 }
 
