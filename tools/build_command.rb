@@ -21,7 +21,8 @@ module Tools
       info = @ruby ? Rubies.named(@ruby) : State.new(Rubies.request).ruby || Rubies.choose(console)
       raise Problem, "there is no Ruby to build for: run bin/setup, or bin/build --ruby /path/to/ruby" unless info
 
-      extension = Extension.new(info, console: console, variant: @variant, pedantic: @pedantic)
+      extension = Extension.new(info, console: console, variant: @variant, pedantic: @pedantic,
+                                      kqueue: @kqueue)
       done = extension.build
       console.say("#{extension.target.delete_prefix("#{ROOT}/")} #{done ? "is made" : "is up to date"}")
       0
@@ -34,6 +35,9 @@ module Tools
         options.banner = "Compiles the extension into lib/heddle/<ABI>/ or build/<variant>/, if the sources changed."
         options.on("--ruby PATH", "the Ruby to compile for (default: the project's)") { |path| @ruby = path }
         options.on("--variant NAME", "release (default), assert, asan, ubsan ...") { |name| @variant = name }
+        options.on("--with-kqueue DIR", "the kqueue backend, too, into build/: libkqueue is installed in DIR") do |path|
+          @kqueue = File.expand_path(path)
+        end
         options.on("--pedantic", "every warning is an error; as HEDDLE_PEDANTIC=1") { @pedantic = true }
         options.on("-h", "--help") do
           puts options

@@ -15,27 +15,31 @@ module Tools
     INJECTION = File.join(ROOT, "test/faults/inject.c") # (part of the variant "faults")
 
     # @param pedantic [Boolean] whether a warning is an error
-    def initialize(info, console:, variant: "release", pedantic: ENV["HEDDLE_PEDANTIC"] == "1")
+    # @param kqueue [String, nil] the folder of libkqueue: the build has the kqueue backend, too
+    def initialize(info, console:, variant: "release", pedantic: ENV["HEDDLE_PEDANTIC"] == "1", kqueue: nil)
       raise Problem, "#{variant.inspect} is no name for a variant" unless variant.match?(/\A[a-z][a-z0-9_-]*\z/)
 
       @info = info
       @console = console
       @variant = variant
       @pedantic = pedantic
+      @kqueue = kqueue
       # Objects stay here, so that make compiles only what changed.
-      @objects = File.join(Tools.tmp, "build", info.key, variant + ("-pedantic" if pedantic).to_s)
+      @objects = File.join(Tools.tmp, "build", info.key, variant + ("-pedantic" if pedantic).to_s +
+                                                                  ("-kqueue" if kqueue).to_s)
       @log = File.join(@objects, "build.log")
     end
 
     # @return [String] the shared object
     def target
       base = @variant == "release" ? "lib" : "build/#{@variant}"
+      base = "build/kqueue" if @kqueue && @variant == "release"
       File.join(ROOT, base, "heddle", @info.abi, "heddle_native.so")
     end
 
-    # Whoever wants no warning asks make itself, which has objects of its own for that.
+    # Whoever wants no warning, or kqueue, asks make itself, which has objects of its own for that.
     def current?
-      !@pedantic && newer_than_sources?(target)
+      !@pedantic && !@kqueue && newer_than_sources?(target)
     end
 
     # @return [Boolean] whether there was something to do
@@ -68,7 +72,7 @@ module Tools
       FileUtils.rm_f(@log)
       makefile = File.join(@objects, "Makefile")
       # It depends on extconf.rb, and on what files there are.
-      run(show, @info.exe, File.join(SOURCE, "extconf.rb")) unless newer_than_sources?(makefile, %w[extconf.rb **/])
+      run(show, @info.exe, *extconf) unless newer_than_sources?(makefile, %w[extconf.rb **/])
       run(show, "make", "-j#{Tools.processors}")
       install
     rescue Problem => e
@@ -76,6 +80,8 @@ module Tools
       warn File.read(@log) if File.exist?(@log)
       raise Problem.new("the extension does not compile for #{@info}: #{e.message}", remedies: missing_tools)
     end
+
+    def extconf = [File.join(SOURCE, "extconf.rb"), *("--with-kqueue=#{@kqueue}" if @kqueue)]
 
     def run(show, *command)
       environment = { "HEDDLE_VARIANT" => @variant, "HEDDLE_PEDANTIC" => @pedantic ? "1" : nil }

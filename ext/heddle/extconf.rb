@@ -7,6 +7,8 @@
 #                  the repository, see test/faults/inject.c), opaque (assert, and nothing is known about the insides
 #                  of an IO, as it may be with a later Ruby), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
+# --with-kqueue=DIR  (an option of extconf.rb) the kqueue backend, too, with libkqueue, which is installed in DIR. It
+#                  lets the tests of this backend run on Linux.
 require "mkmf"
 require_relative "../../lib/heddle/internal/ruby_features"
 
@@ -32,6 +34,14 @@ have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"]) unless variant ==
 
 layers = %w[core os ruby fibers fibers/pending io hooks core_ext]
 $srcs = layers.flat_map { |layer| Dir[File.join(__dir__, layer, "*.c")].sort }
+if (kqueue = with_config("kqueue"))
+  dir_config("kqueue", File.join(kqueue, "include/kqueue"), File.join(kqueue, "lib"))
+  abort "There is no libkqueue in #{kqueue}." unless have_library("kqueue", "kqueue", "sys/event.h")
+  $defs << "-DHEDDLE_KQUEUE"
+  $LDFLAGS << " -Wl,-rpath,#{File.join(kqueue, "lib")}"
+else
+  $srcs.reject! { |source| source.end_with?("/backend_kqueue.c") }
+end
 $VPATH.concat(layers.map { |layer| "$(srcdir)/#{layer}" })
 if variant == "faults"
   injection = File.expand_path("../../test/faults/inject.c", __dir__)

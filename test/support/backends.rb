@@ -153,6 +153,15 @@ module TestSupport
       skip("#{name} is #{patch.state}") unless reference? || patch.active?
     end
 
+    # For a test of an error that a socket keeps until somebody asks for it (SO_ERROR). libkqueue, with which the kqueue
+    # backend runs on Linux, asks for it when it reports the socket. The kqueue(2) of a BSD leaves it there.
+    def needs_pending_errors
+      skip("libkqueue takes the error") if libkqueue?
+    end
+
+    # libkqueue differs from the kqueue(2) of a BSD in some points: guides/platforms.md.
+    def libkqueue? = backend == "kqueue" && RUBY_PLATFORM.include?("linux")
+
     # Runs the block in a fiber under a scheduler of the backend, waits for all jobs, returns the block's value.
     # An exception in a job that the test has not asked for is raised here.
     def reactor(entry: ENTRY, &block)

@@ -1,11 +1,11 @@
 /* The hook process_wait: Process.wait, system, backticks, IO.popen's close. */
 #include <errno.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fibers/park.h"
+#include "os/process_fd.h"
 #include "ruby/init.h"
 
 VALUE rb_process_status_wait(rb_pid_t pid, int flags);
@@ -22,24 +22,24 @@ typedef struct {
     hd_scheduler *scheduler;
     VALUE pid;
     int fd;
-} pidfd_wait;
+} exit_wait;
 
 static VALUE wait_readable(VALUE pointer)
 {
-    pidfd_wait *wait = (void *)pointer;
+    exit_wait *wait = (void *)pointer;
     hd_interest interest = {.fd = wait->fd, .events = POLLIN, .io = (hd_word)Qnil};
     hd_request request = {.kind = HD_WAIT_FOR_PROCESS, .subject = wait->pid, .deadline_ns = HD_NO_DEADLINE,
                           .interests = &interest, .interests_count = 1};
     return INT2FIX(hd_park_until_ready(wait->scheduler, &request));
 }
 
-/* Waits until the child has ended. Returns false where no pidfd can be had (before Linux 5.3, seccomp, no descriptor
- * left). */
-static bool wait_pidfd(hd_scheduler *scheduler, rb_pid_t pid)
+/* Waits until the child has ended. Returns false where no descriptor can be had for it (before Linux 5.3, seccomp, too
+ * many are open). */
+static bool wait_for_exit(hd_scheduler *scheduler, rb_pid_t pid)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) return errno == ESRCH; /* reaped by somebody else: waitpid will report it */
-    pidfd_wait wait = {scheduler, PIDT2NUM(pid), fd};
+    int fd = hd_process_fd(pid);
+    if (fd < 0) return fd == -ESRCH; /* reaped by somebody else: waitpid will report it */
+    exit_wait wait = {scheduler, PIDT2NUM(pid), fd};
     return FIX2INT(rb_ensure(wait_readable, (VALUE)&wait, close_fd, (VALUE)fd)) >= 0;
 }
 
@@ -64,14 +64,14 @@ static VALUE hook_process_wait(VALUE self, VALUE pid_value, VALUE flags_value)
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     rb_pid_t pid = NUM2PIDT(pid_value);
     int flags = NUM2INT(flags_value);
-    bool pidfd_serves = pid > 0 && !(flags & (WUNTRACED | WCONTINUED));
+    bool fd_serves = pid > 0 && !(flags & (WUNTRACED | WCONTINUED));
     int64_t nap_ns = FIRST_NAP_NS;
     scheduler->running.has_waited_for_child = true;
     for (;;) {
         VALUE status = rb_process_status_wait(pid, flags | WNOHANG);
         if (!NIL_P(status) || flags & WNOHANG) return status;
-        if (pidfd_serves) pidfd_serves = wait_pidfd(scheduler, pid);
-        if (!pidfd_serves) nap_ns = nap(scheduler, pid_value, nap_ns);
+        if (fd_serves) fd_serves = wait_for_exit(scheduler, pid);
+        if (!fd_serves) nap_ns = nap(scheduler, pid_value, nap_ns);
     }
 }
 

@@ -4,7 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const hd_backend_ops *const hd_backends[] = {&hd_backend_uring, &hd_backend_epoll, &hd_backend_poll, NULL};
+const hd_backend_ops *const hd_backends[] = {
+    &hd_backend_uring,
+    &hd_backend_epoll,
+#ifdef HEDDLE_KQUEUE
+    &hd_backend_kqueue,
+#endif
+    &hd_backend_poll,
+    NULL,
+};
 
 const hd_backend_ops *hd_backend_named(const char *name)
 {

@@ -3,7 +3,7 @@
 
 #include "core/backend.h"
 
-extern const hd_backend_ops hd_backend_uring, hd_backend_epoll, hd_backend_poll;
+extern const hd_backend_ops hd_backend_uring, hd_backend_epoll, hd_backend_kqueue, hd_backend_poll;
 
 /* Best first, ends with NULL. */
 extern const hd_backend_ops *const hd_backends[];

@@ -19,10 +19,10 @@ class WithoutIoUringAndEpollTest < HeddleTest
         [Fiber.scheduler.backend, waiting.value]
       end
       print(answer)
-      print(Heddle.backends.map { |one| one.values_at(:name, :available) })
+      print(Heddle.backends.filter_map { |one| one[:name] if one[:available] })
     RUBY
 
-    assert_equal('["poll", "text"][["uring", false], ["epoll", false], ["poll", true]]', out)
+    assert_equal('["poll", "text"]["poll"]', out)
   end
 
   def test_a_better_backend_that_was_asked_for_is_an_error
@@ -35,10 +35,11 @@ class WithoutIoUringAndEpollTest < HeddleTest
     profile = File.join(tempdir, "profile.rb")
     File.write(profile, "require #{SECCOMP.dump}\n#{REFUSE}\n")
     outcome = run_command(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-r#{profile}",
-                          "-rheddle/cli", "-e", "exit Heddle::CLI.start(%w[doctor])", env: { "HEDDLE_BACKEND" => nil })
+                          "-rheddle/cli", "-e", "exit Heddle::CLI.start(%w[doctor])",
+                          env: { "HEDDLE_BACKEND" => nil })
 
-    assert_match(/^Backend +poll\n +uring: not available: .*\n +epoll: not available: .*\n +poll: available$/,
-                 outcome.out)
+    lines = [/^Backend +poll$/, /^ +uring: not available: /, /^ +epoll: not available: /, /^ +poll: available$/]
+    lines.each { |line| assert_match(line, outcome.out) }
     assert_match(/^Advice .*poll does the same, and takes time for every descriptor/m, outcome.out)
   end
 end

@@ -37,6 +37,7 @@ contract "NumbersOfClosedSockets", both_ways: true do
   # The socket that has the number, with its peer.
   def pair_with_number(number)
     one, other = socket_pair
+    skip("libkqueue has closed a descriptor of its own meanwhile") if libkqueue? && one.fileno < number - 1
     pair = one.fileno == number ? [one, other] : [other, one]
 
     assert_equal(number, pair.first.fileno)
