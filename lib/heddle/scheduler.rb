@@ -177,8 +177,8 @@ module Heddle
       raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
     end
 
-    # The open scopes; the scope of the main block, to which tasks belong that a signal handler starts; and the hooks that
-    # Heddle.on_spawn has registered.
+    # The open scopes; the scope of the main block, to which tasks belong that a signal handler starts; and the hooks of
+    # Heddle.on_spawn.
     attr_reader :scopes, :main_scope, :spawn_hooks
 
     # The tasks that other threads have left here to be started, the first one first.

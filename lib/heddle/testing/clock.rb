@@ -69,11 +69,13 @@ module Heddle
       # wait. But the fiber may not be blocking: then the handler of a signal that comes meanwhile could not wait for a
       # task.
       def patience(ios)
-        ends = Ends.new
-        if !@scheduler.pool_idle? || ios.any? { |io| ends.elsewhere?(io) }
-          AS_MACHINE
-        else
-          ios.empty? && @scheduler.others_stuck? ? AT_ONCE : AFTER_THRESHOLD
+        @scheduler.inline do # Ruby 3.4 would look at the folder on a thread of the pool
+          ends = Ends.new
+          if !@scheduler.pool_idle? || ios.any? { |io| ends.elsewhere?(io) }
+            AS_MACHINE
+          else
+            ios.empty? && @scheduler.others_stuck? ? AT_ONCE : AFTER_THRESHOLD
+          end
         end
       end
     end
