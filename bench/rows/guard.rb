@@ -23,7 +23,8 @@ module Bench
       gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       recv: { objects: 2, calls: 8, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       pipes: { objects: 1, calls: 12, switches: 0.4, polls: 0.2, system_calls: 2.2 },
-      accept: { objects: 7, calls: 32, switches: 2, polls: 2.2, system_calls: { "uring" => 12.2, "epoll" => 14.7 } },
+      accept: { objects: { "3.3" => 8, "3.4" => 8, "4.0" => 7 }, calls: 32, switches: 2, polls: 3,
+                system_calls: { "uring" => 13.2, "epoll" => 16.2 } },
       echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
       pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
       select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },
@@ -40,7 +41,7 @@ module Bench
       recv: { system_calls: 2 },
       echo: { switches: 4, system_calls: 0.4 },
       pipes: { switches: 2, system_calls: 0.2 },
-      accept: { system_calls: 11 },
+      accept: { polls: 3.4, system_calls: 12.4 },
       close: { system_calls: 10 }
     }.freeze
     # Less than one, so that one more for each operation is seen, and more than the counts differ from run to run.
