@@ -99,7 +99,8 @@ module Tools
     # @return [String] what the command prints there, in a place of its own for processes and mounts
     def inside(*command)
       enter = 'mount -t proc proc "$1/proc" && shift && exec chroot "$@"'
-      environment = { "HOME" => "/root", "PATH" => "/usr/sbin:/usr/bin:/sbin:/bin", "HEDDLE_BACKEND" => "epoll", "LANG" => "C.UTF-8" }
+      environment = { "HOME" => "/root", "PATH" => "/usr/sbin:/usr/bin:/sbin:/bin", "HEDDLE_BACKEND" => "epoll",
+                      "LANG" => "C.UTF-8" }
       text = IO.popen([environment, "unshare", "--mount", "--pid", "--fork", "sh", "-c", enter, "sh", @folder, @folder,
                        *command, { err: %i[child out], unsetenv_others: true }], &:read)
       raise Problem, "#{command.join(" ")} failed:\n#{text}" unless $CHILD_STATUS.success?

@@ -50,6 +50,7 @@ class RunOptionsTest < RunCase
     assert_equal("true\n", heddle("--time-slice", "0.001", "-e", code).out)
     assert_equal("true\n", heddle("-e", code, env: right).out)
     none = "Heddle.run(time_slice: false) { puts 1 }"
+
     assert_equal("1\n", heddle("--time-slice", "0", "-e", none, env: right).out)
     assert_match(/\Aheddle: HEDDLE_TIME_SLICE=x has no effect/, heddle("-e", "1", env: wrong).err)
     assert_refused("time_slice: must be from 0.001 to 10 seconds, not 0.0001", "--time-slice", "0.0001", "-e", "1")

@@ -53,6 +53,7 @@ contract "SilentAddresses" do
     env = fake_hosts(hosts).merge("HEDDLE_BACKEND" => backend, "PORT" => server.port.to_s)
 
     program = "require #{gem.inspect}\n#{prelude}\nHeddle.run do\n#{code}\nend\n"
+
     assert_script(program, gems: true, env:, options: %w[-W0])
   end
 

@@ -23,7 +23,7 @@ module TestSupport
 
     class << self
       # [name, nil or the reason why it is not available], best first.
-      def backends = @backends ||= (chosen || names - ["poll"]).map { |name| [name, reason(name)] }
+      def backends = @backends ||= (chosen || (names - ["poll"])).map { |name| [name, reason(name)] }
 
       # Those of a file of contracts.
       def backends_for(file) = chosen || !file.match?(POLLED) ? backends : backends + [["poll", reason("poll")]]

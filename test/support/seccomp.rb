@@ -31,7 +31,8 @@ module Seccomp
     program = [LOAD_NUMBER, *jumps, ALLOW, [0x06, 0, 0, 0x00050000 | error::Errno]]
     program.map! { |instruction| instruction.pack("SCCL") }
     given = [program.size, program.join].pack("Sx6P")
-    verbose, $VERBOSE = $VERBOSE, nil # (syscall is deprecated)
+    verbose = $VERBOSE
+    $VERBOSE = nil # (syscall is deprecated)
     syscall(PRCTL, SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     syscall(PRCTL, SET_SECCOMP, MODE_FILTER, [given].pack("P").unpack1("J"), 0, 0)
   ensure

@@ -39,6 +39,7 @@ class WithoutIoUringAndEpollTest < HeddleTest
                           env: { "HEDDLE_BACKEND" => nil })
 
     lines = [/^Backend +poll$/, /^ +uring: not available: /, /^ +epoll: not available: /, /^ +poll: available$/]
+
     lines.each { |line| assert_match(line, outcome.out) }
     assert_match(/^Advice .*poll does the same, and takes time for every descriptor/m, outcome.out)
   end

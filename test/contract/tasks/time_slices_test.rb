@@ -46,6 +46,7 @@ contract "TimeSlices" do
         Heddle.spawn { compute_until { (counts[index] += 1) > 50 && counts.all? { |count| count > 50 } } }
       end
     end
+
     assert_operator(counts.min, :>, 50)
   end
 
@@ -53,6 +54,7 @@ contract "TimeSlices" do
     slices do
       done = false
       Heddle.spawn { 10.times { sleep(0.001) } && done = true }
+
       assert(compute_until { done })
     end
   end
@@ -62,6 +64,7 @@ contract "TimeSlices" do
       ran = false
       Heddle.spawn { sleep(0.001) && ran = true }
       compute(0.05)
+
       refute(ran)
     end
   end
@@ -74,6 +77,7 @@ contract "TimeSlices" do
       compute_until { (wrong += 1 if values.next != (expected += index)) || done.call }
       wrong
     end
+
     assert_equal([0] * 4, results)
   end
 
@@ -86,6 +90,7 @@ contract "TimeSlices" do
       compute_until { (wrong += 1 if values.next != (expected += 1)) || done.call }
       wrong
     end
+
     assert_equal([0] * 4, results)
   end
 
@@ -103,6 +108,7 @@ contract "TimeSlices" do
         done.call
       end
     end
+
     assert_equal(1, most)
   end
 
@@ -111,8 +117,9 @@ contract "TimeSlices" do
     received = []
     slices do
       Heddle.spawn { 300.times { |number| queue << number << fib(12) } && queue.close }
-      Heddle.spawn { (received << queue.pop && fib(12)) until queue.closed? && queue.empty? }
+      Heddle.spawn { (received << queue.pop) && fib(12) until queue.closed? && queue.empty? }
     end
+
     assert_equal((0...300).to_a, received.compact.each_slice(2).map(&:first))
   end
 
@@ -129,6 +136,7 @@ contract "TimeSlices" do
       end
       right
     end
+
     assert_equal([true] * 4, results)
   end
 
@@ -158,6 +166,7 @@ contract "TimeSlices" do
       end
       [wrong, cleaned - rounds]
     end
+
     assert_equal([[0, 0]] * 4, results)
   end
 
@@ -176,6 +185,7 @@ contract "TimeSlices" do
         end
       end
     end
+
     assert_equal(0, wrong)
   end
 
@@ -218,6 +228,7 @@ contract "TimeSlices" do
       log << :cancelled
       task.wait
     end
+
     assert_equal(%i[cancelled computed raised cleaned], log)
   end
 
@@ -238,6 +249,7 @@ contract "TimeSlices" do
       sleep(0.001)
       raised
     end
+
     assert_equal([2, 2, 2], results)
   end
 
@@ -245,6 +257,7 @@ contract "TimeSlices" do
     slices do
       done = false
       2.times { Heddle.spawn { compute_until { done } } }
+
       assert_nil(Heddle.move_on_after(0.02) { sleep })
       assert_nil(Heddle.move_on_after(0.02) { compute(60) })
       done = true
@@ -256,6 +269,7 @@ contract "TimeSlices" do
       done = false
       Heddle.spawn { 10.times { sleep(0.001) } && done = true }
       value = Heddle.run(time_slice: 0.001) { Heddle.scope { |scope| scope.spawn { compute_until { done } }.value } }
+
       assert(value)
       error = assert_raises(ArgumentError) { Heddle.run(time_slice: 0.5) { nil } }
       assert_match(/\Atime_slice: must be 0.001, as in the run around/, error.message)
@@ -274,8 +288,10 @@ contract "TimeSlices" do
       ran = 0
       task = Heddle.spawn { loop { sleep(0.001) && ran += 1 } }
       seen = Heddle.without_time_slices { ran.tap { compute(0.03) } == ran }
+
       assert(seen, "another task has run in the block")
       before = ran
+
       assert(compute_until { ran > before })
       assert_raises(ArgumentError) { Heddle.without_time_slices }
       task.cancel
@@ -289,6 +305,7 @@ contract "TimeSlices" do
       never = ->(&work) { Thread.handle_interrupt(Object => :never, &work) }
       blocking = ->(&work) { Fiber.blocking { work.call } }
       plain = ->(&work) { Fiber.new(blocking: true, &work).resume }
+
       [never, blocking, plain].each do |held|
         assert(held.call { ran.tap { compute(0.03) } == ran })
       end
@@ -306,6 +323,7 @@ contract "TimeSlices" do
       compute_until { (wrong += 1 if fiber.resume(sent += 1) != [55, sent]) || done.call }
       wrong
     end
+
     assert_equal([0] * 4, results)
   end
 
@@ -357,6 +375,7 @@ contract "TimeSlices" do
       first.wait
       second.wait
     end
+
     assert_equal([:sent, "for the fiber", :killed, :still_there].sort_by(&:to_s), log.sort_by(&:to_s))
     assert_operator(log.index(:still_there), :<, log.index("for the fiber"))
   end
@@ -379,6 +398,7 @@ contract "TimeSlices" do
         exit!(true)
       end
       writer.close
+
       assert_equal("true", reader.read)
       Process.wait(pid)
       done = true
@@ -392,6 +412,7 @@ contract "TimeSlices" do
     threads = Array.new(2) do
       Thread.new { slices { Array.new(2) { Heddle.spawn { compute(0.05) } }.map(&:value) } }
     end
+
     assert_equal([[true, true]] * 2, threads.map(&:value))
     thread.join
   end
@@ -400,6 +421,7 @@ contract "TimeSlices" do
     numbers = Array.new(50_000) { |number| (number * 7919) % 50_021 }
     sorted = numbers.sort
     results = beside_ticks(3, ticks: 5) { |done| compute_until { numbers.sort == sorted && done.call } }
+
     assert_equal([true] * 3, results)
   end
 
@@ -415,6 +437,7 @@ contract "TimeSlices" do
     ensure
       GC.stress = false
     end
+
     assert_equal([true, true], results)
   end
 
@@ -428,6 +451,7 @@ contract "TimeSlices" do
         done.call && copy == kept
       end
     end
+
     assert_equal([true, true], results)
   end
 
@@ -437,6 +461,7 @@ contract "TimeSlices" do
       sleep(0.05)
       before = switches
       sleep(0.5)
+
       assert_operator(switches - before, :<, 100) # it would look 1000 times
     end
   end

@@ -82,9 +82,9 @@ module Heddle
           mn_threads: RUBY_DESCRIPTION.include?("+MN"), time_slices: }
       end
 
-      # Returns nil if they work.
+      # Returns nil if they work, or if the extension is missing.
       def time_slices
-        reason = TimeSlices.obstacle
+        reason = TimeSlices.obstacle if defined?(TimeSlices)
         "do not work: #{reason}" if reason
       end
 
