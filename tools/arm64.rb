@@ -59,6 +59,9 @@ module Tools
                     SUITE, @folder, log: @log, on_line: show)
         Dir.glob(File.join(@folder, "var/cache/apt/archives/*.deb")).each { |package| unpack(package, show) }
       end
+      proc = File.join(@folder, "proc")
+      FileUtils.rm_f(proc) if File.symlink?(proc) # debootstrap makes a link where it may not mount
+      FileUtils.mkdir_p(proc)
       SETTINGS.each { |name, text| Tools.write_whole(File.join(@folder, "etc", name), text) }
     end
 
@@ -99,8 +102,7 @@ module Tools
     # @return [String] what the command prints there, in a place of its own for processes and mounts
     def inside(*command)
       enter = 'mount -t proc proc "$1/proc" && shift && exec chroot "$@"'
-      environment = { "HOME" => "/root", "PATH" => "/usr/sbin:/usr/bin:/sbin:/bin", "HEDDLE_BACKEND" => "epoll",
-                      "LANG" => "C.UTF-8" }
+      environment = { "HOME" => "/root", "PATH" => "/usr/sbin:/usr/bin:/sbin:/bin", "LANG" => "C.UTF-8" }
       text = IO.popen([environment, "unshare", "--mount", "--pid", "--fork", "sh", "-c", enter, "sh", @folder, @folder,
                        *command, { err: %i[child out], unsetenv_others: true }], &:read)
       raise Problem, "#{command.join(" ")} failed:\n#{text}" unless $CHILD_STATUS.success?
