@@ -114,7 +114,7 @@ module Heddle
 
       Check.time("deadline", deadline)
       Check.length_of_time("grace", grace)
-      raise TimeoutError, TimeoutError.strike(deadline).message unless deadline.nil? || deadline.positive?
+      raise TimeoutError, TimeoutError.pending(deadline).message unless deadline.nil? || deadline.positive?
 
       Scope.limited(deadline, grace, &)
     end

@@ -141,8 +141,8 @@ module Heddle
     end
 
     # The number of times that #end_fibers raises an exception in a fiber that waits in its ensure blocks.
-    STRIKES_MAX = 1000
-    private_constant :STRIKES_MAX, :TIMEOUTS_THREAD_NAME
+    EXCEPTIONS_MAX = 1000
+    private_constant :EXCEPTIONS_MAX, :TIMEOUTS_THREAD_NAME
 
     # A mask that delays nothing.
     NO_MASK = {}.freeze
@@ -325,7 +325,7 @@ module Heddle
     def end_fibers
       Thread.handle_interrupt(Object => :never) do
         without_masks do
-          STRIKES_MAX.times do
+          EXCEPTIONS_MAX.times do
             waits.each { |wait| force(wait[:root], Cancelled.new("the scheduler has ended")) }
             break if size.zero?
 

@@ -67,7 +67,7 @@ module Heddle
       @outer = self.class.innermost(@scheduler)
       @spawn_hooks = @scheduler.spawn_hooks
       @task = Task.here
-      @number = @scheduler.block_begins # of its block: see strike.h
+      @number = @scheduler.block_begins # of its block: see pending.h
       @grace = grace || @outer&.grace || GRACE
       @owner = owner ? Fiber.current : nil
       @root = owner ? @scheduler.root : nil
@@ -77,7 +77,7 @@ module Heddle
       @reason = nil # the exception for which it ends
       @failures = [] # the tasks whose failure has not left the scope, the first one first
       @unheard = @reporter = nil # isolated tasks that have failed, and the task that reports them
-      @strike = @last_strike = nil # the errors raised in the owner: for a failed task, and at the end of the grace
+      @pending = @last_pending = nil # the errors raised in the owner: for a failed task, and at the end of the grace
       @cancelled = nil # a cancel of the owner from outside
       @grace_ends = nil # the end of the grace; nil: not yet known
       @grace_over = false # has the grace ended before?
@@ -161,7 +161,7 @@ module Heddle
     # @raise [ArgumentError] if the deadline is no number
     def deadline=(deadline)
       Check.time("deadline", deadline)
-      @limit&.set(deadline, TimeoutError.strike(deadline))
+      @limit&.set(deadline, TimeoutError.pending(deadline))
     end
 
     # @private Starts a task whose failure ends no other task, and is not reported, because the caller handles it. The
@@ -266,7 +266,7 @@ module Heddle
       end
       remove(task)
       note_end if all_ended?
-      watch_owner if @in_block && @strike
+      watch_owner if @in_block && @pending
     end
 
     # @private Ends a scope without an owner, when all of its tasks have ended.
@@ -404,12 +404,12 @@ module Heddle
 
       before = failure
       note_cancel(raised)
-      struck = end_tasks(raised)
+      raised_meanwhile = end_tasks(raised)
       closing = close_resources
       return TaskFailure.leave(raised) if raised && thread_ends?
 
-      error = leaving(before, raised, struck) || closing.first
-      raise_with_failures(error, [raised, *struck], closing) if error && !thread_ends?
+      error = leaving(before, raised, raised_meanwhile) || closing.first
+      raise_with_failures(error, [raised, *raised_meanwhile], closing) if error && !thread_ends?
     ensure
       close
     end

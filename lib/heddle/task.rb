@@ -75,7 +75,7 @@ module Heddle
     # @param reason [Object, nil] the reason, which its error contains, too
     # @return [self]
     def cancel(reason = nil)
-      strike(cancelled_for(reason))
+      raise_into(cancelled_for(reason))
       # A task's own cancel is raised here, at the end of a mask, unless another mask delays it.
       @scheduler.raise_pending if Fiber.current.equal?(@fiber)
       self
@@ -84,13 +84,13 @@ module Heddle
     # @private Cancels the task because its scope or the run ends: once, even if both do. The mark is set afterwards,
     #   because an exception for the thread may be raised in between. The task's own cancel is raised at its next wait.
     def cancel_once(reason)
-      strike(cancelled_for(reason)) unless @cancelled_once
+      raise_into(cancelled_for(reason)) unless @cancelled_once
       @cancelled_once = true
     end
 
     # @private Cancels the task at the end of the grace period, where it waits, also in an ensure clause or a shield.
     def cancel_at_last(grace, reason)
-      strike(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
+      raise_into(Cancelled.at_last(grace, reason)) { |fiber, error| @scheduler.force(fiber, error) }
     end
 
     # @private Kills the fibers of a task that goes on after its last cancel, and names it on stderr.
@@ -186,7 +186,7 @@ module Heddle
 
     # @private Raises a cancel of the task's own.
     # @yieldparam fiber [Fiber] the block raises it in this fiber; without a block it is raised like any cancel
-    def strike(error)
+    def raise_into(error)
       error.meant_for(self)
       fiber = @fiber # a task of another thread may end meanwhile
       return self if @finished
@@ -203,7 +203,7 @@ module Heddle
       @arguments = arguments
       @block = block
       start_fiber(@scheduler)
-      strike(@early) if @early # a hook of Heddle.on_spawn has cancelled it
+      raise_into(@early) if @early # a hook of Heddle.on_spawn has cancelled it
       self
     end
 

@@ -10,13 +10,13 @@ module Heddle
   class TimeoutError < ::Timeout::Error
     # @private
     # @return [Timeout::ExitException] the exception that ends the block of a limit
-    def self.strike(seconds) = ::Timeout::ExitException.new("not done after #{seconds} s")
+    def self.pending(seconds) = ::Timeout::ExitException.new("not done after #{seconds} s")
 
     # @private Makes the error of a limit. It contains the other errors that were raised meanwhile.
-    def self.of(strike)
-      error = new(strike.message)
-      error.set_backtrace(strike.backtrace)
-      TaskFailure.pass_on(strike, error)
+    def self.of(pending)
+      error = new(pending.message)
+      error.set_backtrace(pending.backtrace)
+      TaskFailure.pass_on(pending, error)
       error
     end
   end
@@ -46,7 +46,7 @@ module Heddle
       Check.time("seconds", seconds)
       return yield if seconds > Check::SECONDS.end # Ruby's own Timeout cannot wait for that time
 
-      raise TimeoutError, TimeoutError.strike(seconds).message unless seconds.positive?
+      raise TimeoutError, TimeoutError.pending(seconds).message unless seconds.positive?
 
       with_deadline_of_thread(seconds) { end_after(seconds, &) }
     end
@@ -119,25 +119,25 @@ module Heddle
 
     # Ends the block after the time. The identity of the exception shows whose time was over.
     def end_after(seconds)
-      strike = TimeoutError.strike(seconds)
+      pending = TimeoutError.pending(seconds)
       begin
-        ::Timeout.timeout(seconds, strike, strike.message) { yield }
+        ::Timeout.timeout(seconds, pending, pending.message) { yield }
       rescue ::Timeout::ExitException => e
-        raise unless e.equal?(strike)
+        raise unless e.equal?(pending)
 
         raise TimeoutError.of(e), cause: nil
       rescue Exception # rubocop:disable Lint/RescueException -- it is raised again
-        withdraw(strike)
+        withdraw(pending)
         raise
       end
     end
 
     # Takes the exception of a limit out of a thread that has raised another one first. Ruby raises one pending
     # exception at a time, and would raise the next one later, anywhere. Timeout.timeout leaves it there.
-    def withdraw(strike)
+    def withdraw(pending)
       Thread.handle_interrupt(NOTHING) { nil } if Thread.pending_interrupt?(::Timeout::ExitException)
     rescue ::Timeout::ExitException => e
-      raise unless e.equal?(strike)
+      raise unless e.equal?(pending)
     end
   end
 end

@@ -93,14 +93,14 @@ static void read_by_itself(void)
 {
     for (int i = 0; i < 2; i++) {
         int fds[2];
-        waiter waiter = {.interest = {.wanted = 10}};
+        waiter waiter = {.interest = {.size = 10}};
         open_setting(&settings[i]);
         CHECK_EQ(0, world->pair(fds));
         CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));
         check_quiet();
         world->write(fds[1], 3);
         CHECK_EQ(POLLIN, await_event(&waiter));
-        CHECK(!waiter.interest.brought);
+        CHECK(!waiter.interest.answered);
         CHECK_EQ(3, world->read(fds[0]));
         CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));
         unpark(&waiter);

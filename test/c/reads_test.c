@@ -9,17 +9,17 @@ typedef struct {
     waiter waiter;
     int fd;
     unsigned char next; /* the byte that comes next */
-    int total, brought;
+    int total, answered;
 } reader;
 
-static bool brings(void)
+static bool backend_reads(void)
 {
     return now_on->ops->release_bytes && !now_on->faults.no_buffer_percent;
 }
 
 static void park_reading_for(reader *reader, size_t wanted, int64_t timeout_ns)
 {
-    reader->waiter.interest.wanted = wanted;
+    reader->waiter.interest.size = wanted;
     CHECK_EQ(0, park_given(&reader->waiter, reader->fd, POLLIN, timeout_ns));
 }
 
@@ -39,10 +39,10 @@ static void take_back(reader *reader)
 {
     hd_interest *interest = &reader->waiter.interest;
     hd_interest_disarm(interest);
-    if (interest->brought && interest->result > 0) {
-        CHECK(interest->result <= (ssize_t)interest->wanted);
+    if (interest->answered && interest->result > 0) {
+        CHECK(interest->result <= (ssize_t)interest->size);
         get(reader, interest->bytes, (int)interest->result);
-        reader->brought++;
+        reader->answered++;
     }
     unpark(&reader->waiter);
 }
@@ -88,7 +88,7 @@ CONTRACT(bytes_come_with_the_event)
         park_reading(&reader);
         if (late) check_quiet(), world->write(peer, 5);
         await_bytes(&reader);
-        if (brings()) CHECK_EQ(late + 1, reader.brought);
+        if (backend_reads()) CHECK_EQ(late + 1, reader.answered);
         CHECK(take_rest(&reader));
         CHECK_EQ(5 * (late + 1), reader.total);
     }
@@ -103,7 +103,7 @@ CONTRACT(no_more_than_wanted)
     park_reading(&reader);
     world->write(peer, WANTED + 10);
     await_bytes(&reader);
-    if (brings()) CHECK_EQ(WANTED, reader.total);
+    if (backend_reads()) CHECK_EQ(WANTED, reader.total);
     CHECK(take_rest(&reader));
     CHECK_EQ(WANTED + 10, reader.total);
     close_reader(&reader, peer);
@@ -119,7 +119,7 @@ CONTRACT(the_end)
     world->close(peer);
     await_bytes(&reader);
     CHECK_EQ(0, reader.total);
-    if (brings()) CHECK(reader.waiter.interest.brought && reader.waiter.interest.result == 0);
+    if (backend_reads()) CHECK(reader.waiter.interest.answered && reader.waiter.interest.result == 0);
     CHECK(!take_rest(&reader));
     now_on->ops->release_files(reactor.backend);
     world->close(reader.fd);
@@ -134,7 +134,7 @@ CONTRACT(taken_back_before_bytes_come)
         park_reading(&reader);
         if (submitted) check_quiet();
         take_back(&reader);
-        CHECK(!reader.waiter.interest.brought);
+        CHECK(!reader.waiter.interest.answered);
         world->write(peer, 7);
         check_quiet();
         CHECK(take_rest(&reader));
@@ -191,7 +191,7 @@ CONTRACT(hundreds_of_readers)
     enum { READERS = 400, ROUNDS = 3 };
     static reader readers[READERS];
     static int peers[READERS];
-    int brought = 0;
+    int answered = 0;
     for (int i = 0; i < READERS; i++) open_reader(&readers[i], &peers[i]);
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < READERS; i++) park_reading(&readers[i]);
@@ -201,8 +201,8 @@ CONTRACT(hundreds_of_readers)
         for (int i = 0; i < READERS; i++) CHECK(take_rest(&readers[i]));
         for (int i = 0; i < READERS; i++) CHECK_EQ(300 * round, readers[i].total);
     }
-    for (int i = 0; i < READERS; i++) brought += readers[i].brought;
-    if (brings()) CHECK_AT_LEAST(16 * ROUNDS, brought); /* (the ring has its buffers again) */
+    for (int i = 0; i < READERS; i++) answered += readers[i].answered;
+    if (backend_reads()) CHECK_AT_LEAST(16 * ROUNDS, answered); /* (the ring has its buffers again) */
     for (int i = 0; i < READERS; i++) close_reader(&readers[i], peers[i]);
 }
 
@@ -228,14 +228,14 @@ CONTRACT(hundreds_are_taken_back)
 CONTRACT(a_pipe)
 {
     if (!world->real) return;
-    waiter waiter = {.interest = {.wanted = WANTED}};
+    waiter waiter = {.interest = {.size = WANTED}};
     int fds[2];
     CHECK_EQ(0, pipe2(fds, O_CLOEXEC | O_NONBLOCK));
     CHECK_EQ(0, park_given(&waiter, fds[0], POLLIN, HD_NO_DEADLINE));
     check_quiet();
     CHECK_EQ(5, write(fds[1], "bytes", 5));
     CHECK_EQ(POLLIN, await_event(&waiter));
-    CHECK(!waiter.interest.brought);
+    CHECK(!waiter.interest.answered);
     close(fds[0]), close(fds[1]);
 }
 
@@ -253,7 +253,7 @@ CONTRACT(an_error_is_told)
     world->close(peer); /* with an unread byte: a reset */
     await_waiter(&reader.waiter);
     const hd_interest *interest = &reader.waiter.interest;
-    if (interest->brought)
+    if (interest->answered)
         CHECK_EQ(-ECONNRESET, interest->result);
     else
         CHECK(recv(reader.fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == ECONNRESET);
@@ -267,13 +267,13 @@ CONTRACT(a_closed_number)
     int peer;
     open_reader(&reader, &peer);
     world->close(reader.fd);
-    reader.waiter.interest.wanted = WANTED;
+    reader.waiter.interest.size = WANTED;
     int error = park_given(&reader.waiter, reader.fd, POLLIN, HD_NO_DEADLINE);
     if (error) {
         CHECK_EQ(-EBADF, error);
     } else {
         await_waiter(&reader.waiter);
-        CHECK(!reader.waiter.interest.brought);
+        CHECK(!reader.waiter.interest.answered);
         unpark(&reader.waiter);
     }
     world->close(peer);
@@ -291,7 +291,7 @@ CONTRACT(a_backend_is_closed_while_it_reads)
     hd_reactor_close(&reactor);
     world->write(peer, 7);
     take_back(&reader);
-    CHECK(!reader.waiter.interest.brought);
+    CHECK(!reader.waiter.interest.answered);
     world->close(reader.fd), world->close(peer);
     CHECK_EQ(0, hd_reactor_open(&reactor, now_on->ops, now_on->pinned));
 }
@@ -304,7 +304,7 @@ static void forget_in_child(void)
     hd_map_forget(&ios);
     hd_reactor_forget(&reactor, hd_fork_generation);
     take_back(&of_parent);
-    CHECK_EQ(0, of_parent.brought);
+    CHECK_EQ(0, of_parent.answered);
 }
 
 CONTRACT(the_child_of_a_fork_has_no_part_in_it)
@@ -354,7 +354,7 @@ CONTRACT(random_strikes)
     static reader readers[READERS];
     static int peers[READERS], sent[READERS];
     static bool parked[READERS];
-    int brought = 0, struck = 0;
+    int answered = 0, struck = 0;
     bool polled = false;
     memset(sent, 0, sizeof(sent));
     memset(parked, 0, sizeof(parked));
@@ -405,11 +405,11 @@ CONTRACT(random_strikes)
         if (parked[i]) take_back(&readers[i]);
         CHECK(take_rest(&readers[i]));
         CHECK_EQ(sent[i], readers[i].total);
-        brought += readers[i].brought;
+        answered += readers[i].answered;
         close_reader(&readers[i], peers[i]);
     }
     CHECK_AT_LEAST(20, struck);
-    if (now_on->ops->release_bytes) CHECK_AT_LEAST(20, brought);
+    if (now_on->ops->release_bytes) CHECK_AT_LEAST(20, answered);
 }
 
 int main(int argc, char **argv)

@@ -58,7 +58,7 @@ static void park_sending(writer *writer, size_t size, int64_t timeout_ns)
     for (size_t i = 0; i < size; i++) writer->bytes[i] = (char)(writer->next + i);
     writer->waiter.interest = (hd_interest){0};
     if (can_send(size)) {
-        writer->waiter.interest.wanted = size;
+        writer->waiter.interest.size = size;
         writer->waiter.interest.bytes_to_send = writer->bytes;
     }
     CHECK_EQ(0, park_given(&writer->waiter, writer->fd, POLLOUT, timeout_ns));
@@ -70,12 +70,12 @@ static void take_back(writer *writer)
 {
     hd_interest *interest = &writer->waiter.interest;
     hd_interest_disarm(interest);
-    if (interest->brought && interest->result > 0) {
-        CHECK(interest->result <= (ssize_t)interest->wanted && !interest->bytes);
+    if (interest->answered && interest->result > 0) {
+        CHECK(interest->result <= (ssize_t)interest->size && !interest->bytes);
         writer->next += (unsigned char)interest->result;
         writer->sent += (int)interest->result;
     }
-    writer->told += interest->brought;
+    writer->told += interest->answered;
     unpark(&writer->waiter);
 }
 
@@ -145,7 +145,7 @@ CONTRACT(taken_back_while_it_waits_for_room)
         park_sending(&writer, SIZE, HD_NO_DEADLINE);
         if (submitted) check_quiet();
         take_back(&writer);
-        CHECK(!writer.waiter.interest.brought);
+        CHECK(!writer.waiter.interest.answered);
         check_sent(&writer);
         check_quiet();
         check_sent(&writer);
@@ -210,13 +210,13 @@ CONTRACT(a_closed_number)
     writer writer;
     open_writer(&writer);
     world->close(writer.fd);
-    writer.waiter.interest = (hd_interest){.wanted = SIZE, .bytes_to_send = can_send(SIZE) ? writer.bytes : NULL};
+    writer.waiter.interest = (hd_interest){.size = SIZE, .bytes_to_send = can_send(SIZE) ? writer.bytes : NULL};
     int error = park_given(&writer.waiter, writer.fd, POLLOUT, HD_NO_DEADLINE);
     if (error) {
         CHECK_EQ(-EBADF, error);
     } else {
         await_waiter(&writer.waiter);
-        CHECK(!writer.waiter.interest.brought);
+        CHECK(!writer.waiter.interest.answered);
         unpark(&writer.waiter);
     }
     world->close(writer.peer);
@@ -232,7 +232,7 @@ CONTRACT(a_backend_is_closed_while_it_sends)
     check_quiet();
     hd_reactor_close(&reactor);
     take_back(&writer);
-    CHECK(!writer.waiter.interest.brought);
+    CHECK(!writer.waiter.interest.answered);
     world->close(writer.fd), world->close(writer.peer);
     CHECK_EQ(0, hd_reactor_open(&reactor, now_on->ops, now_on->pinned));
 }

@@ -12,7 +12,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     interest->events = events;
     interest->revents = 0;
     interest->io = io;
-    interest->brought = false;
+    interest->answered = false;
     interest->bytes = NULL;
     interest->at_once = interest->closing = interest->leaving = false;
     interest->armed_poll = (uint32_t)reactor->polls;
@@ -34,7 +34,7 @@ void hd_interest_disarm(hd_interest *interest)
     if (hd_wait_void(interest->wait)) return;
     if (hd_map_node_linked(&interest->io_node)) {
         hd_map_remove(reactor->ios, &interest->io_node);
-        if (hd_interest_landed(interest)) reactor->landed--;
+        if (hd_interest_received(interest)) reactor->received--;
     }
     if (!interest->token || !reactor->backend) return;
     reactor->ops->disarm(reactor->backend, interest);
@@ -66,18 +66,18 @@ void hd_interest_deliver(hd_interest *interest, short revents)
 
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result)
 {
-    HD_ASSERT(interest->wanted > 0 && result <= (ssize_t)interest->wanted);
+    HD_ASSERT(interest->size > 0 && result <= (ssize_t)interest->size);
     HD_ASSERT(result <= 0 || bytes || interest->bytes_to_send);
-    interest->brought = true;
+    interest->answered = true;
     interest->bytes = bytes;
     interest->result = result;
-    if (hd_interest_landed(interest)) interest->wait->reactor->landed++;
+    if (hd_interest_received(interest)) interest->wait->reactor->received++;
     hd_interest_deliver(interest, interest->bytes_to_send ? POLLOUT : POLLIN);
 }
 
-bool hd_wait_brings(const hd_wait *wait)
+bool hd_wait_answered(const hd_wait *wait)
 {
-    return wait->interests_count == 1 && wait->interests->brought;
+    return wait->interests_count == 1 && wait->interests->answered;
 }
 
 /* Returns the sets of select(2) that poll's answer belongs to, as the Linux kernel does (fs/select.c). Ruby's own

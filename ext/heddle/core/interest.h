@@ -21,9 +21,9 @@ struct hd_interest {
     bool unpollable;     /* given or found: the kernel does not wait for it (a file), it never changes */
     bool waits;          /* given: nothing is expected to be there yet */
     bool is_pipe;        /* given: it is no socket */
-    size_t wanted;       /* given: how many bytes may be read for it, or sent, at most; 0: none */
+    size_t size;         /* given: how many bytes may be read for it, or sent, at most; 0: none */
     const char *bytes_to_send; /* given: the bytes to send; NULL: it reads */
-    bool brought;        /* the answer: the bytes were read or sent, or that has failed */
+    bool answered;       /* the answer: the bytes were read or sent, or that has failed */
     ssize_t result;      /* their number, 0 at the end, or -errno */
     const char *bytes;   /* where the bytes are that were read: see hd_interest_release */
     short events, revents; /* POLLIN, POLLPRI, POLLOUT: the values of IO::READABLE and so on */
@@ -47,13 +47,13 @@ void hd_interest_deliver(hd_interest *interest, short revents);
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result);
 
 /* Was something read for it, or the end, or an error? */
-static inline bool hd_interest_landed(const hd_interest *interest)
+static inline bool hd_interest_received(const hd_interest *interest)
 {
-    return interest->brought && !interest->bytes_to_send;
+    return interest->answered && !interest->bytes_to_send;
 }
 
 /* Has an interest of this wait received what it wanted? */
-bool hd_wait_brings(const hd_wait *wait);
+bool hd_wait_answered(const hd_wait *wait);
 
 /* Translates poll's answer for a wait in the sense of poll(2). An error or a hang-up ends every wait, requested or
  * not, and is reported as select(2) would (a hang-up is readable). 0: it is no answer for this wait. */

@@ -69,7 +69,7 @@ void hd_reactor_forget(hd_reactor *reactor, unsigned generation)
     hd_map_forget(&reactor->waits);
     hd_map_forget(&reactor->chains);
     reactor->asleep = reactor->rests = false;
-    reactor->landed = 0;
+    reactor->received = 0;
     reactor->polls = reactor->wakes = 0;
     reactor->latency = (hd_histogram){.max_ns = 0};
     reactor->generation = generation;

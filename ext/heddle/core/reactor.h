@@ -85,7 +85,7 @@ typedef struct hd_reactor {
     unsigned switches_per_clock; /* the number of switches between two such looks */
     size_t armed;      /* interests that the backend holds */
     uint64_t answers;  /* counts the answers of the backend */
-    size_t landed;     /* interests for which bytes were read that their fibers have not taken yet */
+    size_t received;   /* interests for which bytes were read that their fibers have not taken yet */
     unsigned generation; /* the generation of the process: under another one its waits are void */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
     bool slept;        /* it has waited for a while */

@@ -1,7 +1,7 @@
 /* Replaces Dir.chdir, Dir.fchdir and Dir#chdir. The directory belongs to the process. So Ruby refuses to change it in a
  * thread while a block of another thread has changed it, and Heddle refuses the same to tasks. The method is in C,
  * because Ruby warns of a block within a block, and names the line of the Ruby method that calls it. */
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/read_ahead.h"
 #include "io/transfer.h"
 #include "io/way.h"
@@ -65,7 +65,7 @@ static bool find_room(direct_read *reading)
 {
     size_t *room = &reading->call->room;
     if (!hd_io_read_buffer(reading->call->io, room)) return false;
-    if (*room > HD_LANDING_SIZE) *room = HD_LANDING_SIZE;
+    if (*room > HD_READ_MEMORY_SIZE) *room = HD_READ_MEMORY_SIZE;
     return true;
 }
 
@@ -87,16 +87,16 @@ static void raise_read_error(const direct_read *reading, ssize_t error)
 /* Takes the bytes that were received with the end of the wait. Bytes that are returned at once need the IO no longer.
  * HD_LEFT_TO_RUBY: other fibers have filled Ruby's buffer meanwhile, and the bytes were put behind
  * the content; or the IO is closed, which Ruby reports. */
-static ssize_t take_what_came(direct_read *reading)
+static ssize_t take_received(direct_read *reading)
 {
     hd_transfer *call = reading->call;
     if (call->moved < 0) return call->moved;
     bool open = hd_io_descriptor(call->io) >= 0;
     if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
-        hd_io_put_back(call->io, call->scheduler->landing, (size_t)call->moved);
+        hd_io_put_back(call->io, call->scheduler->read_memory, (size_t)call->moved);
         return HD_LEFT_TO_RUBY;
     }
-    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->landing, (size_t)call->moved);
+    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->read_memory, (size_t)call->moved);
     return call->moved;
 }
 
@@ -109,7 +109,7 @@ static bool is_changed(const hd_transfer *call)
 static ssize_t try_read(hd_transfer *call, void *pointer)
 {
     direct_read *reading = pointer;
-    if (call->came) return take_what_came(reading);
+    if (call->received) return take_received(reading);
     if (is_changed(call) || (reading->fills && !find_room(reading))) return HD_LEFT_TO_RUBY;
     return hd_transfer_try(call, reading->memory ? reading->memory : RSTRING_PTR(reading->string), call->room);
 }
@@ -129,17 +129,17 @@ static VALUE read_once(VALUE pointer)
 static void begin_read(hd_transfer *call)
 {
     hd_transfer_meets_reader(call);
-    hd_strikes_raise_overdue(call->scheduler);
+    hd_pending_raise_overdue(call->scheduler);
 }
 
 VALUE hd_read_new(hd_transfer *call, long size, const char *name)
 {
     direct_read reading = {.call = call, .string = Qnil, .name = name};
     call->room = (size_t)size;
-    if (size > HD_LANDING_SIZE)
+    if (size > HD_READ_MEMORY_SIZE)
         reading.string = rb_str_new(NULL, size);
     else
-        reading.memory = hd_landing(call->scheduler);
+        reading.memory = hd_read_memory(call->scheduler);
     if (!RTEST(read_once((VALUE)&reading))) return Qundef;
     if (reading.moved == 0) return Qnil;
     if (reading.memory) return rb_str_new(reading.memory, reading.moved);
@@ -203,7 +203,7 @@ static finding fill(VALUE io)
     /* Bytes that must be converted are read by Ruby into a larger buffer. */
     if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io) || !find_room(&reading)) return LEFT_TO_RUBY;
     begin_read(&call);
-    reading.memory = hd_landing(call.scheduler);
+    reading.memory = hd_read_memory(call.scheduler);
     if (RTEST(read_once((VALUE)&reading))) {
         if (reading.moved == 0) return AT_END;
         hd_io_fill(io, reading.memory, (size_t)reading.moved);

@@ -11,7 +11,7 @@
  * Source: guides/patches.md (direct_read). */
 #include <string.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "io/transfer.h"
 #include "io/way.h"
 #include "ruby/init.h"
@@ -47,21 +47,21 @@ static bool begin_stream(hd_transfer *call, VALUE io)
 {
     if (!hd_begin_directly(call, HD_READ, io)) return false;
     hd_transfer_meets_reader(call);
-    hd_strikes_raise_overdue(call->scheduler);
+    hd_pending_raise_overdue(call->scheduler);
     return !call->others_ran || hd_io_is_plain(io, true);
 }
 
 /* Takes the bytes that were received with the end of the wait. If another task has filled Ruby's buffer meanwhile, they
  * are put behind its content, and Ruby must go on. */
-static ssize_t take_what_came(const exact_read *reading)
+static ssize_t take_received(const exact_read *reading)
 {
     const hd_transfer *call = &reading->call;
     if (call->moved <= 0) return call->moved;
     if (hd_io_descriptor(call->io) >= 0 && !hd_io_is_plain(call->io, true)) {
-        hd_io_put_back(call->io, hd_landing(call->scheduler), (size_t)call->moved);
+        hd_io_put_back(call->io, hd_read_memory(call->scheduler), (size_t)call->moved);
         return HD_LEFT_TO_RUBY;
     }
-    memcpy(RSTRING_PTR(reading->string) + reading->done, hd_landing(call->scheduler), (size_t)call->moved);
+    memcpy(RSTRING_PTR(reading->string) + reading->done, hd_read_memory(call->scheduler), (size_t)call->moved);
     return call->moved;
 }
 
@@ -70,7 +70,7 @@ static ssize_t try_read(hd_transfer *call, void *pointer)
 {
     exact_read *reading = pointer;
     bool file = call->kind == HD_MAYBE_FILE;
-    if (call->came) return take_what_came(reading);
+    if (call->received) return take_received(reading);
     if (call->others_ran && !(file ? hd_io_has_read_nothing(call->io) : hd_io_is_plain(call->io, true)))
         return HD_LEFT_TO_RUBY;
     ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done, call->room,

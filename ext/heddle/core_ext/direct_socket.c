@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/turn.h"
 #include "io/transfer.h"
 #include "io/way.h"
@@ -107,7 +107,7 @@ static VALUE call_when_ready(hd_transfer *call, attempt *attempt)
 static bool begin_receive(hd_transfer *call, VALUE io)
 {
     if (!begin(call, HD_READ, io) || !hd_io_is_plain(io, true)) return false;
-    hd_strikes_raise_overdue(call->scheduler);
+    hd_pending_raise_overdue(call->scheduler);
     hd_transfer_meets_reader(call);
     return !call->others_ran || hd_io_is_plain(io, true);
 }

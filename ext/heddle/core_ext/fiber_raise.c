@@ -1,5 +1,5 @@
 /* Replaces Fiber#raise and Fiber#kill. */
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/scheduled_fiber.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
@@ -31,15 +31,15 @@ static VALUE exception_of(int argc, VALUE *argv)
 }
 
 /* Raises in a fiber, or kills it, that has stopped because its time slice was over: when it waits next. */
-static VALUE strike_later(hd_scheduler *scheduler, const hd_wait *wait, VALUE exception)
+static VALUE raise_later(hd_scheduler *scheduler, const hd_wait *wait, VALUE exception)
 {
-    hd_strike_later(scheduler, (VALUE)hd_wait_fiber(wait), exception);
+    hd_raise_later(scheduler, (VALUE)hd_wait_fiber(wait), exception);
     return Qnil;
 }
 
 /* Raises in a fiber or kills it. Plain CRuby transfers to a fiber that Heddle has parked, and when that ends, control
  * goes to the root: the caller would be lost. So the caller is put into the ready queue first. */
-static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
+static VALUE raise_into(VALUE fiber, ID kept, int argc, VALUE *argv)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     int keywords = rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS;
@@ -49,18 +49,18 @@ static VALUE strike(VALUE fiber, ID kept, int argc, VALUE *argv)
         return call_original((VALUE)&call);
     const hd_wait *wait = hd_wait_of_chain(scheduler, fiber);
     if (wait && wait->sliced)
-        return strike_later(scheduler, wait, kept == HD_KEPT("kill") ? HD_STRIKE_KILLS : exception_of(argc, argv));
+        return raise_later(scheduler, wait, kept == HD_KEPT("kill") ? HD_PENDING_KILL : exception_of(argc, argv));
     return hd_run_instead(scheduler, HD_IN_FRONT, call_original, (VALUE)&call);
 }
 
 static VALUE fiber_raise(int argc, VALUE *argv, VALUE fiber)
 {
-    return strike(fiber, HD_KEPT("raise"), argc, argv);
+    return raise_into(fiber, HD_KEPT("raise"), argc, argv);
 }
 
 static VALUE fiber_kill(VALUE fiber)
 {
-    return strike(fiber, HD_KEPT("kill"), 0, NULL);
+    return raise_into(fiber, HD_KEPT("kill"), 0, NULL);
 }
 
 void hd_init_fiber_raise(void)

@@ -1,13 +1,13 @@
 /* Replaces Thread.handle_interrupt, and defines Heddle.shield. */
 
 #include "fibers/pending/interrupt_mask.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 
 static void raise_unmasked(hd_scheduler *scheduler)
 {
-    hd_strikes_raise(scheduler, HD_MASK_IMMEDIATE, HD_ALL_STRIKES);
+    hd_pending_raise(scheduler, HD_MASK_IMMEDIATE, HD_ALL_PENDING);
 }
 
 /* Calls Ruby's own method. Only a public method can be given the caller's block as it is. */

@@ -1,7 +1,7 @@
 /* See closer.h. */
 #include "closer.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "ruby/ruby_internals.h"
 #include "frame.h"
@@ -9,8 +9,9 @@
 #include "unblock_relay.h"
 
 /* LOOK_AGAIN_NS: a closer looks again after this time, because an unblock that comes before its sleep is lost.
- * STRIKES_MAX: after this number of waits that end with an exception (or fail, without memory) the closer gives up. */
-enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, STRIKES_MAX = 100 };
+ * EXCEPTIONS_MAX: after this number of waits that end with an exception (or fail, without memory) the closer gives up.
+ * */
+enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, EXCEPTIONS_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
 
@@ -102,7 +103,7 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
     VALUE raised = rb_ary_new();
     hd_caught caught = {.state = 1, .exception = Qnil};
     int killed = 0;
-    for (int turns = 0; caught.state && turns < STRIKES_MAX; turns++) {
+    for (int turns = 0; caught.state && turns < EXCEPTIONS_MAX; turns++) {
         hd_catch(park, (VALUE)&wait, &caught);
         if (!NIL_P(caught.exception))
             rb_ary_push(raised, caught.exception);
@@ -112,5 +113,5 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
     if (killed) rb_jump_tag(killed);
     if (caught.state) rb_exc_raise(rb_ary_entry(raised, 0)); /* it cannot wait */
     for (long i = 0; i < RARRAY_LEN(raised); i++)
-        hd_strike_later(scheduler, hd_root(scheduler), rb_ary_entry(raised, i));
+        hd_raise_later(scheduler, hd_root(scheduler), rb_ary_entry(raised, i));
 }

@@ -1,7 +1,7 @@
 /* See fiber_return.h. */
 #include "fiber_return.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "thread_calls.h"
 

@@ -3,7 +3,7 @@
  * Problem: a hook or another fiber must know that a fiber is inside a handle_interrupt block, a call whose blocking
  * operations run inline, a close, a Mutex#sleep or a block of without_time_slices. Way: the record of such a call
  * begins with an hd_frame. The call pushes it and pops it in an ensure. A Timeout is not a frame, for it is looked up
- * by its chain of fibers and by its deadline (strike.h); but the rule for forks is valid for it, too.
+ * by its chain of fibers and by its deadline (pending.h); but the rule for forks is valid for it, too.
  *
  * The frames of a fiber hang on the fiber, so that the GC can collect a fiber that was abandoned inside of a frame.
  * Only the frames of one root at a time hang on the scheduler instead. That is faster, and nearly always only one

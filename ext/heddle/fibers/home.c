@@ -1,7 +1,7 @@
 /* See home.h. */
 #include "home.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/init.h"
@@ -97,7 +97,7 @@ static VALUE leave_block(VALUE pointer)
 {
     hd_scheduler *scheduler = ((block_call *)pointer)->scheduler;
     hd_scheduler_check_fork(scheduler);
-    hd_strikes_drop(scheduler);
+    hd_pending_drop(scheduler);
     return leave_home((VALUE)scheduler);
 }
 

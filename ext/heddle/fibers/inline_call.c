@@ -1,7 +1,7 @@
 /* See inline_call.h. */
 #include "inline_call.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/init.h"
 
 static VALUE pop(VALUE frame)
@@ -21,7 +21,7 @@ VALUE hd_call_inline(hd_scheduler *scheduler, hd_frame_kind kind, VALUE (*functi
 static VALUE scheduler_inline(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    hd_strikes_raise_overdue(scheduler);
+    hd_pending_raise_overdue(scheduler);
     return hd_call_inline(scheduler, HD_FRAME_INLINE, rb_yield, Qundef);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 #include "unblock_relay.h"
@@ -55,8 +55,9 @@ static const size_t NONE = SIZE_MAX;
 static bool waits_for_lock(const hd_scheduler *scheduler, const hd_wait *wait)
 {
     return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
-           hd_data_type((VALUE)wait->subject) == hd_mutex_type && !hd_strike_next(scheduler, (VALUE)wait->root, NULL) &&
-           !hd_strike_next(scheduler, (VALUE)hd_wait_fiber(wait), NULL);
+           hd_data_type((VALUE)wait->subject) == hd_mutex_type &&
+           !hd_pending_next(scheduler, (VALUE)wait->root, NULL) &&
+           !hd_pending_next(scheduler, (VALUE)hd_wait_fiber(wait), NULL);
 }
 
 static bool waits_for_tasks(const hd_wait *wait)

@@ -1,7 +1,7 @@
 /* See loop.h. */
 #include "loop.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/in_handler.h"
 #include "ruby/ruby_internals.h"
 #include "deadlock.h"

@@ -4,7 +4,7 @@
  * ConditionVariable is ended only by a signal of it. */
 #include "mutex_sleep.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
@@ -52,8 +52,8 @@ bool hd_lock_again(hd_scheduler *scheduler, VALUE mutex)
     hd_caught caught;
     VALUE before = rb_errinfo();
     hd_catch(wait_for_lock, (VALUE)sleep, &caught);
-    if (!NIL_P(caught.exception) && NIL_P(sleep->struck))
-        sleep->struck = caught.exception;
+    if (!NIL_P(caught.exception) && NIL_P(sleep->raised))
+        sleep->raised = caught.exception;
     else if (!NIL_P(caught.exception))
         rb_ary_push(NIL_P(sleep->later) ? sleep->later = rb_ary_new() : sleep->later, caught.exception);
     else if (hd_is_kill(&caught))
@@ -68,7 +68,7 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler) return rb_funcallv(self, kept, argc, argv);
     bool limited = argc == timeout_index + 1 && !NIL_P(argv[timeout_index]);
-    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .struck = Qnil, .later = Qnil,
+    hd_mutex_sleep sleep = {.self = self, .kept = kept, .condition = condition, .raised = Qnil, .later = Qnil,
                             .mutex = NIL_P(condition) ? self : argv[0], .argc = argc, .argv = argv,
                             .sleeps = limited || !NIL_P(condition)};
     int state = 0;
@@ -76,10 +76,10 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     VALUE value = rb_protect(call_original, (VALUE)&sleep, &state);
     hd_frame_pop(&sleep.frame);
     for (long i = 0; !NIL_P(sleep.later) && i < RARRAY_LEN(sleep.later); i++)
-        hd_strike_later(scheduler, hd_root(scheduler), rb_ary_entry(sleep.later, i));
-    if (state && !NIL_P(sleep.struck)) hd_strike_later(scheduler, hd_root(scheduler), sleep.struck);
+        hd_raise_later(scheduler, hd_root(scheduler), rb_ary_entry(sleep.later, i));
+    if (state && !NIL_P(sleep.raised)) hd_raise_later(scheduler, hd_root(scheduler), sleep.raised);
     if (state) rb_jump_tag(state);
-    if (!NIL_P(sleep.struck)) rb_exc_raise(sleep.struck);
+    if (!NIL_P(sleep.raised)) rb_exc_raise(sleep.raised);
     return sleep.timed_out ? Qnil : value;
 }
 

@@ -7,7 +7,7 @@ typedef struct {
     hd_frame frame;
     VALUE self, condition;      /* condition: nil for Mutex#sleep */
     /* the exception that came while the fiber locked it again, and an Array of later ones; or nil */
-    VALUE mutex, struck, later;
+    VALUE mutex, raised, later;
     ID kept; /* Ruby's own method, by its second name */
     int argc;
     VALUE *argv;

@@ -1,7 +1,7 @@
 /* See new_fiber.h. */
 #include "new_fiber.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "ruby/in_handler.h"
 #include "ruby/init.h"

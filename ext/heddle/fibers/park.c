@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fiber_return.h"
 #include "home_waits.h"
 #include "loop.h"
@@ -32,9 +32,9 @@ static void begin(park_call *parking)
     hd_word fiber = (hd_word)rb_fiber_current();
     /* When the scheduler ends, a cancelled fiber must not start one more fiber, which nobody would cancel. */
     if (request->switch_away && !scheduler->masks.ended)
-        hd_strikes_raise_overdue(scheduler);
+        hd_pending_raise_overdue(scheduler);
     else if (!request->quiet)
-        hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
+        hd_pending_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_PENDING);
     if (request->kind == HD_WAIT_YIELDED) {
         hd_wait_begin_ready(wait, &scheduler->reactor, fiber, request->place);
     }
@@ -145,18 +145,18 @@ static void pass_on(hd_scheduler *scheduler, const hd_wait *wait)
 }
 
 /* Takes the bytes that the kernel has read. Bytes that it has sent need no such step. */
-static void land(const park_call *parking)
+static void take_answer(const park_call *parking)
 {
     hd_interest *interest = parking->request->interests;
     if (hd_wait_void(&parking->wait)) {
-        interest->brought = false; /* the child of a fork: the bytes are for its parent */
+        interest->answered = false; /* the child of a fork: the bytes are for its parent */
         return;
     }
     if (interest->bytes_to_send) return;
-    if (interest->result > 0) memcpy(parking->request->landing, interest->bytes, (size_t)interest->result);
+    if (interest->result > 0) memcpy(parking->request->read_memory, interest->bytes, (size_t)interest->result);
     hd_interest_release(interest);
     if (interest->result > 0 && !parking->over)
-        hd_put_back(parking->scheduler, interest, parking->request->landing);
+        hd_put_back(parking->scheduler, interest, parking->request->read_memory);
 }
 
 static void unpark(park_call *parking)
@@ -173,7 +173,7 @@ static void unpark(park_call *parking)
     hd_wait_end(wait);
     if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
     /* This may raise for want of memory, so it comes when nothing refers to this stack any longer. */
-    if (request->brings && request->interests->brought) land(parking);
+    if (request->moves_bytes && request->interests->answered) take_answer(parking);
     restore_last_status(parking->last_status);
 }
 
@@ -201,14 +201,14 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     int state = wait_until_woken(&parking);
     unpark(&parking);
     if (RB_UNLIKELY(state)) rb_jump_tag(state);
-    if (request->brings && request->interests->brought) return HD_WOKEN_BY_EVENT;
+    if (request->moves_bytes && request->interests->answered) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);
     /* A cancel has precedence over the error of a close. */
     VALUE exception = (VALUE)parking.wait.exception;
     bool closed = closed_meanwhile(request);
     if (exception && !closed) rb_exc_raise(exception);
-    if (!hd_wait_void(&parking.wait)) hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_STRIKES);
+    if (!hd_wait_void(&parking.wait)) hd_pending_raise(scheduler, HD_MASK_ON_BLOCKING, HD_ALL_PENDING);
     if (exception) rb_exc_raise(exception);
     return hd_wait_void(&parking.wait) || closed ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }

@@ -3,7 +3,7 @@
 
 #include <poll.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/ruby_internals.h"
 
 bool hd_reads_from(const hd_interest *interest, VALUE io)

@@ -2,7 +2,7 @@
 #include "scheduled_fiber.h"
 
 #include "fiber_stacks.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "home.h"
 #include "loop.h"
 #include "new_fiber.h"
@@ -46,9 +46,9 @@ static bool is_cancel(VALUE error)
 
 void hd_end_task(hd_scheduler *scheduler, VALUE task)
 {
-    enum { STRIKES_MAX = 100 };
+    enum { RAISES_MAX = 100 };
     scheduler->fibers.ended = rb_fiber_current();
-    for (int strikes = 0; strikes < STRIKES_MAX; strikes++) {
+    for (int raises = 0; raises < RAISES_MAX; raises++) {
         hd_caught caught;
         hd_catch(tell_end, task, &caught);
         if (!caught.state) break;
@@ -117,7 +117,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     rb_protect(run_work, work, &state);
     bool ended = has_ended(scheduler, work), child = hd_forked_since(generation);
     hd_stack_is_done_with();
-    if (!child) hd_strikes_drop(scheduler);
+    if (!child) hd_pending_drop(scheduler);
     /* A kill goes on. In the child this is the root fiber, so Ruby exits. */
     bool jumps = state && (child || !hd_is_exception(rb_errinfo()));
     if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);

@@ -94,12 +94,12 @@ typedef struct hd_scheduler {
         uint64_t cancels; /* cancels that were sent to its fibers */
     } counted;
 
-    struct { /* see strike.h */
+    struct { /* see pending.h */
         hd_map by_fiber;
         hd_list exceptions;  /* the pending exceptions that are heap memory */
         size_t due, timeouts_due;
         uint64_t sequence;   /* how many have ever become due */
-    } strikes;
+    } pending;
 
     struct { /* what the Thread.handle_interrupt blocks hold back: see interrupt_mask.c */
         struct hd_mask_kind *kinds;
@@ -131,7 +131,7 @@ typedef struct hd_scheduler {
         int64_t looked_ns;
     } locks;
 
-    char *landing;        /* where bytes arrive that are read directly, or NULL; see hd_landing */
+    char *read_memory;        /* where bytes arrive that are read directly, or NULL; see hd_read_memory */
     hd_node overdue_node; /* in the list of the schedulers that have had a timeout; see overdue.c */
     struct hd_hand_over *hand_over; /* of a lock, by the fiber that runs now; or NULL: see unblock_relay.c */
     struct hd_line *line; /* the fibers that wait at the queue that was last asked for, or NULL; see unblock_relay.c */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/init.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 #include "loop.h"

@@ -14,7 +14,7 @@
  * Sources: guides/design.md, "The turn of a task". */
 #pragma once
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "scheduler.h"
 
 typedef enum {
@@ -31,7 +31,7 @@ bool hd_turn_look(hd_scheduler *scheduler, VALUE subject, hd_turn_end end);
  * fibers may have run. */
 static inline bool hd_turn_spend(hd_scheduler *scheduler, VALUE subject, hd_turn_end end)
 {
-    if (end != HD_TURN_ENDS_AMID) hd_strikes_raise_overdue(scheduler);
+    if (end != HD_TURN_ENDS_AMID) hd_pending_raise_overdue(scheduler);
     if (RB_LIKELY(!hd_reactor_count_operation(&scheduler->reactor))) return false;
     return hd_turn_look(scheduler, subject, end);
 }

@@ -3,7 +3,7 @@
  * threads lose the item: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep. */
 #include "unblock_relay.h"
 
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "ruby/caught.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"

@@ -7,7 +7,7 @@
 #include "fibers/lock_cycles.h"
 #include "fibers/mutex_sleep.h"
 #include "fibers/park.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/unblock_relay.h"
 #include "ruby/deadline.h"
 #include "ruby/init.h"

@@ -1,5 +1,5 @@
 /* The hooks io_close and fiber_interrupt. */
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "io/closing.h"
 #include "ruby/init.h"
 

@@ -1,5 +1,5 @@
 /* The hooks fiber (Fiber.schedule) and yield, and the methods of Heddle::Task that are in C. */
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/scheduled_fiber.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/init.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "fibers/park.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/turn.h"
 #include "io/shared_io.h"
 #include "io/transfer.h"

@@ -13,20 +13,20 @@ static VALUE call_block(VALUE pointer)
 static VALUE remove_timeout(VALUE pointer)
 {
     hd_timeout *timeout = (void *)pointer;
-    hd_scheduler *scheduler = timeout->strike.scheduler;
+    hd_scheduler *scheduler = timeout->pending.scheduler;
     hd_scheduler_check_fork(scheduler);
     if (timeout->generation != scheduler->reactor.generation) return Qnil;
-    if (!NIL_P(timeout->raised)) hd_strike_withdraw_everywhere(scheduler, timeout->raised);
+    if (!NIL_P(timeout->raised)) hd_pending_withdraw_everywhere(scheduler, timeout->raised);
     /* first, because an exception raised here must not leave the record behind */
     bool due = hd_timeout_forget(timeout);
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     if (!due || !NIL_P(timeout->sent)) return Qnil;
-    hd_struck struck = {timeout->root, timeout->strike.kept, timeout->strike.began, true};
-    if (hd_interrupt_mask(scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE) return Qnil;
+    hd_recipient recipient = {timeout->root, timeout->pending.kept, timeout->pending.began, true};
+    if (hd_interrupt_mask(scheduler, recipient, timeout->pending.exception) == HD_MASK_IMMEDIATE) return Qnil;
     /* The exception is masked, and the end of the mask raises it, because nobody else could. */
     VALUE exception = hd_timeout_exception(timeout);
-    VALUE owner = hd_interrupt_mask_owner(scheduler, struck, exception);
-    if (!NIL_P(owner)) hd_strike_later(scheduler, owner, exception);
+    VALUE owner = hd_interrupt_mask_owner(scheduler, recipient, exception);
+    if (!NIL_P(owner)) hd_raise_later(scheduler, owner, exception);
     return Qnil;
 }
 
@@ -60,7 +60,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     hd_timeout timeout = {
-        .strike = {.scheduler = scheduler,
+        .pending = {.scheduler = scheduler,
                    .kept = rb_fiber_current(),
                    .exception = Qnil,
                    .began = hd_block_begins(scheduler)},

@@ -2,7 +2,7 @@
 
 #include "fibers/home.h"
 #include "fibers/new_fiber.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/read_ahead.h"
 #include "fibers/stats.h"
 #include "fibers/thread_calls.h"
@@ -42,7 +42,7 @@ static void scheduler_mark(void *pointer)
     /* In the child of a fork the records may be gone with the stacks of the parent's fibers. */
     if (hd_forked_since(scheduler->reactor.generation)) return;
     if (scheduler->reactor.waits.buckets) hd_map_each(&scheduler->reactor.waits, mark_wait, NULL);
-    hd_strikes_mark(scheduler);
+    hd_pending_mark(scheduler);
 }
 
 /* Frees the scheduler. It never walks the waits, because the fibers' stacks may be swept before this object. */
@@ -57,11 +57,11 @@ static void scheduler_free(void *pointer)
     hd_warm_stacks_forget(scheduler);
     hd_reactor_close(&scheduler->reactor);
     hd_reactor_free(&scheduler->reactor);
-    hd_strikes_free(scheduler);
+    hd_pending_free(scheduler);
     free(scheduler->masks.kinds);
     free(scheduler->line);
     free(scheduler->known.by_descriptor);
-    free(scheduler->landing);
+    free(scheduler->read_memory);
     ruby_xfree(scheduler);
 }
 
@@ -69,7 +69,7 @@ static size_t scheduler_memsize(const void *pointer)
 {
     const hd_scheduler *scheduler = pointer;
     return sizeof(*scheduler) + hd_timers_memsize(&scheduler->reactor.timers) +
-           (scheduler->reactor.waits.mask + scheduler->strikes.by_fiber.mask + 2) * sizeof(hd_list);
+           (scheduler->reactor.waits.mask + scheduler->pending.by_fiber.mask + 2) * sizeof(hd_list);
 }
 
 /* Not write-barrier protected, so it is marked again in every minor collection: records come and go without the GC's
@@ -85,7 +85,7 @@ static void forget_parent(hd_scheduler *scheduler)
 {
     hd_reactor_forget(&scheduler->reactor, hd_fork_generation);
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
-    hd_strikes_forget(scheduler);
+    hd_pending_forget(scheduler);
     hd_node_init(&scheduler->overdue_node);
     scheduler->masks.blocks = scheduler->masks.kinds_count = 0;
     scheduler->fibers.count = scheduler->counted.closes = scheduler->counted.cancels = 0;
@@ -112,9 +112,9 @@ static VALUE scheduler_alloc(VALUE class)
     scheduler->fibers.body = scheduler->fibers.ended = scheduler->frames.fiber = Qnil;
     scheduler->forget_parent = forget_parent;
     hd_node_init(&scheduler->overdue_node);
-    hd_list_init(&scheduler->strikes.exceptions);
+    hd_list_init(&scheduler->pending.exceptions);
     int error = hd_reactor_init(&scheduler->reactor, NULL, hd_fork_generation);
-    if (error || hd_map_init(&scheduler->strikes.by_fiber) < 0) rb_memerror();
+    if (error || hd_map_init(&scheduler->pending.by_fiber) < 0) rb_memerror();
     hd_inbox_init(&scheduler->inbox, &scheduler->reactor);
     hd_find_owners();
     return self;
@@ -448,7 +448,7 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     if (!RTEST(rb_obj_is_fiber(fiber))) rb_raise(rb_eTypeError, "fiber: must be a Fiber");
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "exception: must be an Exception");
-    hd_strike_fiber(hd_scheduler_get(self), fiber, (hd_strike){.exception = exception});
+    hd_raise_into(hd_scheduler_get(self), fiber, (hd_pending){.exception = exception});
     return Qtrue;
 }
 
@@ -456,7 +456,7 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
  * way there. */
 static VALUE scheduler_force(VALUE self, VALUE fiber, VALUE exception)
 {
-    hd_strike_fiber(hd_scheduler_get(self), fiber, (hd_strike){.exception = exception, .forced = true});
+    hd_raise_into(hd_scheduler_get(self), fiber, (hd_pending){.exception = exception, .forced = true});
     return Qtrue;
 }
 
@@ -465,7 +465,7 @@ static VALUE scheduler_force(VALUE self, VALUE fiber, VALUE exception)
 static VALUE scheduler_put_back(VALUE self, VALUE exception)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    hd_strike_later(scheduler, hd_root(scheduler), exception);
+    hd_raise_later(scheduler, hd_root(scheduler), exception);
     return Qnil;
 }
 
@@ -475,12 +475,12 @@ static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALU
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     bool waits_in_another = fiber != root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
-    hd_strike like = {.exception = exception, .began = NUM2ULL(began)};
-    hd_strike_fiber(scheduler, waits_in_another ? root : fiber, like);
+    hd_pending like = {.exception = exception, .began = NUM2ULL(began)};
+    hd_raise_into(scheduler, waits_in_another ? root : fiber, like);
     return Qtrue;
 }
 
-/* Returns the number of a block that begins now: see strike.h. */
+/* Returns the number of a block that begins now: see pending.h. */
 static VALUE scheduler_block_begins(VALUE self)
 {
     return ULL2NUM(hd_block_begins(hd_scheduler_get(self)));
@@ -508,7 +508,7 @@ static VALUE scheduler_root(VALUE self)
  * @return [void] */
 static VALUE scheduler_withdraw(VALUE self, VALUE fiber, VALUE exception)
 {
-    hd_strike_withdraw(hd_scheduler_get(self), fiber, exception);
+    hd_pending_withdraw(hd_scheduler_get(self), fiber, exception);
     return Qnil;
 }
 
@@ -519,11 +519,11 @@ static VALUE scheduler_was_set(VALUE self)
     return Qnil;
 }
 
-/* Notes that an exception has ended its task: see strike.h. */
+/* Notes that an exception has ended its task: see pending.h. */
 static VALUE scheduler_left_task(VALUE self, VALUE exception)
 {
     (void)self;
-    hd_strike_left_task(exception);
+    hd_pending_left_task(exception);
     return Qnil;
 }
 
@@ -545,7 +545,7 @@ static VALUE scheduler_without_masks(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
     scheduler->masks.ended = true;
-    hd_strikes_deliver_all(scheduler);
+    hd_pending_deliver_all(scheduler);
     return rb_ensure(rb_yield, Qnil, masks_hold_again, (VALUE)scheduler);
 }
 

@@ -15,10 +15,10 @@ typedef struct {
 static void limit_mark(void *pointer)
 {
     const hd_timeout *timeout = &((scope_limit *)pointer)->timeout;
-    const VALUE objects[] = {timeout->root, timeout->strike.kept, timeout->strike.exception, timeout->exception,
+    const VALUE objects[] = {timeout->root, timeout->pending.kept, timeout->pending.exception, timeout->exception,
                              timeout->raised, timeout->sent};
-    if (!timeout->strike.scheduler) return;
-    rb_gc_mark(timeout->strike.scheduler->self);
+    if (!timeout->pending.scheduler) return;
+    rb_gc_mark(timeout->pending.scheduler->self);
     for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) rb_gc_mark(objects[i]);
 }
 
@@ -42,7 +42,7 @@ static VALUE limit_alloc(VALUE class)
 /* Does the block still run, in this process? */
 static bool is_open(scope_limit *limit)
 {
-    hd_scheduler *scheduler = limit->timeout.strike.scheduler;
+    hd_scheduler *scheduler = limit->timeout.pending.scheduler;
     if (!limit->open) return false;
     hd_scheduler_check_fork(scheduler);
     return limit->timeout.generation == scheduler->reactor.generation;
@@ -50,17 +50,17 @@ static bool is_open(scope_limit *limit)
 
 static bool must_end(const hd_timeout *timeout)
 {
-    return timeout->strike.due || !NIL_P(timeout->raised);
+    return timeout->pending.due || !NIL_P(timeout->raised);
 }
 
 /* Makes the limit of a scope, in the fiber that is about to call the scope's block.
  *
- * @param number [Integer] of the block: see strike.h */
+ * @param number [Integer] of the block: see pending.h */
 static VALUE limit_initialize(VALUE self, VALUE scheduler, VALUE number)
 {
     hd_scheduler *owner = hd_scheduler_ready(scheduler);
     limit_of(self)->timeout = (hd_timeout){
-        .strike = {.scheduler = owner, .kept = rb_fiber_current(), .exception = Qnil, .began = NUM2ULL(number)},
+        .pending = {.scheduler = owner, .kept = rb_fiber_current(), .exception = Qnil, .began = NUM2ULL(number)},
         .generation = owner->reactor.generation,
         .root = hd_root(owner),
         .exception = Qnil,
@@ -75,12 +75,12 @@ static VALUE close_limit(VALUE self)
 {
     scope_limit *limit = limit_of(self);
     hd_timeout *timeout = &limit->timeout;
-    bool open = is_open(limit), cancelled = timeout->strike.due && !timeout->strike.limits;
+    bool open = is_open(limit), cancelled = timeout->pending.due && !timeout->pending.limits;
     limit->open = false;
     if (!open) return Qnil;
-    if (cancelled && NIL_P(timeout->raised)) timeout->raised = timeout->strike.exception;
+    if (cancelled && NIL_P(timeout->raised)) timeout->raised = timeout->pending.exception;
     hd_timeout_forget(timeout);
-    if (!NIL_P(timeout->raised)) hd_strike_withdraw_everywhere(timeout->strike.scheduler, timeout->raised);
+    if (!NIL_P(timeout->raised)) hd_pending_withdraw_everywhere(timeout->pending.scheduler, timeout->raised);
     if (!NIL_P(timeout->sent)) hd_overdue_take_back(timeout);
     return Qnil;
 }
@@ -89,7 +89,7 @@ static VALUE close_limit(VALUE self)
 static VALUE limit_around(VALUE self)
 {
     hd_timeout *timeout = &limit_of(self)->timeout;
-    hd_scheduler *scheduler = timeout->strike.scheduler;
+    hd_scheduler *scheduler = timeout->pending.scheduler;
     if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout->root; /* overdue.c looks for it */
     limit_of(self)->open = true;
     return rb_ensure(rb_yield, Qnil, close_limit, self);
@@ -103,7 +103,7 @@ static VALUE limit_set(VALUE self, VALUE seconds, VALUE exception)
 {
     scope_limit *limit = limit_of(self);
     hd_timeout *timeout = &limit->timeout;
-    hd_scheduler *scheduler = timeout->strike.scheduler;
+    hd_scheduler *scheduler = timeout->pending.scheduler;
     int64_t deadline_ns = hd_deadline_of_limit(seconds);
     if (!is_open(limit) || must_end(timeout)) return Qnil;
     hd_timeout_forget(timeout);
@@ -123,10 +123,10 @@ static VALUE limit_end_block(VALUE self, VALUE exception)
 {
     scope_limit *limit = limit_of(self);
     hd_timeout *timeout = &limit->timeout;
-    hd_scheduler *scheduler = timeout->strike.scheduler;
+    hd_scheduler *scheduler = timeout->pending.scheduler;
     if (!is_open(limit)) return Qfalse;
     if (must_end(timeout)) return Qtrue;
-    VALUE fiber = timeout->strike.kept;
+    VALUE fiber = timeout->pending.kept;
     bool waits_in_another = fiber != timeout->root && !hd_wait_of(scheduler, fiber) && hd_resumes_another(fiber);
     timeout->exception = exception;
     hd_timeout_cancel(timeout, waits_in_another ? timeout->root : fiber);
@@ -162,9 +162,9 @@ static VALUE scheduler_time_left(VALUE self, VALUE root, VALUE number)
     hd_scheduler *scheduler = hd_scheduler_get(self);
     uint64_t innermost = NIL_P(number) ? UINT64_MAX : NUM2ULL(number);
     int64_t earliest_ns = HD_NO_DEADLINE;
-    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, root, strike));) {
-        if (!strike->limits || strike->began > innermost) continue;
-        earliest_ns = hd_earlier(earliest_ns, strike->due ? 0 : hd_timeout_of(strike)->timer.deadline_ns);
+    for (hd_pending *pending = NULL; (pending = hd_pending_next(scheduler, root, pending));) {
+        if (!pending->limits || pending->began > innermost) continue;
+        earliest_ns = hd_earlier(earliest_ns, pending->due ? 0 : hd_timeout_of(pending)->timer.deadline_ns);
     }
     return earliest_ns == HD_NO_DEADLINE ? Qnil : seconds_until(earliest_ns);
 }

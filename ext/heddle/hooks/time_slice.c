@@ -60,7 +60,7 @@ static bool must_go_on(hd_scheduler *scheduler)
     if (hd_wait_of(scheduler, fiber) || hd_wait_of_chain(scheduler, root)) return true;
     if (is_in_frame(scheduler, fiber) || (root != fiber && is_in_frame(scheduler, root))) return true;
     if (scheduler->masks.ended || scheduler->virtual_clock.on) return true;
-    if (hd_interrupt_mask(scheduler, (hd_struck){root, fiber, 0, false}, rb_cObject) == HD_MASK_NEVER) return true;
+    if (hd_interrupt_mask(scheduler, (hd_recipient){root, fiber, 0, false}, rb_cObject) == HD_MASK_NEVER) return true;
     return hd_thread_was_sent_something(scheduler);
 }
 
@@ -81,7 +81,7 @@ static void let_others_run(hd_scheduler *scheduler)
     hd_caught caught;
     hd_catch(stand_behind, (VALUE)scheduler, &caught);
     if (!caught.state) return;
-    hd_strike_later(scheduler, root, NIL_P(caught.exception) ? HD_STRIKE_KILLS : caught.exception);
+    hd_raise_later(scheduler, root, NIL_P(caught.exception) ? HD_PENDING_KILL : caught.exception);
     if (NIL_P(caught.exception)) rb_set_errinfo(Qnil);
 }
 

@@ -26,7 +26,7 @@
 
 #include "fibers/inline_call.h"
 #include "fibers/park.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/turn.h"
 #include "flush.h"
 #include "ruby/caught.h"
@@ -67,7 +67,7 @@ typedef struct {
     int count;
     bool waiters, twins;
     /* An exception raised in the closer meanwhile, which is raised again when the IO is closed; or nil. */
-    VALUE struck;
+    VALUE raised;
 } close_call;
 
 static void add_part(close_call *closing, VALUE io)
@@ -83,9 +83,9 @@ static void add_part(close_call *closing, VALUE io)
  * runs. */
 static void close_before_it_runs(hd_wait *wait)
 {
-    bool event = wait->wake == HD_WOKEN_BY_EVENT, strike = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
-    if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || strike)) return;
-    if (hd_wait_brings(wait)) return; /* the bytes have been received, the descriptor is not needed */
+    bool event = wait->wake == HD_WOKEN_BY_EVENT, exception = wait->wake == HD_WOKEN_BY_EXCEPTION && !wait->exception;
+    if (wait->state != HD_WAIT_READY || wait->kind != HD_WAIT_FOR_IO || !(event || exception)) return;
+    if (hd_wait_answered(wait)) return; /* the bytes have been received, the descriptor is not needed */
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = (hd_word)closed_error();
 }
@@ -206,9 +206,9 @@ static bool write_buffer(close_call *closing)
 static void let_waiters_leave(close_call *closing, bool hide)
 {
     for (int i = 0; i < closing->count && hide; i++) closing->parts[i].hidden = hd_io_hide(closing->parts[i].io);
-    closing->struck = exception_of(let_unwind, closing);
+    closing->raised = exception_of(let_unwind, closing);
     show(closing);
-    if (!hide && !NIL_P(closing->struck)) rb_exc_raise(closing->struck);
+    if (!hide && !NIL_P(closing->raised)) rb_exc_raise(closing->raised);
 }
 
 /* Takes the steps before the descriptor is closed. */
@@ -223,7 +223,7 @@ static void clear_the_way(close_call *closing, bool hide)
 /* Collects the IOs to be closed for the directions POLLIN, POLLOUT or both. */
 static close_call closing_of(VALUE io, short directions)
 {
-    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .raised = Qnil};
     if (RB_TYPE_P(io, T_FILE)) {
         VALUE write_io = rb_io_get_write_io(io);
         if (write_io != io && directions & POLLOUT) add_part(&closing, write_io);
@@ -319,15 +319,15 @@ static bool is_open_file(VALUE io)
 /* Closes an IO even if an exception is raised in its fiber while the buffer is written, where Ruby would leave the IO
  * open. A file takes all bytes, so it is written and closed before the exception goes on. Other IOs are left as Ruby
  * leaves them: a peer that reads nothing must not keep the fiber from ending. */
-static VALUE close_even_if_struck(VALUE pointer)
+static VALUE close_after_exceptions(VALUE pointer)
 {
-    hd_caught struck, failed;
-    VALUE result = hd_catch(close_by_ruby, pointer, &struck);
-    if (!struck.state) return result;
-    bool killed = hd_is_kill(&struck);
-    if ((NIL_P(struck.exception) && !killed) || !is_open_file(((ruby_close *)pointer)->io)) hd_go_on(&struck);
+    hd_caught first, failed;
+    VALUE result = hd_catch(close_by_ruby, pointer, &first);
+    if (!first.state) return result;
+    bool killed = hd_is_kill(&first);
+    if ((NIL_P(first.exception) && !killed) || !is_open_file(((ruby_close *)pointer)->io)) hd_go_on(&first);
     result = hd_catch(close_by_ruby, pointer, &failed);
-    if (!killed) rb_exc_raise(struck.exception);
+    if (!killed) rb_exc_raise(first.exception);
     hd_go_on(&failed);
     rb_set_errinfo(Qnil);
     return result; /* Ruby kills the fiber again at the end of the next switch to it */
@@ -338,7 +338,7 @@ static VALUE close_even_if_struck(VALUE pointer)
 static VALUE close_io(VALUE pointer)
 {
     hd_scheduler *scheduler = hd_scheduler_of_thread();
-    return scheduler ? hd_call_inline(scheduler, HD_FRAME_CLOSE, close_even_if_struck, pointer)
+    return scheduler ? hd_call_inline(scheduler, HD_FRAME_CLOSE, close_after_exceptions, pointer)
                      : close_by_ruby(pointer);
 }
 
@@ -365,7 +365,7 @@ VALUE hd_close_for(VALUE io, ID kept, short directions)
     VALUE result = others ? rb_ensure(close_io, (VALUE)&call, after_close, (VALUE)&closing) : close_io((VALUE)&call);
     forget_guesses(&closing);
     /* 7. Raise the exception that was raised in the closer meanwhile. */
-    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+    if (!NIL_P(closing.raised)) rb_exc_raise(closing.raised);
     if (closing.scheduler) hd_turn_spend(closing.scheduler, Qnil, HD_TURN_ENDS_AMID);
     return result;
 }
@@ -391,7 +391,7 @@ VALUE hd_shut_down(VALUE io, ID kept, short events)
 
 VALUE hd_reopen(VALUE io, ID kept, int argc, VALUE *argv)
 {
-    close_call closing = {.scheduler = hd_scheduler_of_thread(), .struck = Qnil};
+    close_call closing = {.scheduler = hd_scheduler_of_thread(), .raised = Qnil};
     add_part(&closing, io);
     clear_the_way(&closing, false);
     hd_flush_before_ruby_does(io);
@@ -409,7 +409,7 @@ void hd_wake_waiters(VALUE io)
 {
     close_call closing = closing_of(io, POLLIN | POLLOUT);
     clear_the_way(&closing, true);
-    if (!NIL_P(closing.struck)) rb_exc_raise(closing.struck);
+    if (!NIL_P(closing.raised)) rb_exc_raise(closing.raised);
 }
 
 int hd_close_descriptor(int fd)

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "fibers/park.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/turn.h"
 #include "fibers/worker_call.h"
 #include "ruby/deadline.h"

@@ -14,7 +14,7 @@
 
 #include "core/interest.h"
 #include "fibers/park.h"
-#include "fibers/pending/strike.h"
+#include "fibers/pending/pending.h"
 #include "fibers/read_ahead.h"
 #include "ruby/init.h"
 
@@ -49,11 +49,11 @@ int hd_after_those_before(hd_scheduler *scheduler, VALUE io, int fd)
 {
     hd_reactor *reactor = &scheduler->reactor;
     reactor->ops->reap(reactor->backend);
-    if (reactor->landed == 0) return fd;
+    if (reactor->received == 0) return fd;
     hd_map_node *node = hd_map_find(reactor->ios, (hd_word)fd);
     for (; node; node = hd_map_find_next(reactor->ios, node)) {
         const hd_interest *interest = HD_CONTAINER_OF(node, hd_interest, io_node);
-        if (!hd_interest_landed(interest) || interest->wait->reactor != reactor) continue;
+        if (!hd_interest_received(interest) || interest->wait->reactor != reactor) continue;
         hd_yield(scheduler);
         return rb_io_descriptor(io);
     }

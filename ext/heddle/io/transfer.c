@@ -41,12 +41,12 @@ enum { COPY_MAX = 1 << 20 };
 
 static VALUE eTimeoutError, cBasicSocket;
 
-char *hd_landing(hd_scheduler *scheduler)
+char *hd_read_memory(hd_scheduler *scheduler)
 {
-    if (RB_LIKELY(scheduler->landing)) return scheduler->landing;
-    scheduler->landing = malloc(HD_LANDING_SIZE);
-    if (!scheduler->landing) rb_memerror();
-    return scheduler->landing;
+    if (RB_LIKELY(scheduler->read_memory)) return scheduler->read_memory;
+    scheduler->read_memory = malloc(HD_READ_MEMORY_SIZE);
+    if (!scheduler->read_memory) rb_memerror();
+    return scheduler->read_memory;
 }
 
 /* -- waits --------------------------------------------------------------------------------------------------- */
@@ -107,8 +107,8 @@ static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadl
     VALUE io = (VALUE)interest->io;
     hd_request request = {.kind = HD_WAIT_FOR_IO, .subject = io, .deadline_ns = deadline_ns, .interests = interest,
                           .interests_count = 1};
-    request.brings = interest->wanted;
-    if (request.brings && !interest->bytes_to_send) request.landing = hd_landing(scheduler);
+    request.moves_bytes = interest->size;
+    if (request.moves_bytes && !interest->bytes_to_send) request.read_memory = hd_read_memory(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
     if (result > 0 && interest->unpollable) return -EPERM; /* epoll returns this error */
@@ -250,16 +250,16 @@ static void wait_until_ready(hd_transfer *call)
     bool asks = call->asks;
     call->asks = false;
     interest.waits = !asks;
-    if (alone && call->room > 0 && call->room <= HD_BROUGHT_MAX && hd_ring_moves(call)) {
-        interest.wanted = call->room;
+    if (alone && call->room > 0 && call->room <= HD_RECEIVED_MAX && hd_ring_moves(call)) {
+        interest.size = call->room;
         interest.is_pipe = call->kind != HD_SOCKET;
     }
     if (call->deadline_ns == 0) call->deadline_ns = hd_deadline_from(hd_io_timeout(call->io));
     call->others_ran = true;
     int ready = wait_for(call->scheduler, &interest, call->deadline_ns);
-    call->came = interest.brought;
+    call->received = interest.answered;
     call->moved = interest.result;
-    if (call->came) {
+    if (call->received) {
         hd_expect_to_wait(call, !interest.at_once);
         return;
     }
@@ -275,7 +275,7 @@ static void wait_until_ready(hd_transfer *call)
 
 ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void *argument)
 {
-    call->came = false;
+    call->received = false;
     if (!wait) hd_transfer_spend_turn(call);
     for (;; wait = true) {
         if (wait) wait_until_ready(call);
@@ -294,16 +294,16 @@ ssize_t hd_transfer_try(hd_transfer *call, void *bytes, size_t size)
 
 ssize_t hd_transfer_send(hd_transfer *call, const char *bytes, size_t size)
 {
-    hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .wanted = size,
+    hd_interest interest = {.fd = call->fd, .events = POLLOUT, .io = (hd_word)call->io, .size = size,
                             .bytes_to_send = bytes, .is_pipe = call->kind != HD_SOCKET};
     call->scheduler->reactor.writes = call->scheduler->reactor.shares;
     int ready = wait_for(call->scheduler, &interest, hd_deadline_from(hd_io_timeout(call->io)));
     hd_note_shared_write(call);
-    if (interest.brought && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
-    if (!interest.brought && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
+    if (interest.answered && (interest.result < 0 || (size_t)interest.result == size)) return interest.result;
+    if (!interest.answered && !ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
     /* more will be done with the descriptor: raises if it was closed meanwhile */
     call->fd = rb_io_descriptor(call->io);
-    return interest.brought ? interest.result : -EAGAIN;
+    return interest.answered ? interest.result : -EAGAIN;
 }
 
 /* Waits until the terminal is ready, for no longer than the terminal's own timeout. Returns false when that has passed.
@@ -344,7 +344,7 @@ bool hd_transfer_spend_turn(hd_transfer *call)
 {
     if (call->in_part) return false;
     hd_turn_end end = call->amid ? HD_TURN_ENDS_AMID : call->direction == HD_WRITE ? HD_TURN_ENDS_LATER : HD_TURN_ENDS;
-    if (!call->amid) hd_strikes_raise_overdue(call->scheduler);
+    if (!call->amid) hd_pending_raise_overdue(call->scheduler);
     if (RB_LIKELY(!hd_reactor_count_operation(&call->scheduler->reactor))) return false;
     if (call->direction == HD_READ && hd_called_by_read_nonblock()) return false;
     if (!hd_turn_look(call->scheduler, call->io, end)) return false;

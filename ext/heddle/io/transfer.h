@@ -22,7 +22,7 @@ typedef struct {
     bool others_ran;  /* since Ruby has looked into its read buffer */
     bool gives_up;    /* the caller must not wait: -EAGAIN is its result */
     size_t room;      /* for bytes that may be received with the end of a wait, 0: none */
-    bool came;        /* the last wait has received bytes: see hd_transfer_run */
+    bool received;    /* the last wait has received bytes: see hd_transfer_run */
     ssize_t moved;    /* number of bytes, 0 at the end, or -errno */
     int64_t deadline_ns; /* of the waits, from IO#timeout; 0 before the first one */
     bool asks;        /* the next read may find bytes at once, and is a request of the ring all the same */
@@ -43,16 +43,16 @@ static inline bool hd_is_left_to_ruby(ssize_t result)
 
 /* Makes attempts until one of them need not wait, and returns its result. It waits after each that would have to, and
  * before the first one, too, if a wait is expected. Otherwise the other fibers run before the first one if the turn of
- * this fiber is used up. A wait may receive at most call->room bytes (call->came): io_uring reads them as soon as they
- * arrive. The attempt must take them, because they are kept nowhere else. It must do so even if the IO was closed
+ * this fiber is used up. A wait may receive at most call->room bytes (call->received): io_uring reads them as soon as
+ * they arrive. The attempt must take them, because they are kept nowhere else. It must do so even if the IO was closed
  * meanwhile, if the fiber can go on with them. */
 ssize_t hd_transfer_run(hd_transfer *call, bool wait, hd_attempt *attempt, void *argument);
 
 /* Returns the memory into which bytes are read first. A string then gets the size of the bytes that were received, and
  * a fiber that waits holds no memory. It is empty whenever another fiber may run. It belongs to the scheduler, not to
  * the native thread, because a Ruby thread may go on in another native thread after a wait. */
-enum { HD_LANDING_SIZE = 16 * 1024 };
-char *hd_landing(hd_scheduler *scheduler);
+enum { HD_READ_MEMORY_SIZE = 16 * 1024 };
+char *hd_read_memory(hd_scheduler *scheduler);
 
 /* The size of the pieces in which a file is moved; the other fibers run after each piece. A file that the kernel has in
  * memory never makes the caller wait, but a megabyte of it takes a millisecond or two, most of it for the fresh memory

@@ -152,7 +152,7 @@ static bool was_looked_at_lately(const hd_reactor *reactor)
 static bool read_shares_call(const hd_transfer *call, size_t size)
 {
     const hd_reactor *reactor = &call->scheduler->reactor;
-    if (!shares(call->scheduler) || size == 0 || size > HD_BROUGHT_MAX || !hd_ring_moves(call)) return false;
+    if (!shares(call->scheduler) || size == 0 || size > HD_RECEIVED_MAX || !hd_ring_moves(call)) return false;
     if (!hd_reactor_has_ready(reactor) && !reactor->ops->gathers(reactor->backend)) return false;
     return !hd_map_find(reactor->ios, (hd_word)call->fd) && was_looked_at_lately(reactor);
 }

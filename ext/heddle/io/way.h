@@ -5,7 +5,7 @@
 
 /* The longest read whose bytes may be received with the end of a wait: Ruby's read buffer has room for as much, see
  * hd_io_put_back. */
-enum { HD_BROUGHT_MAX = 8192 };
+enum { HD_RECEIVED_MAX = 8192 };
 
 /* The longest write that goes out with those of others. */
 enum { HD_SHARED_WRITE_MAX = 4096 };

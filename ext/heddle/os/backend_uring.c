@@ -188,8 +188,8 @@ static unsigned wake_events(short events)
 /* Can the read of this interest be a request? The memory for it is allocated at the first one. */
 static bool is_read(hd_backend *backend, const hd_interest *interest)
 {
-    if (!interest->wanted || interest->bytes_to_send) return false;
-    if (interest->wanted > URING_BUFFER_SIZE || backend->no_reads) return false;
+    if (!interest->size || interest->bytes_to_send) return false;
+    if (interest->size > URING_BUFFER_SIZE || backend->no_reads) return false;
     if (!backend->buffers.memory) backend->no_reads = uring_buffers_open(&backend->buffers, &backend->ring) < 0;
     return !backend->no_reads;
 }
@@ -200,7 +200,7 @@ static bool prepare_read(hd_backend *backend, const hd_interest *interest, uint6
     if (!sqe) return false;
     sqe->opcode = interest->is_pipe ? IORING_OP_READ : IORING_OP_RECV;
     sqe->fd = interest->fd;
-    sqe->len = (uint32_t)interest->wanted;
+    sqe->len = (uint32_t)interest->size;
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = URING_BUFFER_GROUP;
     if (interest->is_pipe)
@@ -216,12 +216,12 @@ static bool prepare_send(hd_backend *backend, const hd_interest *interest, uint6
 {
     struct io_uring_sqe *sqe = new_request(backend, token);
     if (!sqe) return false;
-    char *copy = uring_outbox_copy(&backend->outbox, interest->bytes_to_send, interest->wanted);
+    char *copy = uring_outbox_copy(&backend->outbox, interest->bytes_to_send, interest->size);
     backend->slots[(uint32_t)token].sends = copy;
     sqe->opcode = interest->is_pipe ? IORING_OP_WRITE : IORING_OP_SEND;
     sqe->fd = interest->fd;
     sqe->addr = (uintptr_t)copy;
-    sqe->len = (uint32_t)interest->wanted;
+    sqe->len = (uint32_t)interest->size;
     if (interest->is_pipe)
         sqe->off = NO_POSITION;
     else
@@ -238,7 +238,7 @@ static bool uring_can_send(hd_backend *backend, size_t size)
 static bool prepare(hd_backend *backend, const hd_interest *interest, uint64_t token)
 {
     uring_slot *slot = &backend->slots[(uint32_t)token];
-    bool sends = interest->bytes_to_send && uring_can_send(backend, interest->wanted);
+    bool sends = interest->bytes_to_send && uring_can_send(backend, interest->size);
     slot->moves = sends || is_read(backend, interest);
     if (sends) return prepare_send(backend, interest, token);
     return slot->moves ? prepare_read(backend, interest, token)

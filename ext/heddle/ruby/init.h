@@ -13,7 +13,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(scheduler_class) \
     init(ruby_clock) \
     init(frame) \
-    init(strike) \
+    init(pending) \
     init(turn) \
     init(timeout) \
     init(core_ext) \

@@ -29,7 +29,7 @@ module Heddle
         put_storage
         execute(@arguments, &@block)
       end
-      strike(@early) if @early
+      raise_into(@early) if @early
     end
 
     # Ends the task without having started it.
@@ -40,7 +40,7 @@ module Heddle
     end
 
     # Another thread may cancel the task at the moment when it starts: the cancel is raised after the start.
-    def strike(error)
+    def raise_into(error)
       if take_out_of_line
         end_in_line(error)
         return self

@@ -113,12 +113,12 @@ module Heddle
       # descriptor). The exception is raised in the fiber at its next wait. An exception for the thread is raised first,
       # as in plain Ruby.
       def outcome(came)
-        struck = first_of(came) if came
-        strikes = struck && (without_result? || for_the_thread?(struck))
+        raised = first_of(came) if came
+        raises = raised && (without_result? || for_the_thread?(raised))
         left = (came || []) - [KILL]
-        left -= [struck] if strikes
+        left -= [raised] if raises
         left.each { |error| Fiber.scheduler.put_back(error) }
-        strike(struck) if strikes
+        raise_it(raised) if raises
         raise_here(@error) if @error
 
         @result
@@ -136,8 +136,8 @@ module Heddle
       end
 
       # The result is not taken then.
-      def for_the_thread?(struck)
-        return false if KILL.equal?(struck) || !Fiber.scheduler.for_the_thread?(struck)
+      def for_the_thread?(raised)
+        return false if KILL.equal?(raised) || !Fiber.scheduler.for_the_thread?(raised)
 
         @discard&.call(@result)
         true
@@ -149,8 +149,8 @@ module Heddle
         raise error
       end
 
-      def strike(struck)
-        raise struck unless KILL.equal?(struck)
+      def raise_it(raised)
+        raise raised unless KILL.equal?(raised)
 
         Fiber.new { nil }.resume # at the end of every switch Ruby checks whether the fiber was killed
       end

@@ -38,17 +38,17 @@ module Heddle
       #
       # @return [Array<Exception>] the exceptions that were raised here meanwhile, without cancels of the owner
       def end_tasks(reason)
-        struck = []
+        raised_meanwhile = []
         begin
           cancel_tasks(reason)
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-          attach_failures(e, [reason, *struck]) || raise if must_not_wait?(e)
+          attach_failures(e, [reason, *raised_meanwhile]) || raise if must_not_wait?(e)
 
-          own_cancel?(e) ? note_cancel(e) : struck << e
+          own_cancel?(e) ? note_cancel(e) : raised_meanwhile << e
           retry
         end
-        struck
+        raised_meanwhile
       end
 
       def must_not_wait?(error)
@@ -62,7 +62,7 @@ module Heddle
       # Records a cancel of the owner that does not come from this scope. If the owner's grace period is over, the grace
       # period of its tasks is over, too.
       def note_cancel(error)
-        return if !own_cancel?(error) || error.equal?(@strike) || error.equal?(@last_strike)
+        return if !own_cancel?(error) || error.equal?(@pending) || error.equal?(@last_pending)
 
         @cancelled = error
         @grace_ends = Clock.now if error.last? && @grace_ends && !@grace_over
@@ -113,15 +113,15 @@ module Heddle
         pause = [@grace, PAUSE].max
         watch.pop(timeout: @grace)
         until watch.closed? || abandoned?
-          task = @task if @last_strike && !@task&.fiber.equal?(@scheduler.main_fiber)
+          task = @task if @last_pending && !@task&.fiber.equal?(@scheduler.main_fiber)
           task ? task.kill(@grace) : force_owner
           watch.pop(timeout: pause)
         end
       end
 
       def force_owner
-        @last_strike = Cancelled.at_last(@grace, @reason)
-        @scheduler.force(@owner, @last_strike)
+        @last_pending = Cancelled.at_last(@grace, @reason)
+        @scheduler.force(@owner, @last_pending)
       end
 
       # Closes the resources of the scope, in a task with a grace period of its own, because a close may hang.
@@ -139,9 +139,9 @@ module Heddle
         @grace_ends = Clock.now + @grace
         @grace_over = false
         @scheduler.hold_back(SHIELDED) { start_as_it_is(closer, []) { close_each(@resources, errors) } }
-        struck = end_tasks(nil)
+        raised_meanwhile = end_tasks(nil)
         errors << closer.failure unless closer.failure.nil? || closer.cancelled?
-        errors + struck
+        errors + raised_meanwhile
       end
 
       def close_each(resources, errors)
@@ -166,16 +166,16 @@ module Heddle
         @tasks.keys.each { |task| task.cancel_once(nil) }
       end
 
-      def withdraw(strike)
-        [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, strike) } if strike
+      def withdraw(error)
+        [@owner, @root].each { |fiber| @scheduler.withdraw(fiber, error) } if error
       end
 
       def close
         @state = :ended
         @watch&.close
         @scheduler.scopes.delete(self) if @tasks.empty?
-        withdraw(@strike)
-        withdraw(@last_strike)
+        withdraw(@pending)
+        withdraw(@last_pending)
         # The failure of a task is raised first; if the owner was cancelled meanwhile, the cancel is raised at its next
         # wait.
         @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)

@@ -22,15 +22,15 @@ module Heddle
         return ErrorReport.print(task.failure, task) unless open? # its owner was killed
 
         @failures << task unless @failures.last.equal?(task)
-        return if @strike
+        return if @pending
 
         cancel_tasks(task.failure, but: task)
-        strike_owner(task.failure) if @in_block
+        raise_in_owner(task.failure) if @in_block
       end
 
-      def strike_owner(error)
-        @strike = Cancelled.new("a task of the scope failed: #{Wording.of(error)}", reason: error)
-        @scheduler.interrupt_chain(@owner, @root, @strike, @number)
+      def raise_in_owner(error)
+        @pending = Cancelled.new("a task of the scope failed: #{Wording.of(error)}", reason: error)
+        @scheduler.interrupt_chain(@owner, @root, @pending, @number)
       end
 
       # Chooses the error that the scope raises: an error that was raised while it ended; else the error of a task that
@@ -39,13 +39,13 @@ module Heddle
       #
       # @param before [Exception, nil] the failure of a task when the block was left
       # @param raised [Exception, nil] the error of the block
-      # @param struck [Array<Exception>] the errors that were raised in the owner since then
+      # @param raised_meanwhile [Array<Exception>] the errors that were raised in the owner since then
       # @return [Exception, nil]
-      def leaving(before, raised, struck)
-        return struck.last unless struck.empty?
+      def leaving(before, raised, raised_meanwhile)
+        return raised_meanwhile.last unless raised_meanwhile.empty?
 
         before = nil if GO_FIRST.any? { |kind| raised.is_a?(kind) }
-        before || (raised unless own_cancel?(raised)) || failure || (raised unless raised.equal?(@last_strike))
+        before || (raised unless own_cancel?(raised)) || failure || (raised unless raised.equal?(@last_pending))
       end
 
       # Raises the error with its own cause: neither the owner's current error nor its cancel is a cause.

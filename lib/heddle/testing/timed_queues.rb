@@ -11,10 +11,10 @@ module Heddle
 
       # @return [Object, nil] what the block returns; nil when the time is over
       def self.within(seconds)
-        strike = Over.new("the time of the queue is over")
-        Scheduler.current.timeout_after(seconds, strike, nil) { yield }
+        pending = Over.new("the time of the queue is over")
+        Scheduler.current.timeout_after(seconds, pending, nil) { yield }
       rescue Over => e
-        raise unless e.equal?(strike)
+        raise unless e.equal?(pending)
       end
 
       # Does a time limit go by the virtual clock here?

@@ -27,7 +27,7 @@ typedef struct {
     int64_t due_ns;   /* when its completion is posted; HD_NO_DEADLINE while it is not ready */
     short events;
     bool removed;
-    size_t wanted; /* it is a read, or a send */
+    size_t size;   /* it is a read, or a send */
     char *sends;   /* what is sent, or NULL */
 } request;
 
@@ -290,9 +290,9 @@ static void post_read(const request *request)
 {
     completion done = {.token = request->token, .revents = POLLIN};
     if (!happens(world.faults.no_buffer_percent)) {
-        done.buffer = malloc(request->wanted);
+        done.buffer = malloc(request->size);
         HD_ASSERT(done.buffer);
-        done.size = take(request->file, done.buffer, (int)request->wanted);
+        done.size = take(request->file, done.buffer, (int)request->size);
     }
     if (done.size < 0) {
         free(done.buffer);
@@ -308,7 +308,7 @@ static void post_send(request *request)
     sim_file_t *peer = request->file->peer;
     if (peer) {
         int most = CAPACITY - peer->bytes;
-        done.size = (int)request->wanted < most ? (int)request->wanted : most;
+        done.size = (int)request->size < most ? (int)request->size : most;
         if (happens(world.faults.no_buffer_percent)) done.size = 1 + (int)draw((uint64_t)done.size);
         for (int i = 0; i < done.size; i++)
             HD_ASSERT((unsigned char)request->sends[i] == (unsigned char)(peer->first + peer->bytes + i));
@@ -335,7 +335,7 @@ static void look_at_requests(void)
         request *request = &world.requests.items[i];
         short asked = request->events | POLLERR | POLLHUP | POLLNVAL, revents = ready(request->file) & asked;
         if (request->removed) {
-            HD_ASSERT(!request->wanted);
+            HD_ASSERT(!request->size);
             if (happens(50)) post(request->token, revents | POLLIN); /* it was on its way already */
         } else {
             if (!revents && !request->sends && happens(faults->phantom_percent)) revents = request->events;
@@ -347,7 +347,7 @@ static void look_at_requests(void)
                 request->due_ns = world.now_ns + (int64_t)draw((uint64_t)faults->delay_ns_max);
             if (request->due_ns > world.now_ns) continue;
             if (happens(faults->extra_bits_percent)) revents |= POLLIN | POLLOUT | POLLPRI;
-            if (request->wanted)
+            if (request->size)
                 post_move(request);
             else
                 post(request->token, revents);
@@ -390,7 +390,7 @@ static void drop_requests(bool removed_only)
     for (int i = world.requests.count - 1; i >= 0; i--) {
         request request = world.requests.items[i];
         if (removed_only && !request.removed) continue;
-        if (!request.wanted && happens(50)) post(request.token, POLLIN);
+        if (!request.size && happens(50)) post(request.token, POLLIN);
         free(request.sends);
         REMOVE_AT(world.requests, i);
         drop(request.file);
@@ -424,9 +424,9 @@ static int sim_arm(hd_backend *backend, hd_interest *interest)
     backend->slots.items[index] = interest;
     interest->token = (uint64_t)++backend->generations.items[index] << 32 | (uint32_t)(index + 1);
     if (file) file->references++;
-    size_t wanted = file && !file->regular && !happens(world.faults.no_buffer_percent) ? interest->wanted : 0;
+    size_t wanted = file && !file->regular && !happens(world.faults.no_buffer_percent) ? interest->size : 0;
     request asked = {.token = interest->token, .file = file, .due_ns = HD_NO_DEADLINE, .events = interest->events,
-                     .wanted = wanted};
+                     .size = wanted};
     if (wanted && interest->bytes_to_send) {
         asked.sends = malloc(wanted);
         HD_ASSERT(asked.sends);
@@ -475,7 +475,7 @@ static void drop_move(hd_backend *backend, uint64_t token)
 static bool moves(uint64_t token)
 {
     for (int i = 0; i < world.requests.count; i++)
-        if (world.requests.items[i].token == token) return world.requests.items[i].wanted > 0;
+        if (world.requests.items[i].token == token) return world.requests.items[i].size > 0;
     for (int i = 0; i < world.completions.count; i++)
         if (world.completions.items[i].token == token)
             return world.completions.items[i].buffer || world.completions.items[i].sent;

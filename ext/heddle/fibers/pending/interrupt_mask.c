@@ -42,15 +42,15 @@ static hd_mask_frame *innermost(const hd_scheduler *scheduler, VALUE fiber)
 
 /* Finds the innermost block that names a class of the exception, and what it says; or NULL. Blocks of a fiber that
  * is neither the root nor running do not count: it may be an abandoned Enumerator's. */
-static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck, VALUE exception, VALUE *timing)
+static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_recipient recipient, VALUE exception, VALUE *timing)
 {
     class_search lookup = lookup_of(exception);
-    const hd_mask_frame *ours = innermost(scheduler, struck.fiber);
-    const hd_mask_frame *roots = struck.root == struck.fiber ? NULL : innermost(scheduler, struck.root);
+    const hd_mask_frame *ours = innermost(scheduler, recipient.fiber);
+    const hd_mask_frame *roots = recipient.root == recipient.fiber ? NULL : innermost(scheduler, recipient.root);
     while (ours || roots) {
         const hd_mask_frame **next = ours && (!roots || ours->sequence > roots->sequence) ? &ours : &roots;
-        bool from_inside = (*next)->shield && (*next)->sequence <= struck.began;
-        if (!from_inside && (*next)->shield && struck.limits)
+        bool from_inside = (*next)->shield && (*next)->sequence <= recipient.began;
+        if (!from_inside && (*next)->shield && recipient.limits)
             lookup = (class_search){lookup.class, lookup.class, never()};
         else if (!from_inside)
             rb_hash_foreach((*next)->timings, consider, (VALUE)&lookup);
@@ -61,19 +61,19 @@ static const hd_mask_frame *find(const hd_scheduler *scheduler, hd_struck struck
     return NULL;
 }
 
-hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception)
+hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_recipient recipient, VALUE exception)
 {
     VALUE timing;
     if (!scheduler->masks.blocks || scheduler->masks.ended) return HD_MASK_IMMEDIATE;
-    if (!find(scheduler, struck, exception, &timing)) return HD_MASK_IMMEDIATE;
+    if (!find(scheduler, recipient, exception, &timing)) return HD_MASK_IMMEDIATE;
     if (timing == never()) return HD_MASK_NEVER;
     return timing == ID2SYM(rb_intern("on_blocking")) ? HD_MASK_ON_BLOCKING : HD_MASK_IMMEDIATE;
 }
 
-VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, VALUE exception)
+VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_recipient recipient, VALUE exception)
 {
     VALUE timing;
-    const hd_mask_frame *mask = find(scheduler, struck, exception, &timing);
+    const hd_mask_frame *mask = find(scheduler, recipient, exception, &timing);
     return mask ? mask->frame.fiber : Qnil;
 }
 

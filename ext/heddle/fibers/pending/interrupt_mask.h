@@ -30,13 +30,13 @@ typedef struct {
     VALUE root, fiber;
     uint64_t began;
     bool limits;
-} hd_struck;
+} hd_recipient;
 
 /* Says when this exception, or one of this class, may be raised there. Runs no Ruby code. */
-hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_struck struck, VALUE exception);
+hd_mask hd_interrupt_mask(const hd_scheduler *scheduler, hd_recipient recipient, VALUE exception);
 
 /* The fiber whose block holds it back, or nil. */
-VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_struck struck, VALUE exception);
+VALUE hd_interrupt_mask_owner(const hd_scheduler *scheduler, hd_recipient recipient, VALUE exception);
 
 /* May a fiber of this scheduler hold it back? Ruby then holds it back for the whole thread. Runs no Ruby code. */
 bool hd_interrupt_masked_somewhere(const hd_scheduler *scheduler, VALUE exception);

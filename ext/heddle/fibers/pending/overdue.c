@@ -26,24 +26,25 @@ static VALUE plain_raise; /* Ruby's own Thread#raise */
 static int64_t next_look(const hd_scheduler *scheduler, int64_t now_ns)
 {
     int64_t next_ns = hd_timers_next(&scheduler->reactor.limits);
-    if (scheduler->strikes.timeouts_due || next_ns <= now_ns - GRACE_NS) return now_ns + LOOK_AGAIN_NS;
+    if (scheduler->pending.timeouts_due || next_ns <= now_ns - GRACE_NS) return now_ns + LOOK_AGAIN_NS;
     return next_ns == HD_NO_DEADLINE ? HD_NO_DEADLINE : next_ns + GRACE_NS;
 }
 
 static bool is_overdue(const hd_timeout *timeout, int64_t now_ns)
 {
-    if (!NIL_P(timeout->sent) || (!timeout->strike.due && timeout->timer.deadline_ns > now_ns - GRACE_NS)) return false;
-    hd_struck struck = {timeout->root, timeout->root, timeout->strike.began, true};
-    return !hd_interrupt_masked_somewhere(timeout->strike.scheduler, timeout->strike.exception) &&
-           hd_interrupt_mask(timeout->strike.scheduler, struck, timeout->strike.exception) == HD_MASK_IMMEDIATE;
+    if (!NIL_P(timeout->sent) || (!timeout->pending.due && timeout->timer.deadline_ns > now_ns - GRACE_NS))
+        return false;
+    hd_recipient recipient = {timeout->root, timeout->root, timeout->pending.began, true};
+    return !hd_interrupt_masked_somewhere(timeout->pending.scheduler, timeout->pending.exception) &&
+           hd_interrupt_mask(timeout->pending.scheduler, recipient, timeout->pending.exception) == HD_MASK_IMMEDIATE;
 }
 
 /* Finds the timeout that is overdue for longest in the fibers that run, because no others compute; or NULL. */
 static hd_timeout *longest_overdue(const hd_scheduler *scheduler, int64_t now_ns)
 {
     hd_timeout *longest = NULL;
-    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, scheduler->running.root, strike));) {
-        hd_timeout *one = strike->limits ? hd_timeout_of(strike) : NULL;
+    for (hd_pending *pending = NULL; (pending = hd_pending_next(scheduler, scheduler->running.root, pending));) {
+        hd_timeout *one = pending->limits ? hd_timeout_of(pending) : NULL;
         bool longer = one && (!longest || one->timer.deadline_ns < longest->timer.deadline_ns);
         if (longer && is_overdue(one, now_ns)) longest = one;
     }
@@ -63,7 +64,7 @@ static bool is_in_our_call(const hd_scheduler *scheduler)
  * back from a wait and holds something (bytes, a connection) is left alone, so that it is not lost. After a system
  * call, the next hook that the fiber calls raises the exception, too. If it calls none, the thread is interrupted,
  * as by Ruby's own Timeout. */
-static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
+static hd_timeout *to_raise(hd_scheduler *scheduler, int64_t now_ns)
 {
     if (!longest_overdue(scheduler, now_ns)) return NULL;
     const hd_wait *wait = hd_wait_of_chain(scheduler, scheduler->running.root);
@@ -82,13 +83,13 @@ static hd_timeout *to_strike(hd_scheduler *scheduler, int64_t now_ns)
 
 /* Raises the exception of an overdue timeout in the thread of the scheduler if its fibers compute without ever waiting.
  * Returns when to look again, or HD_NO_DEADLINE. */
-static int64_t strike_thread(hd_scheduler *scheduler, int64_t now_ns)
+static int64_t raise_in_thread(hd_scheduler *scheduler, int64_t now_ns)
 {
-    hd_timeout *due = to_strike(scheduler, now_ns);
+    hd_timeout *due = to_raise(scheduler, now_ns);
     if (!due) return next_look(scheduler, now_ns);
     uint64_t sequence = due->timer.sequence;
     VALUE exception = hd_timeout_exception(due); /* may call Ruby code: then the record may have gone with its stack */
-    if (to_strike(scheduler, now_ns) != due || due->timer.sequence != sequence) return now_ns;
+    if (to_raise(scheduler, now_ns) != due || due->timer.sequence != sequence) return now_ns;
     hd_timeout_expire(due);
     due->sent = due->raised = exception;
     rb_funcall(plain_raise, rb_intern("bind_call"), 2, scheduler->thread, exception);
@@ -183,7 +184,7 @@ static int64_t look(overdue_thread *ours, int64_t now_ns)
     for (hd_node *node = hd_list_first(&ours->schedulers); node;) {
         hd_scheduler *scheduler = HD_CONTAINER_OF(node, hd_scheduler, overdue_node);
         VALUE self = scheduler->self;
-        look_ns = hd_earlier(look_ns, strike_thread(scheduler, now_ns));
+        look_ns = hd_earlier(look_ns, raise_in_thread(scheduler, now_ns));
         node = hd_list_after(&ours->schedulers, node);
         RB_GC_GUARD(self);
     }
@@ -304,7 +305,7 @@ bool hd_overdue_raise_here(hd_scheduler *scheduler)
 {
     int64_t now_ns = hd_clock_now();
     int64_t next_ns = hd_timers_next(&scheduler->reactor.limits);
-    if (!scheduler->strikes.timeouts_due && next_ns > now_ns - GRACE_NS) return false;
+    if (!scheduler->pending.timeouts_due && next_ns > now_ns - GRACE_NS) return false;
     hd_timeout *due = longest_overdue(scheduler, now_ns);
     if (!due || !this_ractors()->running) return false;
     due->suspected = true;

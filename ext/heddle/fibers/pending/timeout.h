@@ -1,9 +1,9 @@
 /* TIMEOUTS: Timeout.timeout in a fiber.
  *
- * Problem: a timeout nearly always ends without being needed, so it must be cheap; and when its time is over, its
- * fiber may wait, run or compute. Way: each call has one record on the C stack of its fiber: a timer of the loop and
- * a strike (strike.h). No object is made until its time is over. A fiber that waits is woken by the timer. A fiber
- * that computes is found by the thread of overdue.h.
+ * Problem: a timeout nearly always ends without being needed, so it must be cheap; and when its time is over, its fiber
+ * may wait, run or compute. Way: each call has one record on the C stack of its fiber: a timer of the loop and a
+ * pending exception (pending.h). No object is made until its time is over. A fiber that waits is woken by the timer. A
+ * fiber that computes is found by the thread of overdue.h.
  *
  * Rejected: a timer of the kernel for each timeout. One heap of timers gives the loop its one deadline, without a
  * system call and without an object for each timeout.
@@ -11,24 +11,24 @@
  * Price: the record is void after a fork, and every use has to check that. */
 #pragma once
 
-#include "strike.h"
+#include "pending.h"
 
 typedef struct {
-    hd_strike strike; /* in the queue of the root until it is raised */
+    hd_pending pending; /* in the queue of the root until it is raised */
     hd_timer timer;
     VALUE root;          /* the root of the chain of fibers that will raise it */
     VALUE duration, exception, message; /* exception nil: the caller has named none */
     VALUE raised;        /* the exception, once it is made */
-    VALUE sent;          /* what Thread#raise was given by hd_timeouts_strike (overdue.h), or nil */
+    VALUE sent;          /* what Thread#raise was given by hd_timeouts_raise (overdue.h), or nil */
     bool blocking;       /* it belongs to a blocking fiber: it also ends system calls, as Ruby's own Timeout does */
     bool suspected;      /* the fiber was seen computing, when the scheduler had counted this number of parks */
     unsigned parks;
     unsigned generation; /* the reactor's generation: a fork in between voids the record */
 } hd_timeout;
 
-static inline hd_timeout *hd_timeout_of(hd_strike *strike)
+static inline hd_timeout *hd_timeout_of(hd_pending *pending)
 {
-    return HD_CONTAINER_OF(strike, hd_timeout, strike);
+    return HD_CONTAINER_OF(pending, hd_timeout, pending);
 }
 
 /* Starts a timeout. */

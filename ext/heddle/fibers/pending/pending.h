@@ -1,6 +1,6 @@
 /* PENDING EXCEPTIONS: exceptions that must be raised in a fiber from outside. Examples are the end of a Timeout, a
  * cancel, the failure of a scope, and an exception that a handle_interrupt block has held back. In names such an
- * exception is a strike.
+ * exception is `pending`.
  *
  * Problem: with one place for the pending exception of a fiber, a second one was lost. Way: a fiber has a queue, in
  * which each source has a place of its own: its task's cancel, each scope, each Timeout, each exception that
@@ -26,19 +26,19 @@
  * Rejected: one status for each block, as in trio, where every wait in a cancelled block raises. Most of Ruby's
  * libraries wait in ensure clauses, so waits there do not raise.
  *
- * A close is not a strike: it ends one operation with an IOError and affects nothing else. Its exception is in the
- * wait.
+ * A close is not a pending exception: it ends one operation with an IOError and affects nothing else. Its exception is
+ * in the wait.
  *
- * Sources: guides/design.md, "Strikes"; guides/endings.md, "When several things end a task". */
+ * Sources: guides/design.md, "Pending exceptions"; guides/endings.md, "When several things end a task". */
 #pragma once
 
 #include "interrupt_mask.h"
 
 /* Takes the place of an exception: the fiber is killed (Fiber#kill). */
-#define HD_STRIKE_KILLS Qtrue
+#define HD_PENDING_KILL Qtrue
 
-typedef struct hd_strike {
-    hd_map_node fiber_node; /* in scheduler->strikes.by_fiber; its key is the fiber, mostly the root of a chain */
+typedef struct hd_pending {
+    hd_map_node fiber_node; /* in scheduler->pending.by_fiber; its key is the fiber, mostly the root of a chain */
     hd_scheduler *scheduler;
     VALUE kept;      /* the fiber, which must not be collected meanwhile */
     VALUE exception; /* or its class, by which the masks are looked up */
@@ -47,9 +47,9 @@ typedef struct hd_strike {
     bool limits;     /* it belongs to a Timeout */
     bool forced;     /* nothing holds it back, because the time to clean up is over */
     /* takes it out and returns it to be raised; undef: it has raised itself */
-    VALUE (*take)(struct hd_strike *strike);
-    void (*drop)(struct hd_strike *strike);  /* takes it out of the queue, so that it is never raised */
-} hd_strike;
+    VALUE (*take)(struct hd_pending *pending);
+    void (*drop)(struct hd_pending *pending);  /* takes it out of the queue, so that it is never raised */
+} hd_pending;
 
 /* -- waits ---------------------------------------------------------------------------------------------------- */
 
@@ -72,7 +72,7 @@ bool hd_end_operation(hd_wait *wait, VALUE exception);
  * fiber's next wait. */
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait);
 
-/* -- strikes -------------------------------------------------------------------------------------------------- */
+/* -- pending exceptions --------------------------------------------------------------------------------------- */
 
 /* Returns the number of a block that begins now. */
 static inline uint64_t hd_block_begins(hd_scheduler *scheduler)
@@ -82,61 +82,61 @@ static inline uint64_t hd_block_begins(hd_scheduler *scheduler)
 
 /* Raises an exception in the fiber, with the values of `like`: now if the fiber (or a fiber that it has resumed) is
  * parked, else when it next parks. Does nothing if its place is taken. May be called from any thread with the GVL. */
-void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, hd_strike like);
+void hd_raise_into(hd_scheduler *scheduler, VALUE fiber, hd_pending like);
 
 /* Raises the exception when the fiber parks next. An exception that was raised before keeps the place that it had. */
-void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+void hd_raise_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
 /* Takes the exception out of this fiber's queue. */
-void hd_strike_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+void hd_pending_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
 
 /* Takes the exception out of the queue of every fiber, because nobody waits for its effect. */
-void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception);
+void hd_pending_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception);
 
-/* For a strike that belongs to another file: adds it to the queue, makes it due, takes it out (and says whether it
- * was due). */
-void hd_strike_add(hd_strike *strike, hd_scheduler *scheduler, VALUE fiber);
-void hd_strike_make_due(hd_strike *strike);
-bool hd_strike_remove(hd_strike *strike);
+/* For a pending exception that belongs to another file: adds it to the queue, makes it due, takes it out (and says
+ * whether it was due). */
+void hd_pending_add(hd_pending *pending, hd_scheduler *scheduler, VALUE fiber);
+void hd_pending_make_due(hd_pending *pending);
+bool hd_pending_remove(hd_pending *pending);
 
-/* Returns the strike in the queue of a fiber, due or not, that follows `after` (NULL: the first one); NULL at the
- * end. */
-hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *after);
+/* Returns the pending exception in the queue of a fiber, due or not, that follows `after` (NULL: the first one); NULL
+ * at the end. */
+hd_pending *hd_pending_next(const hd_scheduler *scheduler, VALUE fiber, const hd_pending *after);
 
-/* Ends the wait of its fiber for a strike that is due, if the masks allow it. */
-void hd_strike_deliver(hd_strike *strike);
+/* Ends the wait of its fiber for a pending exception that is due, if the masks allow it. */
+void hd_pending_deliver(hd_pending *pending);
 
 /* Notes in the exception, which ends this block, that it is raised now. */
-void hd_strike_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began);
+void hd_pending_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began);
 
 /* Removes the note from an exception that has ended its task, and from its causes. Others may get the exception from
  * Task#value, and it does not end them. */
-void hd_strike_left_task(VALUE exception);
+void hd_pending_left_task(VALUE exception);
 
-typedef enum { HD_ALL_STRIKES, HD_TIMEOUTS_ONLY } hd_strike_choice;
+typedef enum { HD_ALL_PENDING, HD_TIMEOUTS_ONLY } hd_pending_choice;
 
 /* Raises the outermost exception that is due in the running chain of fibers and that is not masked more strictly
  * than this. Returns if no such exception exists. */
-void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice);
+void hd_pending_raise(hd_scheduler *scheduler, hd_mask strictest, hd_pending_choice choice);
 
 /* Raises an overdue exception at the beginning of a hook that may not have to wait: the loop may not have run for
  * long. */
-static inline void hd_strikes_raise_overdue(hd_scheduler *scheduler)
+static inline void hd_pending_raise_overdue(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->strikes.timeouts_due) && !hd_scheduler_foreign(scheduler))
-        hd_strikes_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
+    if (RB_UNLIKELY(scheduler->pending.timeouts_due) && !hd_scheduler_foreign(scheduler))
+        hd_pending_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
 }
 
 /* Empties the queue of the running fiber, which ends. It may be an abandoned Enumerator's fiber. */
-void hd_strikes_drop(hd_scheduler *scheduler);
+void hd_pending_drop(hd_scheduler *scheduler);
 
 /* Raises all exceptions of the queues now, whatever holds them back. */
-void hd_strikes_deliver_all(hd_scheduler *scheduler);
+void hd_pending_deliver_all(hd_scheduler *scheduler);
 
 /* For the GC; for the child of a fork; for the end of the scheduler. */
-void hd_strikes_mark(const hd_scheduler *scheduler);
-void hd_strikes_forget(hd_scheduler *scheduler);
-void hd_strikes_free(hd_scheduler *scheduler);
+void hd_pending_mark(const hd_scheduler *scheduler);
+void hd_pending_forget(hd_scheduler *scheduler);
+void hd_pending_free(hd_scheduler *scheduler);
 
 /* -- home ----------------------------------------------------------------------------------------------------- */
 

@@ -1,13 +1,13 @@
-/* See strike.h. */
-#include "strike.h"
+/* See pending.h. */
+#include "pending.h"
 
 #include "ruby/caught.h"
 #include "ruby/init.h"
 
 /* A pending exception in the queue of a fiber. */
 typedef struct {
-    hd_strike strike;
-    hd_node node; /* in scheduler->strikes.exceptions */
+    hd_pending pending;
+    hd_node node; /* in scheduler->pending.exceptions */
 } put_off;
 
 /* Notes in an exception: that it was put off; how far out its block is; the state of the counter when it was raised. */
@@ -56,53 +56,53 @@ void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait)
 {
     hd_word displaced;
     if (hd_wait_unblock_instead(wait, &displaced) && displaced)
-        hd_strike_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
+        hd_raise_later(scheduler, (VALUE)wait->root, (VALUE)displaced);
 }
 
 /* -- the queues ----------------------------------------------------------------------------------------------- */
 
-hd_strike *hd_strike_next(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *after)
+hd_pending *hd_pending_next(const hd_scheduler *scheduler, VALUE fiber, const hd_pending *after)
 {
-    hd_map_node *node = after ? hd_map_find_next(&scheduler->strikes.by_fiber, &after->fiber_node)
-                              : hd_map_find(&scheduler->strikes.by_fiber, (hd_word)fiber);
-    return node ? HD_CONTAINER_OF(node, hd_strike, fiber_node) : NULL;
+    hd_map_node *node = after ? hd_map_find_next(&scheduler->pending.by_fiber, &after->fiber_node)
+                              : hd_map_find(&scheduler->pending.by_fiber, (hd_word)fiber);
+    return node ? HD_CONTAINER_OF(node, hd_pending, fiber_node) : NULL;
 }
 
-void hd_strike_add(hd_strike *strike, hd_scheduler *scheduler, VALUE fiber)
+void hd_pending_add(hd_pending *pending, hd_scheduler *scheduler, VALUE fiber)
 {
-    strike->scheduler = scheduler;
-    hd_map_add(&scheduler->strikes.by_fiber, &strike->fiber_node, (hd_word)fiber);
+    pending->scheduler = scheduler;
+    hd_map_add(&scheduler->pending.by_fiber, &pending->fiber_node, (hd_word)fiber);
 }
 
-void hd_strike_make_due(hd_strike *strike)
+void hd_pending_make_due(hd_pending *pending)
 {
-    if (strike->due) return;
-    strike->due = ++strike->scheduler->strikes.sequence;
-    strike->scheduler->strikes.due++;
-    strike->scheduler->strikes.timeouts_due += strike->limits;
+    if (pending->due) return;
+    pending->due = ++pending->scheduler->pending.sequence;
+    pending->scheduler->pending.due++;
+    pending->scheduler->pending.timeouts_due += pending->limits;
 }
 
-bool hd_strike_remove(hd_strike *strike)
+bool hd_pending_remove(hd_pending *pending)
 {
-    if (!hd_map_node_linked(&strike->fiber_node)) return false;
-    hd_map_remove(&strike->scheduler->strikes.by_fiber, &strike->fiber_node);
-    if (!strike->due) return false;
-    strike->scheduler->strikes.due--;
-    strike->scheduler->strikes.timeouts_due -= strike->limits;
+    if (!hd_map_node_linked(&pending->fiber_node)) return false;
+    hd_map_remove(&pending->scheduler->pending.by_fiber, &pending->fiber_node);
+    if (!pending->due) return false;
+    pending->scheduler->pending.due--;
+    pending->scheduler->pending.timeouts_due -= pending->limits;
     return true;
 }
 
-static void drop_exception(hd_strike *strike)
+static void drop_exception(hd_pending *pending)
 {
-    hd_strike_remove(strike);
-    hd_node_remove(&((put_off *)strike)->node);
-    free(strike);
+    hd_pending_remove(pending);
+    hd_node_remove(&((put_off *)pending)->node);
+    free(pending);
 }
 
-static VALUE take_exception(hd_strike *strike)
+static VALUE take_exception(hd_pending *pending)
 {
-    VALUE exception = strike->exception;
-    drop_exception(strike);
+    VALUE exception = pending->exception;
+    drop_exception(pending);
     return exception;
 }
 
@@ -111,30 +111,30 @@ static bool is_cancel(VALUE exception)
     return RTEST(rb_obj_is_kind_of(exception, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))));
 }
 
-/* Finds the strike that has the place already: a source has one place for each kind. */
-static hd_strike *in_the_place_of(const hd_scheduler *scheduler, VALUE fiber, const hd_strike *one)
+/* Finds the pending exception that has the place already: a source has one place for each kind. */
+static hd_pending *in_the_place_of(const hd_scheduler *scheduler, VALUE fiber, const hd_pending *one)
 {
-    hd_strike *strike = NULL;
-    while ((strike = hd_strike_next(scheduler, fiber, strike))) {
-        if (strike->limits || strike->began != one->began || strike->forced != one->forced) continue;
-        if (strike->exception == one->exception || (is_cancel(strike->exception) && is_cancel(one->exception))) break;
+    hd_pending *pending = NULL;
+    while ((pending = hd_pending_next(scheduler, fiber, pending))) {
+        if (pending->limits || pending->began != one->began || pending->forced != one->forced) continue;
+        if (pending->exception == one->exception || (is_cancel(pending->exception) && is_cancel(one->exception))) break;
     }
-    return strike;
+    return pending;
 }
 
-static hd_strike *put(hd_scheduler *scheduler, VALUE fiber, const hd_strike *like)
+static hd_pending *put(hd_scheduler *scheduler, VALUE fiber, const hd_pending *like)
 {
     if (in_the_place_of(scheduler, fiber, like)) return NULL;
     put_off *one = calloc(1, sizeof(*one));
     if (!one) rb_memerror();
-    one->strike = *like;
-    one->strike.kept = fiber;
-    one->strike.take = take_exception;
-    one->strike.drop = drop_exception;
-    hd_list_push_back(&scheduler->strikes.exceptions, &one->node);
-    hd_strike_add(&one->strike, scheduler, fiber);
-    hd_strike_make_due(&one->strike);
-    return &one->strike;
+    one->pending = *like;
+    one->pending.kept = fiber;
+    one->pending.take = take_exception;
+    one->pending.drop = drop_exception;
+    hd_list_push_back(&scheduler->pending.exceptions, &one->node);
+    hd_pending_add(&one->pending, scheduler, fiber);
+    hd_pending_make_due(&one->pending);
+    return &one->pending;
 }
 
 static uint64_t number_of(VALUE exception, ID name)
@@ -143,38 +143,38 @@ static uint64_t number_of(VALUE exception, ID name)
     return RB_FIXNUM_P(number) ? (uint64_t)FIX2LONG(number) : 0;
 }
 
-void hd_strike_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began)
+void hd_pending_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began)
 {
     if (OBJ_FROZEN(exception)) return;
     rb_ivar_set(exception, id_began, LONG2FIX((long)began));
     rb_ivar_set(exception, id_raised_at, LONG2FIX((long)scheduler->masks.sequence));
 }
 
-void hd_strike_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+void hd_raise_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
-    hd_strike like = {.exception = exception, .began = number_of(exception, id_began)};
+    hd_pending like = {.exception = exception, .began = number_of(exception, id_began)};
     /* The note marks an exception that was put off, perhaps long ago. Without it each would have to be searched for,
      * and the queues may be long. */
     if (put(scheduler, fiber, &like) && !OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off, Qtrue);
 }
 
-void hd_strike_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
+void hd_pending_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
 {
-    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, fiber, strike));) {
-        if (strike->limits || strike->exception != exception) continue;
-        strike->drop(strike);
+    for (hd_pending *pending = NULL; (pending = hd_pending_next(scheduler, fiber, pending));) {
+        if (pending->limits || pending->exception != exception) continue;
+        pending->drop(pending);
         return;
     }
 }
 
-void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
+void hd_pending_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
 {
     if (!OBJ_FROZEN(exception) && NIL_P(rb_attr_get(exception, id_put_off))) return;
-    const hd_list *exceptions = &scheduler->strikes.exceptions;
+    const hd_list *exceptions = &scheduler->pending.exceptions;
     for (hd_node *node = hd_list_first(exceptions), *next; node; node = next) {
         next = hd_list_after(exceptions, node);
-        hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
-        if (strike->exception == exception) strike->drop(strike);
+        hd_pending *pending = &HD_CONTAINER_OF(node, put_off, node)->pending;
+        if (pending->exception == exception) pending->drop(pending);
     }
 }
 
@@ -182,7 +182,7 @@ void hd_strike_withdraw_everywhere(hd_scheduler *scheduler, VALUE exception)
 
 enum { CAUSES_MAX = 100 };
 
-void hd_strike_left_task(VALUE exception)
+void hd_pending_left_task(VALUE exception)
 {
     for (int i = 0; i < CAUSES_MAX && hd_is_exception(exception); i++) {
         if (!NIL_P(rb_attr_get(exception, id_raised_at))) rb_ivar_set(exception, id_raised_at, Qnil);
@@ -199,14 +199,14 @@ static bool ends_something(VALUE exception, uint64_t began)
 /* Is an exception on its way in the running fiber that ends this block, too? Then the block's ensure and rescue
  * clauses run. A second exception would gain nothing, and must not end these clauses in their turn. Blocks that the
  * clauses have begun end as always. */
-static bool is_being_ended(const hd_strike *strike)
+static bool is_being_ended(const hd_pending *pending)
 {
-    if (strike->forced || !(strike->limits || ends_something(strike->exception, strike->began))) return false;
+    if (pending->forced || !(pending->limits || ends_something(pending->exception, pending->began))) return false;
     VALUE exception = rb_gv_get("$!");
     for (int i = 0; i < CAUSES_MAX && hd_is_exception(exception); i++) {
         uint64_t began = number_of(exception, id_began);
         bool raised = !NIL_P(rb_attr_get(exception, id_raised_at)) && ends_something(exception, began);
-        if (raised && began <= strike->began && strike->began <= number_of(exception, id_raised_at)) return true;
+        if (raised && began <= pending->began && pending->began <= number_of(exception, id_raised_at)) return true;
         exception = rb_attr_get(exception, id_cause);
     }
     return false;
@@ -222,115 +222,115 @@ static bool gives_way(hd_wait *wait)
     bool ready = wait->wake == HD_WOKEN_BY_EVENT && (wait->kind == HD_WAIT_FOR_IO || wait->kind == HD_WAIT_FOR_SELECT);
     bool closed = wait->wake == HD_WOKEN_BY_EXCEPTION && wait->exception &&
                   RTEST(rb_obj_is_kind_of((VALUE)wait->exception, rb_eIOError));
-    if (hd_wait_brings(wait)) return false; /* bytes were received */
+    if (hd_wait_answered(wait)) return false; /* bytes were received */
     if (wait->state != HD_WAIT_READY || !(ready || closed)) return false;
     wait->wake = HD_WOKEN_BY_EXCEPTION;
     wait->exception = 0;
     return true;
 }
 
-static hd_mask mask_of(const hd_strike *strike, VALUE root, VALUE fiber)
+static hd_mask mask_of(const hd_pending *pending, VALUE root, VALUE fiber)
 {
-    hd_struck struck = {root, fiber, strike->began, strike->limits};
-    return strike->forced ? HD_MASK_IMMEDIATE : hd_interrupt_mask(strike->scheduler, struck, strike->exception);
+    hd_recipient recipient = {root, fiber, pending->began, pending->limits};
+    return pending->forced ? HD_MASK_IMMEDIATE : hd_interrupt_mask(pending->scheduler, recipient, pending->exception);
 }
 
-void hd_strike_deliver(hd_strike *strike)
+void hd_pending_deliver(hd_pending *pending)
 {
-    VALUE fiber = (VALUE)strike->fiber_node.key;
-    hd_wait *wait = hd_wait_of_chain(strike->scheduler, fiber);
-    if (!wait || mask_of(strike, fiber, (VALUE)hd_wait_fiber(wait)) == HD_MASK_NEVER) return;
-    if (!hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) && !strike->limits) gives_way(wait);
+    VALUE fiber = (VALUE)pending->fiber_node.key;
+    hd_wait *wait = hd_wait_of_chain(pending->scheduler, fiber);
+    if (!wait || mask_of(pending, fiber, (VALUE)hd_wait_fiber(wait)) == HD_MASK_NEVER) return;
+    if (!hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) && !pending->limits) gives_way(wait);
 }
 
-void hd_strike_fiber(hd_scheduler *scheduler, VALUE fiber, hd_strike like)
+void hd_raise_into(hd_scheduler *scheduler, VALUE fiber, hd_pending like)
 {
     if (!hd_wait_of_chain(scheduler, fiber) && !RTEST(rb_fiber_alive_p(fiber))) return;
-    hd_strike *strike = put(scheduler, fiber, &like);
-    if (!strike) return;
+    hd_pending *pending = put(scheduler, fiber, &like);
+    if (!pending) return;
     scheduler->counted.cancels += is_cancel(like.exception);
-    hd_strike_deliver(strike);
+    hd_pending_deliver(pending);
 }
 
-/* Finds the strike that may be raised now and whose block is furthest out. Of several, it takes the first that
- * became due. */
-static void look(const hd_scheduler *scheduler, VALUE queue, hd_mask strictest, hd_strike_choice choice,
-                 hd_strike **first)
+/* Finds the pending exception that may be raised now and whose block is furthest out. Of several, it takes the first
+ * that became due. */
+static void look(const hd_scheduler *scheduler, VALUE queue, hd_mask strictest, hd_pending_choice choice,
+                 hd_pending **first)
 {
     VALUE fiber = rb_fiber_current();
-    for (hd_strike *strike = NULL; (strike = hd_strike_next(scheduler, queue, strike));) {
-        if (!strike->due || (choice == HD_TIMEOUTS_ONLY && !strike->limits)) continue;
-        bool before = !*first || strike->began < (*first)->began ||
-                      (strike->began == (*first)->began && strike->due < (*first)->due);
-        if (before && mask_of(strike, queue, fiber) <= strictest && !is_being_ended(strike)) *first = strike;
+    for (hd_pending *pending = NULL; (pending = hd_pending_next(scheduler, queue, pending));) {
+        if (!pending->due || (choice == HD_TIMEOUTS_ONLY && !pending->limits)) continue;
+        bool before = !*first || pending->began < (*first)->began ||
+                      (pending->began == (*first)->began && pending->due < (*first)->due);
+        if (before && mask_of(pending, queue, fiber) <= strictest && !is_being_ended(pending)) *first = pending;
     }
 }
 
-void hd_strikes_raise(hd_scheduler *scheduler, hd_mask strictest, hd_strike_choice choice)
+void hd_pending_raise(hd_scheduler *scheduler, hd_mask strictest, hd_pending_choice choice)
 {
-    if (!scheduler->strikes.due) return;
+    if (!scheduler->pending.due) return;
     VALUE root = hd_root(scheduler), fiber = rb_fiber_current();
-    hd_strike *first = NULL;
+    hd_pending *first = NULL;
     look(scheduler, root, strictest, choice, &first);
     if (fiber != root) look(scheduler, fiber, strictest, choice, &first);
     if (!first) return;
     uint64_t began = first->began;
     VALUE exception = first->take(first);
     if (RB_UNDEF_P(exception)) return;
-    if (exception == HD_STRIKE_KILLS) rb_funcall(fiber, rb_intern("kill"), 0);
-    hd_strike_note_raised(scheduler, exception, began);
+    if (exception == HD_PENDING_KILL) rb_funcall(fiber, rb_intern("kill"), 0);
+    hd_pending_note_raised(scheduler, exception, began);
     rb_exc_raise(exception);
 }
 
-void hd_strikes_drop(hd_scheduler *scheduler)
+void hd_pending_drop(hd_scheduler *scheduler)
 {
-    if (!scheduler->strikes.by_fiber.count) return;
+    if (!scheduler->pending.by_fiber.count) return;
     VALUE fiber = rb_fiber_current();
-    for (hd_strike *left; (left = hd_strike_next(scheduler, fiber, NULL));) left->drop(left);
+    for (hd_pending *left; (left = hd_pending_next(scheduler, fiber, NULL));) left->drop(left);
 }
 
-void hd_strikes_deliver_all(hd_scheduler *scheduler)
+void hd_pending_deliver_all(hd_scheduler *scheduler)
 {
-    const hd_list *exceptions = &scheduler->strikes.exceptions;
+    const hd_list *exceptions = &scheduler->pending.exceptions;
     for (hd_node *node = hd_list_first(exceptions); node; node = hd_list_after(exceptions, node)) {
-        hd_strike *strike = &HD_CONTAINER_OF(node, put_off, node)->strike;
-        hd_strike_deliver(strike);
+        hd_pending *pending = &HD_CONTAINER_OF(node, put_off, node)->pending;
+        hd_pending_deliver(pending);
     }
 }
 
 static void mark(hd_map_node *node, void *unused)
 {
     (void)unused;
-    const hd_strike *strike = HD_CONTAINER_OF(node, hd_strike, fiber_node);
+    const hd_pending *pending = HD_CONTAINER_OF(node, hd_pending, fiber_node);
     rb_gc_mark((VALUE)node->key); /* it is found by its address, which must stay */
-    rb_gc_mark(strike->kept);
-    rb_gc_mark(strike->exception);
+    rb_gc_mark(pending->kept);
+    rb_gc_mark(pending->exception);
 }
 
-void hd_strikes_mark(const hd_scheduler *scheduler)
+void hd_pending_mark(const hd_scheduler *scheduler)
 {
-    if (scheduler->strikes.by_fiber.buckets) hd_map_each(&scheduler->strikes.by_fiber, mark, NULL);
+    if (scheduler->pending.by_fiber.buckets) hd_map_each(&scheduler->pending.by_fiber, mark, NULL);
 }
 
 static void free_exceptions(hd_scheduler *scheduler)
 {
-    for (hd_node *node; (node = hd_list_first(&scheduler->strikes.exceptions));) {
+    for (hd_node *node; (node = hd_list_first(&scheduler->pending.exceptions));) {
         hd_node_remove(node);
         free(HD_CONTAINER_OF(node, put_off, node));
     }
 }
 
-void hd_strikes_forget(hd_scheduler *scheduler)
+void hd_pending_forget(hd_scheduler *scheduler)
 {
     free_exceptions(scheduler);
-    hd_map_forget(&scheduler->strikes.by_fiber);
-    scheduler->strikes.due = scheduler->strikes.timeouts_due = 0;
+    hd_map_forget(&scheduler->pending.by_fiber);
+    scheduler->pending.due = scheduler->pending.timeouts_due = 0;
 }
 
-void hd_strikes_free(hd_scheduler *scheduler)
+void hd_pending_free(hd_scheduler *scheduler)
 {
     free_exceptions(scheduler);
-    hd_map_free(&scheduler->strikes.by_fiber);
+    hd_map_free(&scheduler->pending.by_fiber);
 }
 
 /* -- home ----------------------------------------------------------------------------------------------------- */
@@ -341,7 +341,7 @@ void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
     scheduler->loop.check_interrupts = true;
 }
 
-void hd_init_strike(void)
+void hd_init_pending(void)
 {
     id_put_off = rb_intern("heddle_put_off");
     id_began = rb_intern("heddle_began");
