@@ -21,7 +21,7 @@ module Bench
       timeout: { objects: 0, calls: 12, switches: 0, polls: 0, system_calls: 0 },
       socketpair: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
-      recv: { objects: 2, calls: 8, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
+      recv: { objects: 2, calls: 10, switches: 2, polls: 2, system_calls: { "uring" => 6, "epoll" => 8 } },
       pipes: { objects: 1, calls: 12, switches: 0.4, polls: 0.2, system_calls: 2.2 },
       accept: { objects: { "3.3" => 8, "3.4" => 8, "4.0" => 7 }, calls: 32, switches: 2, polls: 3,
                 system_calls: { "uring" => 13.2, "epoll" => 16.2 } },
@@ -38,7 +38,7 @@ module Bench
     SHARED_COUNTS = {
       socketpair: { system_calls: 2 },
       gets: { system_calls: 2 },
-      recv: { system_calls: 2 },
+      recv: { objects: 4, calls: 12, system_calls: 6 },
       echo: { switches: 4, system_calls: 0.4 },
       pipes: { switches: 2, system_calls: 0.2 },
       accept: { polls: 3.4, system_calls: 12.4 },

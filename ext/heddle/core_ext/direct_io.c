@@ -55,7 +55,6 @@ typedef struct {
     hd_transfer *call;
     char *memory;  /* destination; NULL: into the string */
     VALUE string;
-    const char *name; /* of the system call, for the message of its error, or NULL */
     bool fills;    /* for Ruby's read buffer */
     ssize_t moved; /* 0: the end */
 } direct_read;
@@ -79,7 +78,7 @@ NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error)
 /* Raises the error of a read. The message names io_fillbuf where Ruby's would, when it fills its buffer. */
 static void raise_read_error(const direct_read *reading, ssize_t error)
 {
-    if (!reading->fills) rb_syserr_fail((int)-error, reading->name);
+    if (!reading->fills) raise_error(error);
     VALUE where[] = {rb_sprintf("fd:%d ", reading->call->fd), INT2FIX(-error), rb_str_new_cstr("io_fillbuf")};
     rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
 }
@@ -132,9 +131,10 @@ static void begin_read(hd_transfer *call)
     hd_pending_raise_overdue(call->scheduler);
 }
 
-VALUE hd_read_new(hd_transfer *call, long size, const char *name)
+/* Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. */
+static VALUE read_new(hd_transfer *call, long size)
 {
-    direct_read reading = {.call = call, .string = Qnil, .name = name};
+    direct_read reading = {.call = call, .string = Qnil};
     call->room = (size_t)size;
     if (size > HD_READ_MEMORY_SIZE)
         reading.string = rb_str_new(NULL, size);
@@ -147,7 +147,7 @@ VALUE hd_read_new(hd_transfer *call, long size, const char *name)
     return reading.string;
 }
 
-/* Reads as hd_read_new does, but into the string of the caller, which nobody may change meanwhile. */
+/* Reads as read_new does, but into the string of the caller, which nobody may change meanwhile. */
 static VALUE read_into(hd_transfer *call, long size, VALUE string)
 {
     rb_str_modify(string);
@@ -170,7 +170,7 @@ static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
     if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
     if (!hd_begin_directly(&call, HD_READ, io)) return Qundef;
     begin_read(&call);
-    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : hd_read_new(&call, FIX2LONG(argv[0]), NULL);
+    VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
     if (NIL_P(string)) rb_eof_error();
     return string;
 }

@@ -6,10 +6,6 @@
 /* Begins a transfer of a socket or a pipe in a task. Returns false if Ruby must make it. */
 bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io);
 
-/* Reads once. Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. The message of
- * an error names the system call, unless name is NULL. */
-VALUE hd_read_new(hd_transfer *call, long size, const char *name);
-
 /* Writes the strings, whose total size is given. Returns the number of bytes as an Integer, or Qundef if nothing has
  * been written and Ruby must write. Several strings go to a socket only, and at most HD_PARTS_MAX of them. The callee
  * may change the array. */

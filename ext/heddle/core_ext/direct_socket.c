@@ -135,28 +135,15 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
     return call_when_ready(&call, &receive);
 }
 
-/* Is it a datagram without bytes, and not the end? */
-static bool is_datagram(const hd_transfer *call)
-{
-    int type = 0;
-    socklen_t size = sizeof(type);
-    return getsockopt(call->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
-}
-
+/* It never asks the ring for the bytes. What a fiber cannot take would go to Ruby's read buffer, where datagrams would
+ * run into each other, and with which the other methods of this kind refuse to receive. */
 static VALUE socket_recv(int argc, VALUE *argv, VALUE io)
 {
     if (argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1])) && hd_io_has_put_back(io)) {
         VALUE arguments[] = {argv[0], argc > 2 ? argv[2] : Qnil};
         return rb_funcallv(io, rb_intern("readpartial"), 2, arguments);
     }
-    bool into = argc > 2 && !NIL_P(argv[2]);
-    hd_transfer call;
-    if (argc == 0 || argc > 3 || into || !is_size(argv[0]) || (argc > 1 && !has_no_flag(argv[1])) ||
-        !begin_receive(&call, io))
-        return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
-    VALUE string = hd_read_new(&call, FIX2LONG(argv[0]), "recvfrom(2)");
-    if (string == Qundef) return rb_funcallv(io, KEPT("recv"), argc, argv);
-    return NIL_P(string) && is_datagram(&call) ? rb_str_new(NULL, 0) : string;
+    return receive(rb_intern("__recv_nonblock"), KEPT("recv"), argc, argv, io);
 }
 
 /* Replaces IPSocket#recvfrom. Other sockets that know the name of their peer have no such method. A caller who wants a

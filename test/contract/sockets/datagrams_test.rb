@@ -180,4 +180,34 @@ contract "Datagram", both_ways: true do
       end
     end
   end
+
+  # What a task could not take is never put where the next datagram would be added to it, or where recvmsg refuses it.
+  def test_a_recv_that_ends_early_leaves_the_datagrams_apart
+    heddle_only("Fiber#raise at a task that is ready")
+    received = []
+    sent = Array.new(60) { |number| "datagram #{number}" }
+    reactor do
+      there = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+      here = UDPSocket.new.tap { |socket| socket.connect("127.0.0.1", there.local_address.ip_port) }
+      sent.each_with_index do |text, number|
+        fiber = nil
+        task = Heddle.spawn(isolated: true) do
+          fiber = Fiber.current
+          received << there.recv(100)
+        rescue StopIteration
+          nil
+        end
+        sleep(0)
+        here.send(text, 0)
+        (number % 3).times { sleep(0) }
+        fiber.raise(StopIteration) if fiber.alive?
+        task.wait
+        received << there.recvmsg.first if received.size <= number
+      end
+    ensure
+      [here, there].each(&:close)
+    end
+
+    assert_equal(sent, received)
+  end
 end
