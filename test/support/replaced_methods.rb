@@ -173,6 +173,9 @@ module ReplacedMethods
     "BasicSocket#recv" => ->(_) { UNIXSocket.pair.then { |one, other| one.write("text") && other.recv(2, 0, +"") } },
     "BasicSocket#__sendmsg" => ->(_) { UNIXSocket.pair.then { |one, other| [one.sendmsg("text"), other.recv(9)] } },
     "BasicSocket#__recvmsg" => ->(_) { UNIXSocket.pair.then { |one, other| one.write("text") && other.recvmsg.first } },
+    "BasicSocket#__read_nonblock" => lambda do |_|
+      UNIXSocket.pair.then { |one, other| one.write("text") && other.read_nonblock(9) }
+    end,
     "TCPServer#accept" => ->(_) { ReplacedMethods.accepted(TCPServer.new("127.0.0.1", 0)).class },
     "UNIXServer#accept" => ->(dir) { ReplacedMethods.accepted(UNIXServer.new("#{dir}/socket")).class },
     "Socket#accept" => lambda do |_|

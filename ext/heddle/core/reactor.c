@@ -102,6 +102,7 @@ static bool round_is_over(const hd_reactor *reactor)
 
 bool hd_reactor_poll_due(hd_reactor *reactor)
 {
+    reactor->turns++;
     if (++reactor->switches >= HD_SWITCHES_PER_POLL) return true;
     if (reactor->writes && round_is_over(reactor)) return true;
     if (++reactor->switches_by_clock < reactor->switches_per_clock) return false;
@@ -184,7 +185,10 @@ void hd_reactor_reap(hd_reactor *reactor)
     reactor->switches = reactor->switches_by_clock = 0;
     reactor->writes = false;
     int64_t before_ns = reactor->now_ns, now_ns = hd_clock_now();
-    if (reactor->ran) note_latency(reactor, reactor->asked_ns == 0 ? now_ns : before_ns);
+    int64_t until_ns = reactor->asked_ns == 0 ? now_ns : before_ns;
+    if (reactor->ran) note_latency(reactor, until_ns);
+    reactor->long_turns = until_ns - reactor->polled_ns >= reactor->long_turn_ns * (reactor->turns + 1);
+    reactor->turns = 0;
     reactor->now_ns = reactor->polled_ns = now_ns;
     reactor->slept = reactor->asked_ns != 0 && reactor->now_ns - before_ns > HD_NS_SLEPT;
     reactor->ops->reap(reactor->backend);

@@ -43,6 +43,11 @@ enum { MANY_READY = 8 };
 /* After a lone write that has shared its call with nothing, this number of lone writes is made directly. */
 enum { LONE_WRITES_DIRECT = 32 };
 
+/* A request that shares its call waits for the turns of all that are ready. It must not where these compute: a server
+ * whose requests take a millisecond each would wait for all of them at each small read. So turns must be shorter than
+ * this number of calls takes, or than this time. */
+enum { CALLS_PER_TURN = 40, SHORT_TURN_NS = 50000 };
+
 /* Does a system call cost enough that it pays to share one? */
 static bool calls_are_dear(void)
 {
@@ -53,6 +58,10 @@ bool hd_way_choose(hd_scheduler *scheduler, const char *name)
 {
     bool ring = name && strcmp(name, "ring") == 0, direct = name && strcmp(name, "direct") == 0;
     scheduler->reactor.shares = scheduler->ops->can_send && (ring || (!name && calls_are_dear()));
+    if (scheduler->reactor.shares) {
+        int64_t calls_ns = CALLS_PER_TURN * hd_call_cost_ns();
+        scheduler->reactor.long_turn_ns = calls_ns > SHORT_TURN_NS ? calls_ns : SHORT_TURN_NS;
+    }
     return !name || ring || direct;
 }
 
@@ -140,7 +149,8 @@ bool hd_ring_moves(const hd_transfer *call)
 /* In a run with a virtual clock, the machine must not decide about the order. */
 static bool shares(const hd_scheduler *scheduler)
 {
-    return scheduler->reactor.shares && !scheduler->reactor.rounds.on;
+    const hd_reactor *reactor = &scheduler->reactor;
+    return reactor->shares && !reactor->long_turns && !reactor->rounds.on;
 }
 
 static bool was_looked_at_lately(const hd_reactor *reactor)

@@ -68,21 +68,38 @@ static bool is_below_top(VALUE frame)
     return !running || !RTEST(rb_str_equal(rb_id2str(running), method));
 }
 
-hd_top hd_top_frame(void)
+/* Is the frame one of a method in C, or of a part of Ruby that is written in Ruby? Then sets *computes: it only computes,
+ * and the code that has called it decides. */
+static bool is_of_ruby(VALUE frame, bool *computes)
 {
     static const char c_method[] = "<cfunc>", internal[] = "<internal:";
     static const char *const harmless[] = {"<internal:array>", "<internal:numeric>", "<internal:kernel>", NULL};
-    VALUE frame;
-    if (rb_profile_frames(0, 1, &frame, NULL) < 1) return HD_TOP_IS_C;
     VALUE path = rb_profile_frame_absolute_path(frame);
-    if (RB_TYPE_P(path, T_STRING) && begins_with(path, c_method, sizeof(c_method) - 1))
-        return only_computes(frame) ? HD_TOP_COMPUTES : HD_TOP_IS_C;
+    if (RB_TYPE_P(path, T_STRING) && begins_with(path, c_method, sizeof(c_method) - 1)) {
+        *computes = only_computes(frame);
+        return true;
+    }
     path = rb_profile_frame_path(frame);
-    if (!RB_TYPE_P(path, T_STRING)) return HD_TOP_IS_C;
-    if (begins_with(path, internal, sizeof(internal) - 1))
-        return is_one_of(harmless, path) ? HD_TOP_COMPUTES : HD_TOP_IS_C;
-    if (is_below_top(frame)) return HD_TOP_IS_C;
-    return is_exempt(frame) ? HD_TOP_IS_EXEMPT : HD_TOP_COMPUTES;
+    bool has_path = RB_TYPE_P(path, T_STRING);
+    *computes = has_path && is_one_of(harmless, path);
+    return !has_path || begins_with(path, internal, sizeof(internal) - 1);
+}
+
+hd_top hd_top_frame(void)
+{
+    enum { DEPTH = 8 };
+    VALUE frames[DEPTH];
+    int count = rb_profile_frames(0, DEPTH, frames, NULL);
+    for (int i = 0; i < count; i++) {
+        bool computes = false;
+        if (is_of_ruby(frames[i], &computes)) {
+            if (!computes) return HD_TOP_IS_C;
+            continue;
+        }
+        if (i == 0 && is_below_top(frames[i])) return HD_TOP_IS_C;
+        return is_exempt(frames[i]) ? HD_TOP_IS_EXEMPT : HD_TOP_COMPUTES;
+    }
+    return HD_TOP_IS_C;
 }
 
 void hd_exempt(VALUE prefix)

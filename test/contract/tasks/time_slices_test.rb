@@ -211,6 +211,31 @@ contract "TimeSlices" do
     end
   end
 
+  # Also where it calls methods in C, which are on top of the stack then.
+  def test_code_that_is_exempt_is_not_stopped_within
+    folder = File.realpath(tempdir)
+    file = File.join(folder, "exempt.rb")
+    File.write(file, <<~RUBY)
+      EXEMPT_WORK = ->(list, ends) { nil until list.dup.push(1).sort.include?(2) || Process.clock_gettime(1) > ends }
+    RUBY
+    load(file)
+    Heddle.exempt_from_time_slices(folder)
+    order = []
+    slices do
+      one = Heddle.spawn do
+        order << :begun
+        EXEMPT_WORK.call([1] * 100, clock + 0.1)
+        order << :done
+      end
+      Heddle.spawn { order << :other }
+      one.wait
+    end
+
+    assert_equal(%i[begun done other], order)
+  ensure
+    Object.send(:remove_const, :EXEMPT_WORK)
+  end
+
   def test_a_cancel_is_raised_once_at_the_next_wait
     log = []
     slices do
