@@ -171,6 +171,7 @@ contract "TimeSlices" do
   end
 
   def test_each_task_has_its_own_last_match
+    needs_patch(:match_apart)
     wrong = 0
     slices do
       done = false
