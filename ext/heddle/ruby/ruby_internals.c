@@ -1,6 +1,8 @@
 /* See ruby_internals.h. */
 #include "ruby_internals.h"
 
+#include "caught.h"
+
 #include <malloc.h>
 #include <ruby/debug.h>
 #include <ruby/encoding.h>
@@ -458,12 +460,11 @@ void hd_find_owners(void)
     static bool looked;
     if (looked || owners.left) return;
     owner_search search = {.mutex = rb_mutex_new(), .by_fiber = true};
-    VALUE error = rb_errinfo();
-    int failed = 0;
-    rb_protect(look_at_fibers, (VALUE)&search, &failed); /* a signal's handler may lock no Mutex */
+    hd_caught caught;
+    hd_catch(look_at_fibers, (VALUE)&search, &caught);
     RB_GC_GUARD(search.mutex);
-    if (failed) {
-        if (NIL_P(error) || !hd_is_hidden(error)) rb_set_errinfo(error);
+    if (caught.state) { /* a signal's handler may lock no Mutex; an interrupt may come here as anywhere */
+        if (!RTEST(rb_obj_is_kind_of(caught.exception, rb_eThreadError))) hd_go_on(&caught);
         return;
     }
     looked = true;
