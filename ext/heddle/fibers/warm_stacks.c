@@ -1,6 +1,7 @@
 /* See warm_stacks.h. */
 #include "warm_stacks.h"
 
+#include "ruby/caught.h"
 #include "ruby/stack_pool.h"
 
 #ifdef HEDDLE_ASSERT_BUILD /* its tests meet many passes, each in many parts */
@@ -134,8 +135,7 @@ void hd_warm_stacks_close(hd_scheduler *scheduler)
     hd_warm_stacks_forget(scheduler);
     if (!was_warm || stacks.open > 0 || hd_stack_pool_vacant() <= KEPT_AT_END || several_ractors) return;
     if (helper.runs && !hd_forked_since(helper.generation)) return;
-    int ignored;
-    VALUE error = rb_errinfo();
-    rb_protect(start_helper, Qnil, &ignored); /* there may be no thread at the end of the process */
-    rb_set_errinfo(error);
+    hd_caught caught;
+    hd_catch(start_helper, Qnil, &caught); /* there may be no thread at the end of the process */
+    hd_go_on_if_interrupted(&caught);
 }

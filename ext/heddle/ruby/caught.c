@@ -54,3 +54,8 @@ void hd_go_on(const hd_caught *caught)
     if (!NIL_P(caught->exception)) rb_exc_raise(caught->exception);
     rb_jump_tag(caught->state);
 }
+
+void hd_go_on_if_interrupted(const hd_caught *caught)
+{
+    if (!RTEST(rb_obj_is_kind_of(caught->exception, rb_eStandardError))) hd_go_on(caught);
+}

@@ -28,3 +28,7 @@ void hd_restore_errinfo(VALUE before);
 
 /* Continues a caught exception, kill or throw, if there was one. */
 void hd_go_on(const hd_caught *caught);
+
+/* Continues what has come from outside, such as a Ctrl-C or a kill. For a call whose own errors only say that it has
+ * failed, and whose caller goes on without it. */
+void hd_go_on_if_interrupted(const hd_caught *caught);

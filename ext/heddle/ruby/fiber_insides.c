@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caught.h"
 #include "init.h"
 #include "ruby_internals.h"
 
@@ -330,14 +331,13 @@ static VALUE leave_the_rest(VALUE module)
 
 void hd_init_fiber_insides(void)
 {
-    int ignored;
+    hd_caught caught;
     id_blocking = rb_intern("blocking");
     id_blocking_p = rb_intern("blocking?");
     cFiber = rb_path2class("Fiber");
     rb_gc_register_mark_object(cFiber);
-    VALUE error = rb_errinfo(); /* of a require in a rescue clause */
-    rb_protect(find_all, rb_fiber_current(), &ignored);
-    rb_set_errinfo(error);
+    hd_catch(find_all, rb_fiber_current(), &caught);
+    hd_go_on_if_interrupted(&caught);
     VALUE insides = rb_define_module_under(hd_mHeddle, "FiberInsides"); /* private: see patches.rb */
     rb_define_singleton_method(insides, "can_unblock?", can_unblock_p, 0);
     rb_define_singleton_method(insides, "can_match_apart?", can_match_apart_p, 0);

@@ -1,13 +1,13 @@
 /* See ruby_internals.h. */
 #include "ruby_internals.h"
 
-#include "caught.h"
-
 #include <malloc.h>
 #include <ruby/debug.h>
 #include <ruby/encoding.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "caught.h"
 
 /* -- the insides of an IO -------------------------------------------------------------------------------------- */
 
@@ -463,10 +463,8 @@ void hd_find_owners(void)
     hd_caught caught;
     hd_catch(look_at_fibers, (VALUE)&search, &caught);
     RB_GC_GUARD(search.mutex);
-    if (caught.state) { /* a signal's handler may lock no Mutex; an interrupt may come here as anywhere */
-        if (!RTEST(rb_obj_is_kind_of(caught.exception, rb_eThreadError))) hd_go_on(&caught);
-        return;
-    }
+    hd_go_on_if_interrupted(&caught);
+    if (caught.state) return; /* a signal's handler may lock no Mutex */
     looked = true;
     owners.by_fiber = search.by_fiber;
     owners.place = search.places[0];

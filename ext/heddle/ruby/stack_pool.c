@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "caught.h"
 #include "fiber_insides.h"
 #include "init.h"
 
@@ -246,14 +247,13 @@ static VALUE leave(VALUE module)
 
 void hd_init_stack_pool(void)
 {
-    int state;
+    hd_caught caught;
     page = (size_t)sysconf(_SC_PAGESIZE);
-    VALUE error = rb_errinfo(); /* of a require in a rescue clause */
     VALUE disabled = rb_gc_disable(); /* the GC frees stacks */
-    VALUE is_found = rb_protect(find_in_fiber, Qnil, &state);
-    if (state || is_found != Qtrue) found.pool = NULL;
+    VALUE is_found = hd_catch(find_in_fiber, Qnil, &caught);
+    if (caught.state || is_found != Qtrue) found.pool = NULL;
     if (!RTEST(disabled)) rb_gc_enable();
-    rb_set_errinfo(error);
+    hd_go_on_if_interrupted(&caught);
     VALUE module = rb_define_module_under(hd_mHeddle, "StackPool"); /* private: see patches.rb */
     rb_define_singleton_method(module, "found?", found_p, 0);
     rb_define_singleton_method(module, "leave", leave, 0);
