@@ -58,7 +58,7 @@ typedef struct hd_reactor {
     bool ran;         /* a fiber was taken since the last look at the kernel */
     bool shares;      /* small reads and writes are requests, which share system calls: see io/way.h */
     int64_t long_turn_ns; /* requests wait for the next look, so they must not wait for turns of this length */
-    bool long_turns;  /* the turns since the last but one look were as long */
+    bool long_turns;  /* the turns between the last two looks were as long, on average */
     unsigned turns;   /* since the last look */
     bool writes;      /* writes wait for the next look at the kernel, which must not wait for busy fibers */
     uint64_t reaped_at; /* the sequence at the end of the last look: who is ready with a lower order was woken by it */

@@ -377,8 +377,10 @@ static VALUE write_with_others(VALUE pointer)
     ssize_t moved = hd_transfer_send(writing->call, copy, size);
     if (moved < 0 && moved != -EAGAIN) raise_error(moved);
     if (moved < (ssize_t)size) writing->strings[0] = rb_str_new(copy, (long)size);
-    if (moved > 0) writing->done = moved;
-    if (moved > 0) writing->left -= moved;
+    if (moved > 0) {
+        writing->done = moved;
+        writing->left -= moved;
+    }
     return write_rest(pointer);
 }
 

@@ -9,8 +9,7 @@
 #include "unblock_relay.h"
 
 /* LOOK_AGAIN_NS: a closer looks again after this time, because an unblock that comes before its sleep is lost.
- * EXCEPTIONS_MAX: after this number of waits that end with an exception (or fail, without memory) the closer gives up.
- * */
+ * EXCEPTIONS_MAX: the closer gives up after this number of waits that end with an exception, or fail without memory. */
 enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, EXCEPTIONS_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX

@@ -52,6 +52,11 @@ static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     return Qnil;
 }
 
+static bool has_pending_interrupt(void)
+{
+    return RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0));
+}
+
 /* Raises what the thread was sent, unless one of its fibers is in a handle_interrupt block that holds it back:
  * Ruby's masks are the thread's. A fiber that is parked in such a block must not make the thread immortal, so a kill
  * is raised in spite of masks. So is a Ctrl-C, which is meant for the program. */
@@ -63,7 +68,7 @@ static void check_interrupts(hd_scheduler *scheduler)
         rb_funcall(scheduler->self, rb_intern("start_left"), 0);
     }
     rb_thread_check_ints();
-    if (!RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0))) return;
+    if (!has_pending_interrupt()) return;
     VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
     rb_hash_aset(mask, rb_cInteger, immediate);
     if (HD_CTRL_C_CAN_BE_HELD_BACK && scheduler->masks.blocks) rb_hash_aset(mask, rb_eInterrupt, immediate);
@@ -116,8 +121,7 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
 
 bool hd_thread_was_sent_something(hd_scheduler *scheduler)
 {
-    return rb_thread_interrupted(scheduler->thread) ||
-           RTEST(rb_funcall(rb_cThread, rb_intern("pending_interrupt?"), 0));
+    return rb_thread_interrupted(scheduler->thread) || has_pending_interrupt();
 }
 
 /* Lets home go on, which has stopped because its time slice was over. Ruby raises the interrupt there. */

@@ -29,7 +29,7 @@ typedef struct {
     hd_interest *interests; /* descriptors: .fd, .events and .io (the object) are given, .revents is the answer */
     size_t interests_count;
     bool moves_bytes;       /* the first interest wants bytes, or has some to send: see hd_interest */
-    char *read_memory;          /* where the received bytes are put */
+    char *read_memory;      /* where the received bytes are put */
     hd_job **jobs;          /* jobs that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* a job that is submitted now */

@@ -131,7 +131,7 @@ typedef struct hd_scheduler {
         int64_t looked_ns;
     } locks;
 
-    char *read_memory;        /* where bytes arrive that are read directly, or NULL; see hd_read_memory */
+    char *read_memory;    /* where bytes arrive that are read directly, or NULL; see hd_read_memory */
     hd_node overdue_node; /* in the list of the schedulers that have had a timeout; see overdue.c */
     struct hd_hand_over *hand_over; /* of a lock, by the fiber that runs now; or NULL: see unblock_relay.c */
     struct hd_line *line; /* the fibers that wait at the queue that was last asked for, or NULL; see unblock_relay.c */

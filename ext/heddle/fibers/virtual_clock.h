@@ -31,9 +31,8 @@ void hd_virtual_clock_begin(hd_scheduler *scheduler, VALUE owner, int64_t thresh
 void hd_virtual_clock_end(hd_scheduler *scheduler);
 
 /* Called at home, because it may run a method in Ruby, when no fiber is ready, before the loop sleeps for no longer
- * than *timeout_ns. True: fibers have become ready,
- * because the clock has jumped to their deadline, or because they have waited for this moment. False: the loop must
- * sleep, perhaps for a shorter time. */
+ * than *timeout_ns. True: fibers have become ready, because the clock has jumped to their deadline, or because they
+ * have waited for this moment. False: the loop must sleep, perhaps for a shorter time. */
 bool hd_virtual_clock_goes_on(hd_scheduler *scheduler, int64_t *timeout_ns);
 
 /* Called when the loop has slept. */

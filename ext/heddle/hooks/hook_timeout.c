@@ -61,9 +61,9 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
     int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     hd_timeout timeout = {
         .pending = {.scheduler = scheduler,
-                   .kept = rb_fiber_current(),
-                   .exception = Qnil,
-                   .began = hd_block_begins(scheduler)},
+                    .kept = rb_fiber_current(),
+                    .exception = Qnil,
+                    .began = hd_block_begins(scheduler)},
         .generation = scheduler->reactor.generation,
         .root = hd_root(scheduler),
         .duration = argv[0],
