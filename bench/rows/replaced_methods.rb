@@ -103,6 +103,7 @@ module Bench
       "UDPSocket#send, IPSocket#recvfrom" => "@receiver.send('x', 0, '127.0.0.1', @udp_port); @receiver.recvfrom(1)",
       "BasicSocket#send, #recv" => "@client.send('x', 0); @accepted.recv(1)",
       "BasicSocket#__sendmsg, #__recvmsg" => "@client.sendmsg('x'); @accepted.recvmsg(1)",
+      "BasicSocket#__read_nonblock" => "@client << 'x'; @accepted.read_nonblock(1)",
       "Socket#recvfrom" => "@client.send('x', 0); @stream.recvfrom(1)",
       "TCPServer#accept" => "TCPSocket.new('127.0.0.1', @port).close; @server.accept.close",
       "UNIXServer#accept" => "UNIXSocket.new(@socket).close; @local.accept.close",

@@ -49,7 +49,7 @@ module Heddle
     # @param scheduler [Heddle::Scheduler]
     def initialize(scheduler)
       @scheduler = scheduler
-      @waits = scheduler.waits
+      @waits = going_on(scheduler.waits)
       @timeouts = scheduler.timeouts
       @counts = scheduler.counts
       @by_root = @waits.group_by { |wait| wait[:root] }
@@ -65,6 +65,13 @@ module Heddle
     end
 
     private
+
+    # A signal handler may wait in a fiber whose own wait is over by now: then the fiber is not ready to run.
+    # @param waits [Array<Hash>] the outer one of a fiber comes before the inner one
+    def going_on(waits)
+      innermost = waits.to_h { |wait| [wait[:fiber], wait] }
+      waits.select { |wait| wait[:state] == :parked || innermost[wait[:fiber]].equal?(wait) }
+    end
 
     def title(fiber)
       task = @tasks[fiber]

@@ -220,6 +220,21 @@ contract "Dump" do
     assert_match(/^task "reads": waits to read from IO pipe:/, outcome.err)
   end
 
+  # The wait of the fiber is over, but a handler came first, and waits.
+  def test_a_handler_that_waits_in_a_fiber_that_is_ready
+    fiber = Fiber.new { nil }
+    waits = [{ kind: :sleep, state: :ready }, { kind: :block, state: :parked }, { kind: :sleep, state: :ready }]
+    fibers = [fiber, fiber, Fiber.new { nil }]
+    waits.zip(fibers) { |wait, one| wait.update(fiber: one, root: one, since: 1.0, as_holders: []) }
+    counts = { armed: 0, timers: 0, workers: 0, queued: 0 }
+    scheduler = Struct.new(:waits, :counts, :timeouts, :tasks, :backend, :thread)
+    text = Heddle.const_get(:Dump).new(scheduler.new(waits, counts, {}, [], backend, Thread.current)).text
+
+    assert_includes(text, "2 tasks and fibers, 1 ready")
+    assert_match(/^fiber #{Regexp.escape(fiber.inspect)}: waits for an unblock, since 1.000 s$/, text)
+    assert_match(/: ready to run$/, text)
+  end
+
   def test_a_signal_that_does_not_exist
     %w[XYZ usr1 KILL SEGV].each do |name|
       outcome = run_ruby("puts Heddle.run { sleep(0.001) && :ran }", env: { "HEDDLE_DUMP" => name })
