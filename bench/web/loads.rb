@@ -42,7 +42,7 @@ module Bench
       UNITS = { "us" => 1e-6, "ms" => 1e-3, "s" => 1.0 }.freeze
 
       def run(server, seconds)
-        wrk(server, 1) # YJIT has compiled it
+        warm_up(server)
         before = server.cpu
         said = wrk(server, seconds)
         used = server.cpu - before
@@ -52,6 +52,9 @@ module Bench
       end
 
       private
+
+      # YJIT has compiled it then.
+      def warm_up(server) = wrk(server, 1)
 
       def wrk(server, seconds)
         IO.popen(["wrk", "-t1", "-c#{@connections}", "-d#{seconds}s", "--latency",
@@ -68,6 +71,11 @@ module Bench
     class Pages < Requests
       def application = RAILS
       def gems = %w[railties activerecord sqlite3]
+
+      private
+
+      # A page of Rails has much more to compile.
+      def warm_up(server) = wrk(server, 6)
     end
 
     # Clients that keep their connections. Each asks again when it has its answer.
@@ -76,6 +84,7 @@ module Bench
 
       def run(server, seconds)
         ask(server, 1) # YJIT has compiled it
+        sleep(0.5) # (the last requests are answered then)
         before = server.cpu
         counts, delays = ask(server, seconds)
         least, most = counts.minmax
@@ -145,12 +154,13 @@ module Bench
         began = now
         result = super
         Process.kill(:TERM, uploader)
+        uploader = Process.wait(uploader) && nil
         count = reader.read.bytesize
         result.cpu = nil # it is that of both
         result.note = [result.note, format("%d uploads/s", count / (now - began))].compact.join(", ")
         result
       ensure
-        Process.wait(uploader) if uploader
+        Process.kill(:TERM, uploader) && Process.wait(uploader) if uploader
         reader&.close
       end
 
@@ -170,6 +180,8 @@ module Bench
               answer << socket.readpartial(65_536) until answer.match?(/\h{64}/)
               writer.write(".")
             end
+          rescue SystemCallError, EOFError
+            retry # with a new connection
           end
         end.each(&:join)
       end

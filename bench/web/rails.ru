@@ -15,6 +15,7 @@ class Shop < Rails::Application
   config.root = __dir__
   config.load_defaults(Rails::VERSION::STRING.to_f)
   config.eager_load = true
+  config.enable_reloading = false
   config.logger = Logger.new(nil)
   config.secret_key_base = "0" * 64
   config.active_support.isolation_level = :fiber
