@@ -78,7 +78,7 @@ typedef struct hd_scheduler {
         VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
         bool waits;    /* home turns the loop: switching to it is safe */
-        bool lands;    /* control comes to home when a fiber ends, unless home has resumed another one */
+        bool in_root_chain; /* control comes to home when a fiber ends, unless home has resumed another one */
         bool stopped;  /* the loop ends at its next step */
     } home;
 
