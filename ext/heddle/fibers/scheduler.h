@@ -151,6 +151,9 @@ hd_scheduler *hd_scheduler_ready(VALUE self);
 /* The Heddle scheduler of the current thread, whatever kind of fiber runs; or NULL. */
 hd_scheduler *hd_scheduler_of_thread(void);
 
+/* The Heddle scheduler of the current fiber; NULL also in a blocking fiber. */
+hd_scheduler *hd_scheduler_here(void);
+
 /* Is the current thread another one than the scheduler's? The worker of copy_stream calls io_wait so. */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 
