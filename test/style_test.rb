@@ -138,7 +138,7 @@ class StyleTest < Minitest::Test
     assert_empty(sizes.select { |_, size| size > FOLDER })
   end
 
-  # A file may use those below it, and none of these may use it in turn. (Its header may name their types.)
+  # A file may use others, and none of these may use it in turn. Its header may name their types.
   def test_c_files_form_no_circle
     used = c_files.grep(/\.c\z/).to_h do |name|
       own = File.basename(name, ".c")
