@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "answer_body"
+require_relative "answer/answer_body"
 require_relative "application"
 require_relative "clock"
-require_relative "output"
+require_relative "answer/output"
 require_relative "refusal"
 
 module Heddle

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "protocol/http1"
-require_relative "chunked_body"
+require_relative "http1/chunked_body"
 require_relative "headers"
 require_relative "http1/answer"
-require_relative "http1_lines"
+require_relative "http1/lines"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"

@@ -2,7 +2,7 @@
 
 require "protocol/http2/stream"
 require_relative "../answer"
-require_relative "../http_date"
+require_relative "../answer/http_date"
 
 module Heddle
   class Server

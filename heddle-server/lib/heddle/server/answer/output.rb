@@ -2,7 +2,7 @@
 
 require "protocol/http/body/stream"
 require_relative "answer_body"
-require_relative "stream"
+require_relative "../stream"
 
 module Heddle
   class Server
