@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The guard against regressions: what operations cost in Heddle's tasks, counted, with limits (bench/rows/guard.rb).
-# What is counted is the same on each machine, so bin/test does it as well. For the times of the same rows:
-# bin/ruby bench/run.rb --rows guard
+# The guard against regressions: what operations cost in Heddle's tasks, counted, with limits (bench/rows/guard.rb). The
+# counts are equal on each machine, so bin/test counts as well. For the times of the same rows: bin/ruby bench/run.rb
+# --rows guard
 
 require "optparse"
 require_relative "support/guard"

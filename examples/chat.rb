@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A chat server. At SIGTERM or Ctrl-C it takes no new members, sends the last messages to all members, and ends. It
-# waits at most five seconds for those who read slowly.
+# waits at most five seconds for members that read slowly.
 #
 #   ruby examples/chat.rb [PORT]
 #

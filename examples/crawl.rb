@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Reads the pages of a site, from link to link, and lists those that cannot be read.
+# Reads the pages of a site, from link to link, and lists the pages that cannot be read.
 #
 #   ruby examples/crawl.rb [URL] [PAGES]
 #
@@ -79,7 +79,7 @@ class Crawl
     rules = read(URI.join(@start, "/robots.txt"))[/^user-agent:\s*\*\s*$(.*?)(?=^user-agent:|\z)/mi, 1]
     rules.to_s.scan(/^disallow:\s*(\S+)/i).flatten
   rescue Net::HTTPClientException
-    [] # there is none
+    [] # the server has no robots.txt
   end
 end
 

@@ -50,7 +50,7 @@ class ReverseProxy
     [client, server].each { |socket| socket&.close }
   end
 
-  # @return [Socket, nil] to the first server, beginning with the one whose turn it is, that can be reached
+  # @return [Socket, nil] to the first server that can be reached, beginning with the server whose turn it is
   def connect
     (@servers = @servers.rotate).each do |host, port|
       return Socket.tcp(host, port, connect_timeout: 2).tap { |socket| socket.timeout = SECONDS }

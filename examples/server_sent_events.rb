@@ -56,7 +56,7 @@ def serve(client, channel)
     client.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
   end
 rescue SystemCallError, IOError
-  nil # the client has gone, or takes no more
+  nil # the client has gone, or refuses the rest
 ensure
   client.close
 end

@@ -7,7 +7,7 @@ require "heddle/rack"
 class PrometheusTest < HeddleTest
   LINE = /\A(?<name>[a-z_]+)(?:\{(?<labels>[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*)\})? (?<value>[\d.e+-]+)\n\z/
 
-  # What is in the text: {"name{labels}" => value}. Each line is as the format wants it.
+  # The figures in the text: {"name{labels}" => value}. Each line is as the format wants it.
   def parsed(text)
     family = nil
     text.lines.each_with_object({}) do |line, values|

@@ -10,8 +10,9 @@
 
 $VERBOSE = true
 
-# Most programs that tests start end before YJIT has paid for its own start. This process itself runs with it. (Not "0":
-# the Ruby 3.1 of Debian, with which bin/test and Passenger begin, takes each value for yes, and starts in a second.)
+# Most programs that tests start end before YJIT has paid for its own start. This process itself runs with it. The value
+# is not "0": the Ruby 3.1 of Debian, with which bin/test and Passenger begin, takes each value for yes, and starts in a
+# second.
 ENV.delete("RUBY_YJIT_ENABLE")
 
 root = File.expand_path("..", __dir__)

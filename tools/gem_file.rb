@@ -5,9 +5,9 @@ require "tmpdir"
 require_relative "command"
 
 module Tools
-  # A gem as it is published. The same sources give the same bytes, whatever the clock, the umask and the times of the
-  # files are: the files are staged with fixed modes, and all times are SOURCE_DATE_EPOCH. The version of RubyGems is in
-  # the gem, so it must be the same one.
+  # A gem as it is published. From the same sources it always has the same bytes, whatever the clock, the umask and the
+  # times of the files are: the files are staged with fixed modes, and all times are SOURCE_DATE_EPOCH. The version of
+  # RubyGems is in the gem, so it must be the same one.
   class GemFile
     GEMSPECS = %w[heddle.gemspec heddle-server/heddle-server.gemspec].freeze
 

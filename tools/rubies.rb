@@ -7,8 +7,8 @@ module Tools
   module Rubies
     module_function
 
-    # The one that the project uses: HEDDLE_RUBY, else the first on PATH that is
-    # new enough, else one that bin/setup built.
+    # The Ruby that the project uses: HEDDLE_RUBY, else the first on PATH that is new enough, else one that bin/setup
+    # built.
     # @return [RubyInfo, nil]
     def choose(console, request = self.request)
       return named(request) if request
@@ -34,7 +34,7 @@ module Tools
       info
     end
 
-    # @return [Array<RubyInfo>] those that bin/setup built, oldest first
+    # @return [Array<RubyInfo>] the Rubies that bin/setup built, oldest first
     def cached
       Dir.glob(File.join(Tools.cache, "rubies/*/bin/ruby")).filter_map { |path| RubyInfo.at(path) }
         .reject(&:unfit).sort_by { |info| info.version.scan(/\d+/).map(&:to_i) }

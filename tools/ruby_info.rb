@@ -5,7 +5,7 @@ require "json"
 require_relative "command"
 
 module Tools
-  # What there is to know about one Ruby of this machine.
+  # The facts about one Ruby of this machine.
   RubyInfo = Struct.new(:exe, :version, :abi, :platform, :yjit, :header, :compiler, :mtime, keyword_init: true) do
     # @return [RubyInfo, nil] nil when there is no Ruby that runs
     def self.at(exe)

@@ -12,7 +12,7 @@ module Tools
     attr_reader :console
 
     # @param request [String, nil] path of the Ruby to use
-    # @param lenient [Boolean] whether missing gems are only told of: Heddle itself needs none
+    # @param lenient [Boolean] whether missing gems are only reported: Heddle itself needs none
     def initialize(request: Rubies.request, console: Console.new, lenient: false)
       @request = request
       @console = console

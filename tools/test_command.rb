@@ -134,7 +134,7 @@ module Tools
       end
     end
 
-    # What is missing makes tests skip, and is told of here.
+    # Programs that are missing make tests skip, and are named here.
     def install_packages(console)
       packages = File.readlines(PACKAGES, chomp: true).grep_v(/\A(#|\s*\z)/)
       Apt.new(console).install(packages)

@@ -25,7 +25,7 @@ module Tools
       @costs.fetch(job.name) { Cost.new(seconds: job.seconds * @slowness.call, cores: job.cores) }
     end
 
-    # An estimate of the time that so many cores need for the jobs.
+    # An estimate of the time that this number of cores needs for the jobs.
     def total(jobs, cores)
       [jobs.sum { |job| of(job).work } / cores, jobs.map { |job| of(job).seconds }.max.to_f].max
     end

@@ -39,7 +39,7 @@ module Tools
       nil
     end
 
-    # @return [Status, nil] nil when it has not ended after so many seconds
+    # @return [Status, nil] nil when it has not ended after this number of seconds
     def wait(pid, limit)
       deadline = now + limit
       @lock.synchronize do

@@ -21,7 +21,7 @@ module Tools
 
     NOTHING = { runs: 0, assertions: 0, failures: 0, errors: 0, skips: 0 }.freeze
 
-    # From where a crash, a hang or a program of the C tests tells of itself.
+    # The place in the log where a crash, a hang or a program of the C tests reports itself.
     TROUBLE = /^(?:[^\n]*(?:\[BUG\]| took longer than )|failed ).*/m
     TROUBLE_LINES = 15
 
@@ -35,7 +35,7 @@ module Tools
     attr_reader :name, :ruby, :seconds, :cores
 
     # @param starter [#start, #wait] starts a process, and waits for it
-    # @param arguments [Array<String>] what it is to start; of a test file, behind the path where it leaves its counts
+    # @param arguments [Array<String>] the program that it starts; for a test file, behind the path for its counts
     # @param ruby [RubyInfo, nil] nil when it does not matter
     # @param counted [Boolean] whether there will be counts; else it is a program that only passes or fails
     # @param may_be_empty [Boolean] whether running no test is all right

@@ -6,7 +6,7 @@ module Tools
   # Runs test jobs side by side. Most of them wait most of the time, so there are more of them than cores: the next one
   # starts when a part of a core is idle. The longest come first.
   class TestPool
-    # So that a test that waits for so long and no longer is not held up by a crowd.
+    # Beside more tests than these, a test that waits for a limited time would be held up.
     MOST_PER_CORE = 4
 
     # Seconds between two looks at what is idle.
@@ -80,7 +80,7 @@ module Tools
       @left ? @running.size < @cores || @left >= PART : @running.keys.sum { |job| cost(job).cores } < @cores
     end
 
-    # What was idle, less what has begun since.
+    # The idle time, less the time of tests that have begun since.
     def look = @left = @idle&.look
 
     def in_time?(job) = @deadline.nil? || now + (cost(job).seconds * pace) <= @deadline

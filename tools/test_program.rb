@@ -20,7 +20,7 @@ module Tools
       Process.spawn(@env, *command, in: File::NULL, out: output, err: %i[child out], pgroup: true, chdir: ROOT)
     end
 
-    # @return [Process::Status, nil] nil when it has not ended after so many seconds
+    # @return [Process::Status, nil] nil when it has not ended after this number of seconds
     def wait(pid, limit)
       waiter = Process.detach(pid)
       waiter.join(limit)

@@ -4,8 +4,8 @@ require "shellwords"
 require_relative "rubies"
 
 module Tools
-  # What bin/test prints: a line for each process as it ends, and at the end the sums, and for each failure the command
-  # that runs that test alone, and once more what was said of it: of a long log often only the end is to be had.
+  # Prints the output of bin/test: a line for each process as it ends, and at the end the sums, and for each failure the
+  # command that runs that test alone, and its report once more: of a long log often only the end can be had.
   class TestReport
     # What a command needs to find the failure again.
     SETTINGS = %w[HEDDLE_VARIANT HEDDLE_TEST_BACKENDS HEDDLE_TEST_ENTRY HEDDLE_BACKEND].freeze
@@ -67,7 +67,7 @@ module Tools
            *jobs.map { |job| "  #{[job.ruby&.version, job.name].compact.join("  ")}" }
     end
 
-    # @param tests [Array<Array(TestJob, String)>] those that passed when they were repeated
+    # @param tests [Array<Array(TestJob, String)>] the tests that passed when they were repeated
     def unsteady(tests) = @unsteady = tests
 
     # @return [Boolean] whether nothing failed, or what failed passed when it was repeated

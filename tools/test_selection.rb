@@ -15,7 +15,7 @@ module Tools
     # What uses no server and no gem but the Gemfile's.
     PLAIN = Regexp.union(CORE, %r{\Atest/(tools|sig)/|\Atest/signals_test\.rb\z})
 
-    # @param paths [Array<String>] files and folders that were named; if there is none, it is the whole suite
+    # @param paths [Array<String>] files and folders that were named; if it is empty, the whole suite is meant
     # @param everything [Boolean] whether each Ruby runs all files
     def initialize(paths, everything: false)
       @files = find(paths)

@@ -7,7 +7,7 @@
  * It installs seccomp filters, which allow everything after many comparisons, until getppid takes this time. Each
  * filter looks at an argument of the call, because the kernel remembers the answer of a filter that looks only at the
  * number.
- * It says on standard error if so many filters are not enough.
+ * It says on standard error if the largest number of filters is not enough.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Answers each request after so many seconds, and prints its port: http_server.rb SECONDS
+# Answers each request after this number of seconds, and prints its port: http_server.rb SECONDS
 
 require "heddle"
 require "socket"

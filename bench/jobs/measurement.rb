@@ -106,7 +106,7 @@ module Bench
         most.merge!(now_used) { |_, one, other| [one, other].max }
       end
 
-      # Without the one that looks.
+      # Without the process that looks.
       def database_connections
         @database.exec("SELECT count(*) FROM pg_stat_activity WHERE usename = 'heddle'").getvalue(0, 0).to_i - 1
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Solid Queue: its supervisor, and the workers that this forks. One process enqueues jobs when it is told how many.
+# Solid Queue: its supervisor, and the workers that this forks. One process enqueues jobs when it gets their number.
 
 require "rails"
 require "active_record/railtie"

@@ -13,7 +13,7 @@ module Bench
   # Rows made of carbon_fiber's workloads.
   module CarbonFiberSuite
     GROUP = "carbon_fiber_suite"
-    # UringMachine is none of its targets: the workloads call Fiber.scheduler.run.
+    # UringMachine is left out: the workloads call Fiber.scheduler.run.
     PEERS = %w[heddle-uring heddle-epoll carbon_fiber async itsi].freeze
     NOTE = "\"own\" is wall time, by the clock of the workload."
 

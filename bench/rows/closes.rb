@@ -39,7 +39,7 @@ most = [10_000, (Process.getrlimit(:NOFILE).last - 200) / 2].min
   end
 end
 
-# Those who wait elsewhere must not slow it (Ruby Feature #9632).
+# Tasks that wait elsewhere must not slow it (Ruby Feature #9632).
 { "open_close" => 0, "open_close_parked" => 10_000 }.each do |name, most_waiters|
   Bench.row(
     name, "open and close a pipe#{", 10,000 tasks wait elsewhere" if most_waiters > 0}",

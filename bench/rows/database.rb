@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # NeverBlock's database case: one query that takes the server 0.5 s, and then so many short ones, over and over,
+  # NeverBlock's database case: one query that takes the server 0.5 s, and then a number of short ones, over and over,
   # through ten connections of pg. Either each connection has a task (or a thread), which works off a queue of them. Or
   # each query has one, which waits for a free connection. Beside them one connection that blocks. With a real
   # PostgreSQL, which is started for it.
@@ -23,7 +23,7 @@ module Bench
         end
       end
 
-      # @return [Thread::Queue] so many queries, each with the number that it is to return
+      # @return [Thread::Queue] this number of queries, each with the number that it should return
       def queries(count, short)
         queue = Thread::Queue.new
         count.times do |number|

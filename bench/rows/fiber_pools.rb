@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 module Bench
-  # A thousand requests through a pool of so many fibers (Heddle::FiberPool) or threads, to the demo's server, which
-  # answers each after 10 ms. They are unchanged Net::HTTP, with a connection each. The pool is made and ended in each
-  # turn.
+  # A thousand requests through a pool of fibers (Heddle::FiberPool) or threads, to the demo's server, which answers
+  # each after 10 ms. They are unchanged Net::HTTP, with a connection each. The pool is made and ended in each turn.
   module FiberPools
     LIB = File.expand_path("../lib", ROOT)
     DELAY_MS = 10

@@ -117,7 +117,7 @@ module Bench
         count
       end
 
-      # Calls the block on both ends of so many pairs, one after the other.
+      # Calls the block on both ends of this number of pairs, one after the other.
       def back_and_forth(pairs, times, message)
         same = 0
         times.times do
@@ -132,7 +132,7 @@ module Bench
         pairs.flatten.each(&:close)
       end
 
-      # The same with a task for each end.
+      # Calls it in a task for each end.
       def ping_pong(peer, pairs, times, message)
         same = 0
         pairs.each do |near, far|

@@ -80,7 +80,7 @@ module Bench
     class << self
       private
 
-      # Rows of one batch; their ratios are to the first.
+      # Rows of one batch; the first is the base of their ratios.
       def rows(batch, names, **options)
         VARIANTS.slice(*names).each do |name, variant|
           workload = nil

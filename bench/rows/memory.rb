@@ -5,8 +5,8 @@ require "timeout"
 require_relative "../support/memory"
 
 module Bench
-  # How many bytes of memory a task takes while it waits: the memory of the process once so many of them wait, less the
-  # memory before, divided by their number. Each figure has the task in it, and what it waits with.
+  # The bytes of memory that a task takes while it waits: the memory of the process once this number of tasks waits,
+  # less the memory before, divided by their number. Each figure has the task in it, and what it waits with.
   module WaitingMemory
     TASKS = 10_000
     # A socket pair has two descriptors.

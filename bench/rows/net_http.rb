@@ -35,7 +35,7 @@ module Bench
         end
       end
 
-      # As above, with a connection for each request.
+      # With a connection for each request.
       def connect(peer, number, host)
         uri = URI("http://#{host}:#{port}/small")
         in_tasks(peer, number) { |share| Array.new(share) { Net::HTTP.get(uri).bytesize }.count(SMALL.bytesize) }

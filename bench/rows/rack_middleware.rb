@@ -7,7 +7,7 @@ module Bench
     ANSWER = [200, { "content-type" => "text/plain" }, ["Hello, world!"]].freeze
 
     class << self
-      # Answers so many requests, one after the other, in one thread.
+      # Answers this number of requests, one after the other, in one thread.
       # @return [Integer] how many answers were right
       def answer(app, number)
         right = 0

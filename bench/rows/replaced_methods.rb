@@ -134,7 +134,7 @@ module Bench
         make_sockets
       end
 
-      # @return [Proc] that makes the call as often as it is told
+      # @return [Proc] that makes the call as often as its argument says
       def compile(call)
         instance_eval(<<~RUBY, __FILE__, __LINE__ + 1)
           lambda do |number|

@@ -39,7 +39,7 @@ module Bench
         client.value
       end
 
-      # Runs wrk for so many whole seconds.
+      # Runs wrk for this number of whole seconds.
       # @return [Array(Integer, String)] how many answers it got, and what went wrong
       def load(port, seconds)
         command = [ENV.fetch("BENCH_WRK"), "-t1", "-c#{HTTP_CONNECTIONS}", "-d#{seconds}s", "http://127.0.0.1:#{port}/"]

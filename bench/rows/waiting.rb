@@ -17,7 +17,7 @@ module Bench
     STREAMS = [1, 30].freeze
 
     class << self
-      # A server with so many connections, a task for each, and a client in a process of its own.
+      # A server with this number of connections, a task for each, and a client in a process of its own.
       # @return [Hash] what the client says of its pings
       def ping(peer, connections, pings)
         server = TCPServer.new("127.0.0.1", 0)
@@ -59,7 +59,7 @@ module Bench
         late.sort
       end
 
-      # The same beside tasks that read lines which are always there, from processes that write as fast as they can.
+      # The ticks beside tasks that read lines which are always there, from processes that write as fast as they can.
       # @return [Array(Array<Float>, Array<Integer>)] the lateness of the ticks, and how many lines each task has read
       def tick_beside_streams(peer, ticks, count)
         writers, readers = Array.new(count) { feed }.transpose

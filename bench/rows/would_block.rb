@@ -18,7 +18,7 @@ module Bench
         instance_eval(source(call, form), __FILE__, __LINE__)
       end
 
-      # @return what the last of so many calls returned or raised
+      # @return what the last of this number of calls returned or raised
       def run(number, depth = @depth) = depth.zero? ? loop(@io, number) : run(number, depth - 1)
 
       private
@@ -93,7 +93,7 @@ module Bench
         keep(client, server)
       end
 
-      # Writes until nothing more fits. (TCP moves bytes on to the reader's buffer later, and has room again.)
+      # Writes until nothing more fits. TCP moves bytes on to the reader's buffer later, and has room again.
       def fill(io)
         ["x" * 65_536, "x"].each { |text| nil until io.write_nonblock(text, exception: false) == :wait_writable }
         io

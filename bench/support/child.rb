@@ -16,7 +16,7 @@ module Bench
     # So that it ends even if we are killed without a chance to clean up.
     TIED = system("setpriv", "true", out: File::NULL, err: File::NULL) ? %w[setpriv --pdeathsig KILL --] : []
     SCRIPT = File.join(ROOT, "child.rb")
-    # Who has not computed anything for so many seconds waits for ever.
+    # A process that has not computed anything for this number of seconds waits for ever.
     IDLE = 4
     YJIT = RbConfig::CONFIG["YJIT_SUPPORT"].to_s.then { |support| support != "" && support != "no" }
 
@@ -125,7 +125,8 @@ module Bench
       true
     end
 
-    # What says how much it has computed so far; nothing changes while it waits. (It is not idle while it wants to run.)
+    # A text that shows how much it has computed so far; nothing changes while it waits. It is not idle while it wants
+    # to run.
     def times_used
       fields = File.read("/proc/#{@pid}/stat")[/.*\) (.*)/m, 1].split
       fields.first == "R" ? now : fields.values_at(11, 12, 13, 14)

@@ -10,7 +10,7 @@ module Bench
         Integer(File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1]) * 1024
       end
 
-      # @return [Float] how many bytes each of so many takes
+      # @return [Float] the bytes that each of this number takes
       def per(number, before) = [used - before, 1].max.fdiv(number)
     end
   end

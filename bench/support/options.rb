@@ -7,7 +7,7 @@ module Bench
   ORDER = %w[heddle-uring heddle-epoll threads async carbon_fiber uringmachine itsi c c-uring].freeze
   private_constant :ORDER
 
-  # Those that run a group unless the command line says otherwise. Ratios are to the first.
+  # The peers that run a group unless the command line says otherwise. The first is the base of the ratios.
   def self.peers_of(group)
     return group.peers.map { |name| peers.fetch(name) } if group.peers
 

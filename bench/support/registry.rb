@@ -11,15 +11,15 @@ module Bench
   #
   # name::    what --rows calls all of them
   # title::   one line for people
-  # peers::   the names of those that run them, the base first; nil for all that are run by default
+  # peers::   the names of the peers that run them, the base first; nil for all that are run by default
   # rounds::  how many samples there are
-  # turns::   parts of each sample: those who are compared do them by turns
+  # turns::   parts of each sample: peers that are compared do them by turns
   # share::   one process of each peer runs all rows that are measured by turns (else each row has its own)
   # keep::    the processes stay for all rows and rounds (else there are new ones in each)
   # shuffle:: each turn has another order
   # best::    the fastest round counts (else the median)
   # figures:: a table for each of them; nil for one table of the figure that each row names
-  # own::     ratios are to the row's base on the same peer, what that is in words (else on the first peer)
+  # own::     the ratios compare with the row's base on the same peer, what that is in words (else on the first peer)
   # beside::  heading of the column with figures from elsewhere
   # note::    what else has to be known about the table
   # needs::   what its rows need (see Needs)
@@ -39,7 +39,7 @@ module Bench
   # operations:: how many at --scale 1 in a round, the same for every peer but for its share
   # multiple:: their number in a turn is rounded up to a multiple of this
   # fixed::    the row is about this number of operations at once
-  # seconds::  does no more operations than fit in so many seconds
+  # seconds::  does at most the operations that fit in this number of seconds
   # figure::   :cpu or :wall, whichever says more about this workload; or what the workload finds (Costs#found):
   #            :bytes, or microseconds as :p50, :p99, :max
   # also::     figure => [title, unit] for further lines of the table
@@ -53,7 +53,7 @@ module Bench
   # work::     from (peer, number of operations) to the result
   Row = Struct.new(:name, :title, :group, :unit, :operations, :multiple, :fixed, :seconds, :figure, :also, :warm_up,
                    :needs, :base, :goal, :batch, :beside, :expect, :work, :file, keyword_init: true) do
-    # The number of operations for a peer, in one of so many turns.
+    # The number of operations for a peer, in one of this number of turns.
     def operations_at(scale, peer, turns = 1)
       wanted = (operations * scale * (fixed ? 1 : peer.share) / turns).ceil.clamp(1..)
       (wanted + multiple - 1) / multiple * multiple

@@ -67,7 +67,7 @@ module Bench
       text.gsub(/(.{1,118})(?: +|\z)/, "\\1\n").chomp
     end
 
-    # The row's own figure, or the one that is asked for.
+    # The row's own figure, or the figure that is asked for.
     def main_table(group, rows, figure, style)
       peers = @runner.peers(group)
       lines = rows.flat_map { |row| row.lines(figure) }.map do |line|

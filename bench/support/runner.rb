@@ -6,7 +6,7 @@ require_relative "needs"
 require_relative "peer_gems"
 
 module Bench
-  # Runs every row on every peer in processes of their own, those that are compared by turns: A B C A B C.
+  # Runs every row on every peer in processes of their own. Peers that are compared run by turns: A B C A B C.
   class Runner
     # Operations by which it is found out how many there is time for.
     FEW = 10
@@ -26,7 +26,7 @@ module Bench
 
     # peers, rounds, turns:: nil for what each group says
     # keep:: whether a peer does all rows of a group in one process, also where the group does not say so
-    # seconds:: no round begins that would, after the last one, not end within so many seconds; nil: all rounds
+    # seconds:: no round begins that would, after the last one, not end within this number of seconds; nil: all rounds
     def initialize(rows:, peers: nil, rounds: nil, turns: nil, scale: 1.0, timeout: 60.0, seconds: nil, install: true,
                    yjit: Child::YJIT, keep: false, dear_calls: nil)
       @scale = scale
@@ -74,7 +74,7 @@ module Bench
 
     private
 
-    # Those who run one of the rows, and can be had. The others of them are noted, with the reason.
+    # The peers that run one of the rows, and can be had. The others of them are noted, with the reason.
     def available(peers, rows)
       peers.uniq.select { |peer| rows.any? { |row| peer.runs?(row) } }.reject do |peer|
         @missing[peer.name] = @gems.missing(peer) || peer.prepare&.call unless @missing.key?(peer.name)
@@ -100,7 +100,7 @@ module Bench
       @facts.merge!(facts || {})
     end
 
-    # As many passes as there is time for, one at least. Those that failed in this pass take no part in the next one.
+    # As many passes as there is time for, one at least. Peers that failed in this pass take no part in the next one.
     def in_time(most)
       deadline = now + @seconds if @seconds
       most.times do |number|

@@ -14,7 +14,7 @@ module Bench
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
     # How each server is started: one process that serves, or two, and threads only where it has nothing else. +gems+:
-    # those that it needs, of which the first one is named in the report.
+    # the gems that it needs, of which the first one is named in the report.
     Kind = Struct.new(:gems, :command) do
       def arguments(port, application, gems)
         command.map do |part|
@@ -50,7 +50,7 @@ module Bench
     }.freeze
     private_constant :HEDDLE, :PUMA
 
-    # A server in a process of its own, with those that it starts.
+    # A server in a process of its own, with the processes that it starts.
     class Server
       # @return [Integer]
       attr_reader :port

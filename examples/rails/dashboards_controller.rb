@@ -26,7 +26,7 @@ class DashboardsController < ActionController::Base
     stream.close
   end
 
-  # Stands for a request to a service that takes so many seconds.
+  # Stands for a request to a service that takes this number of seconds.
   def ask(name, seconds)
     sleep(seconds)
     "#{name} has answered after #{seconds} s"

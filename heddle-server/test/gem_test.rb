@@ -12,7 +12,7 @@ class GemTest < HeddleTest
   time_limit 1500
   NEEDED = %w[protocol-http1 protocol-http2 protocol-rack].freeze
 
-  # Gems that heddle-server needs, and the gems that these need. Their files are those that bin/test has installed.
+  # Gems that heddle-server needs, and the gems that these need. bin/test has installed their files.
   def files_of(name, found = {})
     spec = Gem::Specification.find_by_name(name)
     return found if found.key?(name) || spec.default_gem?

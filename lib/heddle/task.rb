@@ -149,10 +149,6 @@ module Heddle
     # @private
     def background? = @background
 
-    # @private Must its failure be reported if nobody asks for it? This is not the case when Heddle handles the failure
-    #   itself.
-    def isolated? = @isolated && !@asked
-
     # @private Does its outcome end its scope? An exception that is meant for the program ends more than its task.
     def fails_scope?
       return false if @error.nil? || cancelled?

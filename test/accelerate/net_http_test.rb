@@ -15,7 +15,7 @@ require "support/http_server"
 class AccelerateNetHttpTest < HeddleTest
   PARTS = %i[body field_names fields header start].freeze
   CASES = File.expand_path("../support/net_http_cases.rb", __dir__)
-  # A String that is none of Ruby's own.
+  # A String of a subclass.
   OtherString = Class.new(String) { def split(*) = [self] }
   OtherHTTP = Class.new(Net::HTTP) { define_method(:read_timeout=) { |seconds| super(seconds + 1) } }
 
@@ -109,7 +109,7 @@ class AccelerateNetHttpTest < HeddleTest
     end
   end
 
-  # What is defined later is heeded.
+  # A method that is defined later is heeded.
   def test_a_patch_that_comes_later
     output = assert_script(<<~RUBY, heddle: false)
       require "heddle/accelerate/net_http"
@@ -235,7 +235,7 @@ class AccelerateNetHttpTest < HeddleTest
     JSON.parse(outcome.out)
   end
 
-  # What the block returns or raises when it calls the method is what it is with the one that was replaced.
+  # The block returns or raises the same when it calls the method as with the method that was replaced.
   def assert_as_plain(method, message)
     fast, plain = [method, :"__heddle_plain_#{method}"].map do |name|
       yield(name)
@@ -246,7 +246,7 @@ class AccelerateNetHttpTest < HeddleTest
     assert_equal(plain, fast, message.inspect)
   end
 
-  # What has been read of it, what was raised, and the rest.
+  # The part of it that was read, the error that was raised, and the rest.
   def read_header(method, text)
     buffer = Net::BufferedIO.new(StringIO.new("#{text}the rest\r\n\n"))
     buffer.readline if text.start_with?("B")

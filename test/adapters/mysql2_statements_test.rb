@@ -75,7 +75,7 @@ contract "Mysql2Statements" do
     end
   end
 
-  # They are freed between the calls: a program that closes none of them has no more and more.
+  # They are freed between the calls: the number does not grow in a program that closes none of them.
   def test_they_are_freed
     reactor do
       client = mysql2

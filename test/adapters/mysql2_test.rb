@@ -23,7 +23,8 @@ contract "Mysql2Adapter" do
 
   def title = "mysql2, with its adapter"
 
-  # A row that fills the buffer of the server, which so sends it at once, and then one that comes so much later.
+  # A row that fills the buffer of the server, which sends it at once for that reason, and then a row that comes later
+  # by this time.
   def late_row(seconds = 0.3) = "SELECT REPEAT('x', 100000) AS text, IF(seq = 2, SLEEP(#{seconds}), 0) FROM seq_1_to_2"
 
   def assert_overlap(&) = assert_overlaps(10) { all_at_once(10, &) }
@@ -165,7 +166,7 @@ contract "Mysql2Adapter" do
     end
   end
 
-  # What was not fetched is lost, and with it the connection.
+  # Rows that were not fetched are lost, and with them the connection.
   def test_a_break_while_rows_are_streamed
     reactor do
       client = mysql2

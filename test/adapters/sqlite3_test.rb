@@ -30,7 +30,7 @@ contract "SQLite3Adapter" do
     end
   end
 
-  # The block sets how long a connection waits for the lock. Another task holds it for so many seconds, or until
+  # The block sets how long a connection waits for the lock. Another task holds it for this number of seconds, or until
   # #others_have_run.
   def while_locked(seconds = nil)
     Heddle.run(backend: backend) do

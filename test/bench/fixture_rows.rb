@@ -32,7 +32,7 @@ Bench.row("needy", "a row that needs what nobody has", unit: "turn", operations:
 
 Bench.row("idles", "a row that does nothing for ever", unit: "turn", operations: 1) { |peer, _| peer.run { sleep } }
 
-# The figures of the threads' rounds are these, and no times. (The warm-up takes one.)
+# The figures of the threads' rounds are these, and no times. The warm-up takes one.
 Bench.group("goals", "rows with a goal", peers: %w[plain threads], share: true, keep: true, best: true) do
   { "keeps" => [150, 150, 150], "wavers" => [150, 190, 300] }.each do |name, figures|
     turns = figures.cycle

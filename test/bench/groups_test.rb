@@ -55,7 +55,7 @@ class BenchGroupsTest < BenchCase
     assert_cells("fiber_pools", %w[heddle threads], cells)
   end
 
-  # As above.
+  # A group that is left out for its needs.
   def test_net_http
     peers = "heddle,heddle-accelerated"
     cells = bench("--rows", "net_http", "--scale", "0.01", "--keep", "--peers", peers).fetch("cells")

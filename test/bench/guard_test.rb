@@ -29,7 +29,7 @@ class BenchGuardTest < BenchCase
     end
   end
 
-  # A check that cannot fail is none.
+  # A check that cannot fail checks nothing.
   def test_each_row_notices_a_heddle_that_does_more
     outcome = run_command(RbConfig.ruby, COMMAND, "--backend", "epoll", "--tries", "1", "--preload", WORSE, "--json")
     said = JSON.parse(outcome.out)

@@ -158,7 +158,7 @@ CONTRACT(reader_and_writer_on_one_descriptor)
     world->close(fds[0]), world->close(fds[1]);
 }
 
-/* Readiness is for all who asked: each tries, and those that come too late ask again. */
+/* Readiness is for all that asked: each tries, and waiters that come too late ask again. */
 CONTRACT(two_readers_of_one_descriptor)
 {
     int fds[2];

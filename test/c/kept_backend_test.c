@@ -143,7 +143,7 @@ TEST(many_threads_at_once)
     CHECK_EQ(before, descriptors());
 }
 
-/* Comes last: it waits until those that were kept before have been looked after, too. */
+/* Comes last: it waits until the backends that were kept before have been looked after, too. */
 TEST(an_idle_one_is_closed)
 {
     int before = descriptors();

@@ -25,7 +25,7 @@ static void begin(int number)
     CHECK_EQ(0, hd_wait_begin(&waits[number], &reactor, HD_WAIT_FOR_BLOCK, (hd_word)&waits[number], HD_NO_DEADLINE));
 }
 
-/* The next one runs for so long, and ends. */
+/* The next one runs for this time, and ends. */
 static void run_next(int number, int64_t duration_ns)
 {
     CHECK(hd_next_ready(&reactor) == &waits[number]);

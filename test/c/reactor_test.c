@@ -77,7 +77,7 @@ TEST(a_turn_is_used_up)
     sim_advance(HD_NS_PER_TURN / 2);
     CHECK(!hd_reactor_turn_is_over(&reactor));
     sim_advance(HD_NS_PER_TURN / 2);
-    CHECK(hd_reactor_turn_is_over(&reactor)); /* nobody is ready, but the kernel was not looked at for so long */
+    CHECK(hd_reactor_turn_is_over(&reactor)); /* nobody is ready, but the last look was before this time */
     CHECK(hd_reactor_poll_due(&reactor));
     poll_now();
     CHECK(!hd_reactor_turn_is_over(&reactor));

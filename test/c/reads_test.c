@@ -1,5 +1,5 @@
-/* Interests that want bytes: every byte arrives once and in order, whether it came with the event, was read while the
- * interest was taken back, or is read by the waiter itself, as it must where a backend only tells of readiness. */
+/* Interests that want bytes: every byte arrives once and in order, whether it came with the event, was read while
+ * the interest was taken back, or is read by the waiter itself, as it must where a backend only reports readiness. */
 #include "harness.h"
 
 enum { WANTED = 64, TAKEN_MAX = 4096 };
@@ -185,7 +185,7 @@ CONTRACT(one_reader_after_the_other)
     close_reader(&first, peer);
 }
 
-/* More than the queue of the ring takes, and more than it has buffers: they are told of readiness, and read. */
+/* More than the queue of the ring takes, and more than it has buffers: they get readiness, and read. */
 CONTRACT(hundreds_of_readers)
 {
     enum { READERS = 400, ROUNDS = 3 };
@@ -224,7 +224,7 @@ CONTRACT(hundreds_are_taken_back)
     }
 }
 
-/* What is no socket is told of. */
+/* Descriptors that are no sockets get readiness. */
 CONTRACT(a_pipe)
 {
     if (!world->real) return;
@@ -347,14 +347,14 @@ CONTRACT(it_rests_afterwards)
     close_reader(&reader, peer);
 }
 
-/* Readers are struck, time out, read by themselves and wait again, at every point of a read. */
+/* Readers get exceptions, time out, read by themselves and wait again, at every point of a read. */
 CONTRACT(random_strikes)
 {
     enum { READERS = 30, STEPS = 6000 };
     static reader readers[READERS];
     static int peers[READERS], sent[READERS];
     static bool parked[READERS];
-    int answered = 0, struck = 0;
+    int answered = 0, raised = 0;
     bool polled = false;
     memset(sent, 0, sizeof(sent));
     memset(parked, 0, sizeof(parked));
@@ -375,12 +375,12 @@ CONTRACT(random_strikes)
             world->write(peers[i], size);
             sent[i] += size;
             break;
-        case 4: /* struck */
+        case 4: /* an exception */
             if (!parked[i] || chance(50)) break;
             if (chance(30)) settle_with_exception(&readers[i].waiter.wait, 7);
             take_back(&readers[i]);
             parked[i] = false;
-            struck++;
+            raised++;
             break;
         case 5:
             if (!parked[i]) CHECK(take_rest(&readers[i]));
@@ -389,7 +389,7 @@ CONTRACT(random_strikes)
             if (polled) hd_reactor_reap(&reactor);
             polled = chance(50);
             if (polled)
-                hd_reactor_poll_nogvl(&reactor, chance(50) ? 0 : 10000); /* (reaped later, after a strike perhaps) */
+                hd_reactor_poll_nogvl(&reactor, chance(50) ? 0 : 10000); /* reaped later, perhaps after an exception */
             else
                 turn(chance(80) ? 0 : 10000);
             run_ready();
@@ -408,7 +408,7 @@ CONTRACT(random_strikes)
         answered += readers[i].answered;
         close_reader(&readers[i], peers[i]);
     }
-    CHECK_AT_LEAST(20, struck);
+    CHECK_AT_LEAST(20, raised);
     if (now_on->ops->release_bytes) CHECK_AT_LEAST(20, answered);
 }
 

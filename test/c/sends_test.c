@@ -1,5 +1,5 @@
-/* Interests that have bytes to send: every byte goes out once and in order, and those that went out are counted,
- * whether the event told it, or the interest was taken back, or the waiter sent by itself. */
+/* Interests that have bytes to send: every byte goes out once and in order, and the bytes that went out are counted,
+ * whether the event gave their number, or the interest was taken back, or the waiter sent by itself. */
 #include <signal.h>
 
 #include "harness.h"
@@ -52,7 +52,7 @@ static bool always_sends(void)
     return now_on->ops->can_send && !now_on->faults.no_buffer_percent;
 }
 
-/* Parks with so many bytes to send, or for room only where the backend does not send. */
+/* Parks with this number of bytes to send, or for room only where the backend does not send. */
 static void park_sending(writer *writer, size_t size, int64_t timeout_ns)
 {
     for (size_t i = 0; i < size; i++) writer->bytes[i] = (char)(writer->next + i);
@@ -278,7 +278,7 @@ CONTRACT(it_rests_afterwards)
     close_writer(&writer);
 }
 
-/* Writers are struck, time out and wait again, at every point of a send, while their peers read now and then. */
+/* Writers get exceptions, time out and wait again, at every point of a send, while their peers read now and then. */
 CONTRACT(random_strikes)
 {
     enum { WRITERS = 30, STEPS = 6000 };
@@ -301,7 +301,7 @@ CONTRACT(random_strikes)
         case 2:
             take_all(&writers[i]);
             break;
-        case 3: /* struck */
+        case 3: /* an exception */
             if (!parked[i] || chance(50)) break;
             if (chance(30)) settle_with_exception(&writers[i].waiter.wait, 7);
             take_back(&writers[i]);
@@ -314,7 +314,7 @@ CONTRACT(random_strikes)
             if (polled) hd_reactor_reap(&reactor);
             polled = chance(50);
             if (polled)
-                hd_reactor_poll_nogvl(&reactor, chance(50) ? 0 : 10000); /* (reaped later, after a strike perhaps) */
+                hd_reactor_poll_nogvl(&reactor, chance(50) ? 0 : 10000); /* reaped later, perhaps after an exception */
             else
                 turn(chance(80) ? 0 : 10000);
             run_ready();

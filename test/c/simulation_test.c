@@ -1,8 +1,8 @@
 /* Seeded random runs of the reactor over the simulated backend: fibers park with and without deadlines, on events
- * and on nothing; others settle them, raise in them, close what they wait on; time jumps; completions come late,
- * twice, out of order. A model knows who may be woken by what. It checks that each wait is woken exactly once,
- * for a reason that is true, not before its deadline, in order; that nobody is forgotten; and that nothing stays
- * linked in the end. The same seed gives the same run. */
+ * and on nothing; others settle them, raise in them, close their descriptors; time jumps; completions come late,
+ * twice, out of order. A model knows who may be woken by which event. It checks that each wait is woken exactly
+ * once, for a reason that is true, not before its deadline, in order; that nobody is forgotten; and that nothing
+ * stays linked in the end. A seed always gives the same run. */
 #include "harness.h"
 
 enum { FIBERS = 60, PAIRS = 10, FDS = 2 * PAIRS, STEPS = 4000, INTERESTS_MAX = 4 };
@@ -124,7 +124,7 @@ static int model_next(void)
     return next;
 }
 
-/* What is linked is what the model says: a fiber in the table from begin to end, a timer while it is parked. */
+/* The lists are as the model says: a fiber is in the table from begin to end, a timer while it is parked. */
 static void check_links(void)
 {
     size_t waits = 0, timers = 0, armed = 0, in_ios = 0;
@@ -284,7 +284,7 @@ static const fiber *check_timeout(const hd_wait *wait)
     return f;
 }
 
-/* What reap has woken: each for a true reason, behind those that were ready before. */
+/* The fibers that reap has woken: each for a true reason, behind the fibers that were ready before. */
 static void check_reaped(void)
 {
     hd_node *node = check_known(&reactor.ready, &ready);

@@ -316,8 +316,8 @@ TEST(one_of_those_behind_comes_before_a_fiber_that_yields)
     close_reactor();
 }
 
-/* Fibers that stand behind run for so many turns each, beside events that never end: these leave a turn now and then to
- * those behind, which all have theirs. */
+/* Each of the fibers that stand behind runs for a number of turns, beside events that never end: these leave a turn
+ * now and then to the fibers behind, which all have theirs. */
 static void check_those_behind(int turns_each)
 {
     hd_wait woken, greedy[3];

@@ -1,5 +1,5 @@
 /* os/worker.h: jobs of several reactors on the pool; released while queued, while running, when finished and when
- * drained; the limit of threads; a fork while jobs run; workers that go when there is nothing to do.
+ * drained; the limit of threads; a fork while jobs run; workers that go when they have no work.
  * Runs under: address, thread. */
 #include <dirent.h>
 
@@ -338,7 +338,7 @@ static void release_all(void)
         hd_job_set_wait(&left[i]->job, NULL);
         hd_job_release(&left[i]->job);
     }
-    CHECK_EQ(HD_WORKERS_MAX - 1, load(&alive)); /* those that fill the pool */
+    CHECK_EQ(HD_WORKERS_MAX - 1, load(&alive)); /* jobs that fill the pool */
     __atomic_store_n(&alive, 0, __ATOMIC_RELEASE);
     CHECK_EQ(-EINTR, left_rw->result);
     hd_job_release(&left_rw->job);

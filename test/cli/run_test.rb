@@ -152,7 +152,7 @@ class RunTest < RunCase
     RUBY
   end
 
-  # What they have to do is told in `heddle run --help`.
+  # Their duties are in `heddle run --help`.
   def test_minitest
     tests = <<~RUBY
       class SomeTest < Minitest::Test

@@ -71,8 +71,8 @@ module CallerCases
   }.freeze
 end
 
-# What is done on a thread of the pool looks as if the caller had done it: the arguments are converted there, and its
-# errors tell where it was called.
+# A call on a thread of the pool looks as if the caller had made it: the arguments are converted there, and its errors
+# name the place of the call.
 contract "Caller" do
   # How often Ruby asks for the name.
   def times_by_ruby(use, path)

@@ -2,8 +2,8 @@
 
 require_relative "../test_helper"
 
-# Two blocks that change the directory do not overlap: what Ruby refuses to threads is refused to tasks. (The directory
-# is the process's, so each test is a program.)
+# Two blocks that change the directory do not overlap: Ruby refuses it to threads, and Heddle to tasks. The directory is
+# the process's, so each test is a program.
 contract "Chdir" do
   def run_program(program)
     result = run_ruby(program, env: { "HEDDLE_BACKEND" => backend })

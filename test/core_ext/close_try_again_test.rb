@@ -69,7 +69,7 @@ contract "CloseTryAgain" do
     end
   end
 
-  # What is in the buffer is written first; the IO is open until then.
+  # The content of the buffer is written first; the IO is open until then.
   def test_a_close_that_writes_first
     heddle_only("threads hang, or not")
     reactor do
@@ -126,7 +126,7 @@ contract "CloseTryAgain" do
       waiting = go { one.gets }
       settle
       closing = Heddle.spawn do
-        Fiber.scheduler.interrupt(Fiber.current, Heddle::Cancelled.new("strikes where the task waits next"))
+        Fiber.scheduler.interrupt(Fiber.current, Heddle::Cancelled.new("comes where the task waits next"))
         one.close
       end
       closing.wait

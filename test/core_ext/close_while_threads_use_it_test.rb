@@ -11,7 +11,7 @@ contract "CloseWhileThreadsUseIt" do
     pipe.tap { |reader,| reader.nonblock = false }
   end
 
-  # What became of `read` in a thread that lives on until it is told to end.
+  # The outcome of `read` in a thread that goes on until it is asked to end.
   def thread_that(outcomes, &read)
     thread = Thread.new do
       outcomes.push(read.call)
@@ -26,7 +26,7 @@ contract "CloseWhileThreadsUseIt" do
     thread
   end
 
-  # Ends the read(2) of those who are still in it.
+  # Ends the read(2) of the threads that are still in it.
   def leave(writer)
     writer.write("x")
   rescue Errno::EPIPE

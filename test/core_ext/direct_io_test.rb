@@ -93,7 +93,7 @@ contract "DirectIO", both_ways: true do
     end
   end
 
-  # What is to read nothing, or is refused, needs no data and takes none.
+  # A call that reads nothing, or is refused, needs no data and takes none.
   def test_arguments_that_need_no_data
     [
       -> { _1.gets(0) }, -> { _1.readline(0) }, -> { _1.gets("x", 0) }, -> { _1.gets(nil, 0) },
@@ -212,7 +212,8 @@ contract "DirectIO", both_ways: true do
     end
   end
 
-  # Who waits for the bytes of one method finds those that another one has put into Ruby's buffer, if any are left.
+  # A task that waits for the bytes of one method finds the bytes that another one has put into Ruby's buffer, if any
+  # are left.
   def test_two_readers
     reactor do
       reader, writer = pipe
@@ -336,7 +337,7 @@ contract "DirectIO", both_ways: true do
     assert_operator(made, :<, 220)
   end
 
-  # Ruby would make a lock with the first write, and with each an IO::Buffer. (A line that is read is a string.)
+  # Ruby would make a lock with the first write, and an IO::Buffer with each. A line that is read is a string.
   def test_objects_of_the_first_use_of_an_io
     heddle_only("the number of objects")
     pairs = Array.new(50) { socket_pair }

@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 require "support/plain_ruby"
 
-# IO#read of so many bytes and IO#syswrite do what Ruby's own do, and wait in between.
+# IO#read with a length and IO#syswrite do what Ruby's own do, and wait in between.
 contract "DirectRead", both_ways: true do
   include TestSupport::PlainRuby
 
@@ -185,7 +185,7 @@ contract "DirectRead", both_ways: true do
     end
   end
 
-  # What has come for a line stays in Ruby's buffer, where the other reader finds it.
+  # Bytes that have come for a line stay in Ruby's buffer, where the other reader finds them.
   def test_two_readers
     reactor do
       reader, writer = pipe

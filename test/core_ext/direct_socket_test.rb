@@ -66,7 +66,7 @@ contract "DirectSocket", both_ways: true do
     "sendmsg_of_a_closed_socket" => ->(io) { io.close || io.sendmsg("x") }
   }
 
-  # An Addrinfo is told by what does not change from one socket to the next; so is the port of a peer.
+  # An Addrinfo is recognised by the parts that do not change from one socket to the next; so is the port of a peer.
   def describe(value)
     case value
     when Addrinfo then [:address, value.afamily, value.socktype, value.protocol, value.ip? && value.ip_address]
@@ -124,7 +124,7 @@ contract "DirectSocket", both_ways: true do
 
   def receives_into = [->(io, string) { io.recv(99, 0, string) }, ->(io, string) { io.recvfrom(99, 0, string) }]
 
-  # Plain Ruby has the string during the system call of a socket in blocking mode, and nobody is to change it then.
+  # Plain Ruby has the string during the system call of a socket in blocking mode, and nobody may change it then.
   def test_the_string_is_locked_in_blocking_mode
     reactor do
       receives_into.each do |receive|
@@ -208,7 +208,7 @@ contract "DirectSocket", both_ways: true do
     [keep(TCPServer.new("127.0.0.1", 0)), keep(UNIXServer.new(path)), socket]
   end
 
-  # What is to be seen of a socket that was accepted.
+  # The visible properties of a socket that was accepted.
   def state(accepted)
     return accepted.map { |one| state(one) } if accepted.is_a?(Array)
     return describe(accepted) unless accepted.is_a?(IO)

@@ -6,7 +6,7 @@ require_relative "../test_helper"
 contract "FiberRaisePatch" do
   heddle_only "fibers"
 
-  { "raise" => ->(fiber) { fiber.raise(ZeroDivisionError) }, "kill" => ->(fiber) { fiber.kill } }.each do |name, strike|
+  { "raise" => ->(fiber) { fiber.raise(ZeroDivisionError) }, "kill" => ->(fiber) { fiber.kill } }.each do |name, source|
     define_method("test_the_caller_goes_on_after_#{name}") do
       reactor do
         ended = false
@@ -15,7 +15,7 @@ contract "FiberRaisePatch" do
         ensure
           ended = true
         end
-        strike.call(job.fiber)
+        source.call(job.fiber)
 
         assert(ended)
         assert_instance_of(ZeroDivisionError, job.failure) if name == "raise"

@@ -84,12 +84,12 @@ contract "FileOpen" do
 
   # The descriptor is the File's then, and is not closed a second time, when its number may be another file's.
   def test_a_fifo_struck_when_the_file_has_just_been_made
-    heddle_only("what strikes is a hook of Ruby's")
+    heddle_only("the exception comes from a hook of Ruby's")
     file = nil
-    strike = TracePoint.new(:c_return) do |point|
+    raise_into = TracePoint.new(:c_return) do |point|
       next unless point.method_id == :initialize && point.self.is_a?(File)
 
-      strike.disable
+      raise_into.disable
       file = point.self
       raise ZeroDivisionError
     end
@@ -97,7 +97,7 @@ contract "FileOpen" do
       path = fifo
 
       File.open(path, File::RDWR | File::NONBLOCK) do
-        assert_raises(ZeroDivisionError) { strike.enable(target_thread: Thread.current) { File.open(path, "w") } }
+        assert_raises(ZeroDivisionError) { raise_into.enable(target_thread: Thread.current) { File.open(path, "w") } }
       end
 
       assert_predicate(file.stat, :pipe?)

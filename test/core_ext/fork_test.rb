@@ -59,7 +59,7 @@ contract "ForkPatch" do
     assert_equal("466 ended", out)
   end
 
-  # What is in the buffer of the IO is the child's, too, as in plain Ruby.
+  # The content of the IO's buffer is the child's, too, as in plain Ruby.
   { "flushes" => "writer.flush", "closes" => "writer.close", "flushes in a task" => "Heddle.run { writer.flush }",
     "closes in a task" => "Heddle.run { writer.close }" }.each do |name, call|
     define_method("test_a_child_#{name.tr(" ", "_")}_what_a_task_of_the_parent_flushes") do

@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require "pty"
 
-# close_read and close_write: one direction ends, and those who wait in it see that as threads do.
+# close_read and close_write: one direction ends, and tasks that wait in it see that as threads do.
 contract "HalfClose" do
   def outcome(job)
     [job.value]

@@ -54,7 +54,7 @@ contract "JoinedWrite" do
     end
   end
 
-  # What is buffered is written one after the other, the rest in one piece.
+  # Buffered strings are written one after the other, the rest in one piece.
   def test_what_precedes_an_object_that_is_no_string_is_written_if_the_io_is_buffered
     bad = Class.new { def to_s = raise("bad") }.new
     Dir.mktmpdir do |folder|
@@ -122,8 +122,8 @@ contract "JoinedWrite" do
     end
   end
 
-  # What is read of it, beside what fills it. (The first write that waits is finished by Ruby, which makes the lock of
-  # the IO then; the second is not.)
+  # The bytes that are read of it, beside the bytes that fill it. The first write that waits is finished by Ruby, which
+  # makes the lock of the IO then; the second is not.
   def read_of_full_socket(kind, *parts)
     one, other = UNIXSocket.pair(kind).map { |socket| keep(socket) }
     reactor do

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 
-# Each task has its own $~. (What that means for all ways to start tasks is in test/contract/tasks.)
+# Each task has its own $~. The tests for all ways to start tasks are in test/contract/tasks.
 class MatchApartTest < HeddleTest
   include TestSupport::Subprocess
 

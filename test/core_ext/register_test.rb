@@ -7,7 +7,7 @@ class RegisterTest < HeddleTest
   ROOT = File.expand_path("../..", __dir__)
   # Tests of more than one patch, or of what they are made with.
   COMMON = %w[caller close_try_again close_while_threads_use_it half_close plain_ruby read_nonblock register
-              replaced_methods signal_handler struck_open switched_off].freeze
+              replaced_methods signal_handler raise_into_open switched_off].freeze
 
   def patches = Heddle.patches
 
@@ -59,7 +59,7 @@ class RegisterTest < HeddleTest
     assert_equal("#<Heddle::Patch io_close: active>", patches.find { |patch| patch.name == :io_close }.inspect)
   end
 
-  # Of Ruby's methods, those that are another one in a process that has had a scheduler.
+  # The methods of Ruby that are replaced in a process that has had a scheduler.
   def test_each_replaced_method_belongs_to_one
     code = <<~'RUBY'
       places = [IO, File, Dir, Kernel, Process, Fiber, Thread, Thread::Mutex, Thread::Queue, Thread::ConditionVariable,

@@ -139,7 +139,7 @@ contract "ServiceNames" do
     end
   end
 
-  # An Addrinfo has no room for them. (Ruby's Socket.tcp may find that the name of the host is at fault.)
+  # An Addrinfo has no room for them. Ruby's Socket.tcp may find that the name of the host is at fault.
   def test_integers_that_are_too_large_for_an_addrinfo
     port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
     reactor do

@@ -39,7 +39,7 @@ class SwitchedOffTest < HeddleTest
       lock, condition = Mutex.new, ConditionVariable.new
       answers << lock.synchronize { condition.wait(lock, 0.001) && nil }
       if Heddle.patches.find { |patch| patch.name == :fiber_raise }.active? # (Ruby loses the caller)
-        Fiber.schedule { sleep rescue (raise unless $!.message == "struck") }.raise("struck")
+        Fiber.schedule { sleep rescue (raise unless $!.message == "raised") }.raise("raised")
       end
       Heddle.spawn { sleep }.cancel
       answers << (reader.read_nonblock(1, exception: false) && Addrinfo.tcp("127.0.0.1", 80).getnameinfo(3))

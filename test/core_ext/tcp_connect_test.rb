@@ -44,8 +44,8 @@ contract "TCPConnect" do
     rescue Exception => e
       e
     end
-    # Whether the block ends before another fiber has slept so long: if not at once, then in one of the next 20 seconds,
-    # for a busy machine spoils a try.
+    # Whether the block ends before another fiber has slept for this time: if not at once, then in one of the next 20
+    # seconds, for a busy machine spoils a try.
     def ever_before?(seconds)
       limit = now + 20
       loop do
@@ -122,7 +122,7 @@ contract "TCPConnect" do
     RUBY
   end
 
-  # What was begun for the first fifty (each family by itself, for they took long) holds up nobody.
+  # The connects that were begun for the first fifty (each family by itself, for they took long) hold up nobody.
   def test_fifty_and_fifty_others
     script(<<~RUBY)
       port = server("127.0.0.1")

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 
-# What is sent to a thread that runs a scheduler, and Thread.stop in a task.
+# Exceptions that are sent to a thread that runs a scheduler, and Thread.stop in a task.
 contract "ThreadCalls" do
   heddle_only "schedulers"
 

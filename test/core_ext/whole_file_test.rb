@@ -145,7 +145,7 @@ contract "WholeFile" do
 
   def text = @text ||= ("line\n" * 300_000).freeze
 
-  # What is read after a line, with its encoding, and where the file stands afterwards.
+  # The text that is read after a line, with its encoding, and the position of the file afterwards.
   def reads(mode, *length)
     File.open(path, mode) do |file|
       file.gets

@@ -32,6 +32,19 @@ class FactsTest < HeddleTest
     assert_equal(operations.uniq.sort, text("SECURITY.md").scan(/IORING_OP_\w+/).sort)
   end
 
+  # The table of guides/design.md: functions, and the file or the folder in which they are.
+  def test_the_way_of_a_read
+    table = File.read(File.join(ROOT, "guides/design.md"))[/^## A read, step by step$(.*?)^## /m, 1]
+    rows = table.scan(/^\| (`\w+`(?:, `\w+`)*) \| `([^`]+)` \|/)
+    missing = rows.flat_map do |names, place|
+      sources = Dir.glob("ext/heddle/#{place.end_with?("/") ? "#{place}*.c" : place}", base: ROOT).map { |name| text(name) }
+      names.scan(/\w+/).reject { |name| sources.any? { |source| source.match?(/\w \*?#{name}\([^;{]*\) \{/) } }
+    end
+
+    assert_empty(missing)
+    assert_operator(rows.size, :>, 10)
+  end
+
   def test_what_changes_the_behaviour_from_outside
     policy = text("README.md")[/## Versions, Rubies and kernels(.*?)## /, 1]
     sources = Dir.glob("{lib,heddle-server/lib}/**/*.rb", base: ROOT).map { |name| text(name) }.join

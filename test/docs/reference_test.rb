@@ -6,7 +6,7 @@ require_relative "../test_helper"
 require "cgi/escape"
 require "support/public_api"
 
-# The API reference (bin/rake doc) has all that is public, and nothing else; and it says what there is to say.
+# The API reference (bin/rake doc) has all that is public, and nothing else, and every comment has its parts.
 class ReferenceTest < HeddleTest
   API = TestSupport::PublicApi
   # Its name says it.

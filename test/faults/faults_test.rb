@@ -40,10 +40,10 @@ contract "Faults" do
         inject(*calls, **fault)
         everything
         # On a busy machine time was always over before the loop slept.
-        100.times { calls.any? { |call| Heddle::Faults.struck(call).positive? } || pipe.first.wait_readable(0.01) }
+        100.times { calls.any? { |call| Heddle::Faults.hits(call).positive? } || pipe.first.wait_readable(0.01) }
       end
 
-      assert_operator(calls.sum { |call| Heddle::Faults.struck(call) }, :>, 0, "the fault did not strike")
+      assert_operator(calls.sum { |call| Heddle::Faults.hits(call) }, :>, 0, "no call has failed")
     end
   end
 
@@ -57,7 +57,7 @@ contract "Faults" do
         files
       end
 
-      assert_operator(Heddle::Faults.struck("pread") + Heddle::Faults.struck("read"), :>, 0)
+      assert_operator(Heddle::Faults.hits("pread") + Heddle::Faults.hits("read"), :>, 0)
     end
   end
 
@@ -130,8 +130,9 @@ contract "Faults" do
     end
   end
 
-  # What has come for a fiber that is raised in does not fit into Ruby's read buffer: nothing refers to its stack then.
-  def test_no_memory_for_what_a_struck_fiber_has_read
+  # Bytes that have come for a fiber that gets an exception do not fit into Ruby's read buffer: nothing refers to its
+  # stack then.
+  def test_no_memory_for_bytes_of_a_fiber_that_gets_an_exception
     heddle_only("faults")
     skip("epoll reads no bytes") unless backend == "uring"
     reactor do
@@ -189,7 +190,7 @@ contract "Faults" do
       begin
         Heddle.run(backend: backend) { sleep(0) }
 
-        assert_equal(0, Heddle::Faults.struck(call), "#{call} failed, and nobody heard of it")
+        assert_equal(0, Heddle::Faults.hits(call), "#{call} failed, and nobody heard of it")
       rescue SystemCallError => e
         assert_instance_of(error, e)
       rescue Heddle::Error => e
@@ -320,7 +321,7 @@ contract "Faults" do
     calls.each { |call| Heddle::Faults.set(call, errno, percent, limit, delay_us) }
   end
 
-  # @return [UNIXSocket] the one that has its number afterwards
+  # @return [UNIXSocket] the socket that has its number afterwards
   def close_twin_of_one_that_reads_again(reader, peer)
     sleep 0.1 # (it sleeps in the kernel now, and does not look there again before it does so for the second time)
     inject("io_uring_enter", delay_us: 300_000, percent: 100)

@@ -3,10 +3,10 @@
  *
  *   Heddle::Faults.set(call, errno, percent, limit, delay_us)
  *     errno     fails with it, without doing anything; 0: does not fail
- *     percent   so many of the calls are struck
+ *     percent   the part of the calls that fail or are changed
  *     limit     the most bytes of a transfer, the entries of io_uring_setup; 0: no limit
  *     delay_us  sleeps before the call
- *   Heddle::Faults.clear; Heddle::Faults.struck(call) -> how often */
+ *   Heddle::Faults.clear; Heddle::Faults.hits(call) -> how often */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ typedef struct {
     int error;
     unsigned percent, delay_us;
     size_t limit;
-    unsigned long calls, struck;
+    unsigned long calls, hits;
 } fault;
 
 enum { FAULTS_MAX = 32 };
@@ -42,15 +42,15 @@ static fault *fault_named(const char *name)
     return NULL;
 }
 
-/* The fault, if this call is to be struck. Reads only: worker threads come here, too. */
-static fault *strike(const char *name)
+/* The fault, if this call gets one. Reads only: worker threads come here, too. */
+static fault *fault_for(const char *name)
 {
     for (int i = 0; i < FAULTS_MAX && faults[i].name; i++) {
         fault *one = &faults[i];
         if (strcmp(one->name, name) != 0 || !one->percent) continue;
         uint64_t mix = (__atomic_add_fetch(&one->calls, 1, __ATOMIC_RELAXED)) * UINT64_C(0x9E3779B97F4A7C15);
         if ((mix >> 33) % 100 >= one->percent) return NULL;
-        __atomic_add_fetch(&one->struck, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&one->hits, 1, __ATOMIC_RELAXED);
         if (one->delay_us) usleep(one->delay_us);
         return one;
     }
@@ -64,7 +64,7 @@ static fault *strike(const char *name)
     type __wrap_##name parameters;                                                                                 \
     type __wrap_##name parameters                                                                                  \
     {                                                                                                              \
-        fault *one = strike(#name);                                                                                \
+        fault *one = fault_for(#name);                                                                                \
         if (FAILS(one)) return failure;                                                                            \
         return __real_##name arguments;                                                                            \
     }
@@ -74,7 +74,7 @@ static fault *strike(const char *name)
     type __wrap_##name parameters;                                                                                 \
     type __wrap_##name parameters                                                                                  \
     {                                                                                                              \
-        fault *one = strike(#name);                                                                                \
+        fault *one = fault_for(#name);                                                                                \
         if (FAILS(one)) return -1;                                                                                 \
         if (one && one->limit && (size) > one->limit) (size) = one->limit;                                         \
         return __real_##name arguments;                                                                            \
@@ -110,7 +110,7 @@ WRAP_SIZED(ssize_t, send, (int fd, const void *bytes, size_t size, int flags), s
     type __wrap_##name(int fd, const struct iovec *vectors, int count, off_t at, int flags)                        \
     {                                                                                                              \
         struct iovec first = *vectors;                                                                             \
-        fault *one = strike(#name);                                                                                \
+        fault *one = fault_for(#name);                                                                                \
         if (FAILS(one)) return -1;                                                                                 \
         if (one && one->limit && first.iov_len > one->limit) first.iov_len = one->limit;                           \
         return __real_##name(fd, &first, count, at, flags);                                                        \
@@ -127,7 +127,7 @@ int __wrap_fcntl(int fd, int what, ...)
     va_start(list, what);
     long argument = va_arg(list, long);
     va_end(list);
-    fault *one = strike("fcntl");
+    fault *one = fault_for("fcntl");
     if (FAILS(one)) return -1;
     return __real_fcntl(fd, what, argument);
 }
@@ -152,7 +152,7 @@ long __wrap_syscall(long number, ...)
     va_start(list, number);
     for (int i = 0; i < 6; i++) values[i] = va_arg(list, long);
     va_end(list);
-    fault *one = strike(name_of(number));
+    fault *one = fault_for(name_of(number));
     if (FAILS(one)) return -1;
     if (one && one->limit && number == SYS_io_uring_setup) values[0] = (long)one->limit;
     return __real_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
@@ -167,7 +167,7 @@ static VALUE faults_set(VALUE self, VALUE name, VALUE error, VALUE percent, VALU
     one->error = NUM2INT(error);
     one->limit = NUM2SIZET(limit);
     one->delay_us = NUM2UINT(delay_us);
-    one->calls = one->struck = 0;
+    one->calls = one->hits = 0;
     one->percent = NUM2UINT(percent);
     return Qnil;
 }
@@ -178,10 +178,10 @@ static VALUE faults_clear(VALUE self)
     return Qnil;
 }
 
-static VALUE faults_struck(VALUE self, VALUE name)
+static VALUE faults_hits(VALUE self, VALUE name)
 {
     fault *one = fault_named(StringValueCStr(name));
-    return one ? ULONG2NUM(one->struck) : Qnil;
+    return one ? ULONG2NUM(one->hits) : Qnil;
 }
 
 /* When Ruby loads the extension. */
@@ -190,5 +190,5 @@ __attribute__((constructor)) static void define_module(void)
     VALUE module = rb_define_module_under(rb_define_module("Heddle"), "Faults");
     rb_define_singleton_method(module, "set", faults_set, 5);
     rb_define_singleton_method(module, "clear", faults_clear, 0);
-    rb_define_singleton_method(module, "struck", faults_struck, 1);
+    rb_define_singleton_method(module, "hits", faults_hits, 1);
 }

@@ -11,24 +11,24 @@ module Fuzz
   # Something happened that must not.
   class Failure < StandardError; end
 
-  # What interrupts a wait. No `rescue => e` swallows it, so one that strikes too late or twice ends the round.
-  class Strike < Exception; end # rubocop:disable Lint/InheritException
+  # Ends a wait. No `rescue => e` swallows it, so one that is raised too late or twice ends the round.
+  class Raised < Exception; end # rubocop:disable Lint/InheritException
 
   # The base of what a round is made of: a small model that does random things and knows what must come of them.
   # Each of its tasks has random numbers of its own, so that a seed makes the same plan however the tasks interleave.
   class Actor
-    # What may interrupt a wait. Fiber#raise and Fiber#kill end an Enumerator's fiber, so that one is struck gently.
-    STRIKES = %i[raise kill cancel cancel_from_thread].freeze
+    # The sources that may end a wait. Fiber#raise and Fiber#kill end an Enumerator's fiber, so it gets GENTLE ones.
+    SOURCES = %i[raise kill cancel cancel_from_thread].freeze
     GENTLE = %i[cancel cancel_from_thread].freeze
-    # On a busy machine a timeout may strike a task that computes just when a read has returned, as with Ruby's threads:
-    # only where nothing can be lost.
+    # On a busy machine a timeout may be raised in a task that computes just when a read has returned, as with Ruby's
+    # threads: only where nothing can be lost.
     ANY = %i[timeout raise kill cancel cancel_from_thread].freeze
     PATIENCE = 100
 
     attr_reader :notes
 
     class << self
-      # Those that do something, without the classes that they share.
+      # The classes that do something, without the classes that they share.
       def all = known.select { |actor| actor.private_method_defined?(:perform, false) }
 
       def known = @known ||= []
@@ -47,7 +47,7 @@ module Fuzz
       @slow = slow
       @kept = []
       @notes = []
-      @strikes = 0
+      @raised = 0
     end
 
     def run
@@ -157,49 +157,49 @@ module Fuzz
       end
     end
 
-    # Runs the block, a wait that loses nothing when it is interrupted, and perhaps interrupts it.
-    # @return [Array] [:done, its value], or [:struck]
-    def struck(part = 0.5, kinds = STRIKES, &)
+    # Runs the block, a wait that loses nothing when an exception ends it, and perhaps raises one into it.
+    # @return [Array] [:done, its value], or [:raised]
+    def raised_into(part = 0.5, kinds = SOURCES, &)
       return [:done, yield] unless chance(part)
 
       kind = pick(*kinds)
       delay = moment
-      id = "strike #{@strikes += 1} of #{object_id}"
+      id = "exception #{@raised += 1} of #{object_id}"
       note("#{kind} after #{delay.round(5)}")
       result = __send__(:"by_#{kind}", delay, id, &)
       note(result.first)
       result
     end
 
-    def expect_strike(id)
+    def expect_raised(id)
       yield
-    rescue Strike => e
+    rescue Raised => e
       check(e.message == id) { "got #{e.message} in place of #{id}" }
-      [:struck]
+      [:raised]
     end
 
     def by_timeout(delay, id)
-      expect_strike(id) { [:done, Timeout.timeout([delay, 1e-6].max, Strike, id) { yield }] }
+      expect_raised(id) { [:done, Timeout.timeout([delay, 1e-6].max, Raised, id) { yield }] }
     end
 
     def by_raise(delay, id)
       fiber = Fiber.current
       waits = true
-      striker = go("raises") do
+      raiser = go("raises") do
         sleep(delay)
-        fiber.raise(Strike, id) if waits
+        fiber.raise(Raised, id) if waits
       end
       begin
-        result = expect_strike(id) { [:done, yield] }
+        result = expect_raised(id) { [:done, yield] }
       ensure
         waits = false
       end
-      finish(striker)
+      finish(raiser)
       result
     end
 
     def by_kill(delay, _id)
-      result = [:struck]
+      result = [:raised]
       ended = Thread::Queue.new
       fiber = Fiber.schedule do
         result.replace([:done, yield])
@@ -216,7 +216,7 @@ module Fuzz
     end
 
     def by_cancel(delay, _id, &)
-      result = [:struck]
+      result = [:raised]
       task = in_task(result, &)
       sleep(delay)
       task.cancel
@@ -225,7 +225,7 @@ module Fuzz
     end
 
     def by_cancel_from_thread(delay, _id, &)
-      result = [:struck]
+      result = [:raised]
       task = in_task(result, &)
       canceller = thread do
         sleep(delay)

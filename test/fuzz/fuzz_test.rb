@@ -87,7 +87,7 @@ class FuzzTest < HeddleTest
     sleep(0.001) until gate.num_waiting == 1 && gate.empty?
   end
 
-  # A thread that runs something when it is told to, and does not end before the gate is closed.
+  # A thread that runs something when it is asked to, and does not end before the gate is closed.
   def thread_that_keeps(backend, gate)
     Thread.new do
       gate.pop

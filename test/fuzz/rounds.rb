@@ -70,8 +70,8 @@ module Fuzz
 
     def title = "#{@entry}#{", aborted after #{@aborted.round(4)} s" if @aborted}"
 
-    # A round that was ended may have struck an actor between making a thread, an IO or a child, and keeping it. And
-    # Thread#kill strikes Ruby itself between accept(2) and the socket object, with plain threads too.
+    # A round that was ended may have raised in an actor between making a thread, an IO or a child, and keeping it. And
+    # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too.
     def tidy(before, ios)
       TestSupport::Leaks.clean(before)
       (open_ios - ios).each { |io| close(io) }
@@ -201,7 +201,7 @@ module Fuzz
       end
     end
 
-    # What the rings of io_uring wait for, but for the one that wakes the loop.
+    # The requests of the rings of io_uring, but for the request that wakes the loop.
     def requests_in_kernel
       Dir.children("/proc/self/fdinfo").sum do |number|
         polls = File.read("/proc/self/fdinfo/#{number}")[/^PollList:\n((?:  .*\n)*)/, 1]

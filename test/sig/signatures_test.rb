@@ -11,7 +11,7 @@ class SignaturesTest < HeddleTest
   API = TestSupport::PublicApi
   SIGNATURES = TestSupport::Signatures.new
   Shape = TestSupport::Signatures::Shape
-  # The tests whose calls are compared with the signatures, without those that take long.
+  # The tests whose calls are compared with the signatures. Tests that take long are left out.
   CALLERS = Dir[*%w[test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection,sockets/*_idle_set_*}
                     test/testing/{clock,left_over}
                     test/{prometheus,rack/middleware} heddle-server/test/server/{server,clients}].map do |names|

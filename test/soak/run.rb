@@ -10,9 +10,9 @@ module Soak
     # What grew by more than this part and that much, from the middle third of the time to the last, has leaked.
     ALLOWED = { rss_kb: [0.05, 8000], objects: [0.01, 2000], descriptors: [0, 0], fibers: [0, 0], armed: [0, 0],
                 timers: [0, 0] }.freeze
-    # What has grown is looked at for so many times longer: memory is taken in steps of megabytes (a new arena of
-    # malloc, pages of Ruby's heap), and on a busy machine something may end late. A leak goes on growing, a step does
-    # not.
+    # A load whose figures have grown goes on for this multiple of the time: memory is taken in steps of megabytes (a
+    # new arena of malloc, pages of Ruby's heap), and on a busy machine something may end late. A leak goes on growing,
+    # a step does not.
     LONGER = 3
     COLUMNS = { seconds: 8, operations: 12, rss_kb: 10, objects: 10, descriptors: 13, threads: 9, fibers: 8, armed: 7,
                 timers: 8 }.freeze

@@ -4,7 +4,7 @@ require "json"
 require "support/clients"
 
 module TestSupport
-  # The same questions to ActiveRecord on each database. In the body of a contract:
+  # Questions to ActiveRecord on each database. In the body of a contract:
   #
   #   extend TestSupport::ActiveRecordCase
   #   active_record "postgresql", driver: "pg", server: Servers::Postgres, database: "postgres"

@@ -34,7 +34,7 @@ module TestSupport
     end
 
     # @return [Hash] the next message that has all this
-    # @raise [RuntimeError] if there is none for a minute
+    # @raise [RuntimeError] if none comes for a minute
     def receive(wanted)
       until (index = @messages.index { |one| wanted <= one })
         raise "no #{wanted}: #{@messages}" unless @socket.wait_readable(60)

@@ -4,11 +4,11 @@ require "support/clients"
 require "support/client_figures"
 
 module TestSupport
-  # The same questions to every client. A contract that extends Clients includes this, and says:
+  # Questions to every client. A contract that extends Clients includes this, and says:
   #
   #   def title = "Faraday, net_http"    # in the table of guides/clients.md
-  #   def open_client(timeout:)          # a client; its own limit for an answer is so many seconds
-  #   def ask(client, number, seconds)   # an answer that takes the server so long, and is told apart by its number:
+  #   def open_client(timeout:)          # a client; its own limit for an answer, in seconds
+  #   def ask(client, number, seconds)   # an answer for which the server takes this time:
   #                                      # returns the number
   #   def close_client(client)
   #   def timeout_errors = [Faraday::TimeoutError]   # what the client's own limit raises; empty if it has none
@@ -25,13 +25,13 @@ module TestSupport
     # In seconds: pg, for one, knows whole ones.
     def shortest_timeout = 0.2
 
-    # In seconds. A client whose close only its own limit tells of says less.
+    # In seconds. A client whose close is noticed only by its own limit has a smaller number.
     def timeout_of_one_that_is_closed = 20
 
     # The client that was cancelled (:usable, :broken: it raises, or :either), as its documentation says.
     def after_a_cancel = :either
 
-    # Whether a timeout may strike while it connects, because it has no connection yet.
+    # Whether a timeout may come while it connects, because it has no connection yet.
     def connects_for_each_question? = false
 
     # 50 questions are at the server before one is answered, and others run whenever it does nothing.

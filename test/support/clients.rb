@@ -40,7 +40,7 @@ module TestSupport
     end
 
     # Loads the client, and starts the server before each test (once a process), or skips the tests.
-    # @param late [Boolean] whether there is to be a LateProxy before the server, at #late_port
+    # @param late [Boolean] whether a LateProxy stands before the server, at #late_port
     def client(name, file: name, server: nil, late: false, own: false)
       missing = Clients.load(name, file, own: own) || server&.missing
       include Assertions
@@ -80,7 +80,7 @@ module TestSupport
       # By name. Plain Ruby 3.4 and 4.0 then lose a descriptor now and again, which the reference run must not show.
       def host = reference? ? "127.0.0.1" : "localhost"
 
-      # Runs the block in so many tasks, each with its number.
+      # Runs the block in this number of tasks, each with its number.
       # @return [Array] the values of the blocks, and how many of them were under way at the same time
       def all_at_once(count)
         running = most = 0
@@ -95,8 +95,8 @@ module TestSupport
         [jobs.map(&:value), most]
       end
 
-      # The block asks so many questions at the same time: all of them are there before one is answered. Others run
-      # while the server does nothing; it stands still again some times while it answers.
+      # The block asks this number of questions at the same time: all of them are there before one is answered. Others
+      # run while the server does nothing; it stands still again some times while it answers.
       # @return what the block returns
       def assert_overlaps(count, server = @server, pauses: 3)
         assert_others_run do
@@ -113,7 +113,7 @@ module TestSupport
         end
       end
 
-      # The block raises such an exception about so many seconds after its start. Returns it.
+      # The block raises such an exception about this number of seconds after its start. Returns it.
       def assert_times_out(seconds, *classes)
         error = took = nil
         assert_others_run { took = elapsed { error = assert_raises(*classes) { yield } } }
@@ -139,7 +139,7 @@ module TestSupport
 
       # Closes the sockets of this class that a client has forgotten, which a GC would do some time.
       def close_forgotten(socket_class)
-        GC.start # closes those that are garbage already
+        GC.start # closes clients that are garbage already
         ObjectSpace.each_object(socket_class).select { |one| one.instance_of?(socket_class) }.each(&:close)
       end
 

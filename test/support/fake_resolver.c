@@ -10,7 +10,7 @@
  * slower one, unless there is a line with FAMILY 0 for that, before the others: as for a name in the hosts file. Other
  * names go to the system. Each call adds a line to the file that FAKE_LOG names.
  *
- * When FAKE_REVERSE is set, the name of every IP address is "fake-name", after so many milliseconds. */
+ * When FAKE_REVERSE is set, the name of every IP address is "fake-name", after this number of milliseconds. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>

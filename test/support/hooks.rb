@@ -22,7 +22,7 @@ module TestSupport
       end
     end
 
-    # A buffer that holds the text, or so many bytes.
+    # A buffer that holds the text, or this number of bytes.
     def buffer(content)
       return IO::Buffer.new(content) if content.is_a?(Integer)
 

@@ -25,7 +25,7 @@ module TestSupport
     # @return [String]
     def base = "#{tls? ? "https" : "http"}://#{host}:#{port}"
 
-    # The path of an answer that takes so many seconds, and has this number.
+    # The path of an answer that takes this number of seconds, and has this number.
     def path(number, seconds) = "/answer?number=#{number}&seconds=#{seconds}"
 
     # @return [String]

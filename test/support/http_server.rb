@@ -4,7 +4,7 @@ require "socket"
 require "support/certificate"
 
 module TestSupport
-  # A small HTTP or HTTPS server on 127.0.0.1, of plain threads. /sleep/0.3 answers after so many seconds, / with the
+  # A small HTTP or HTTPS server on 127.0.0.1, of plain threads. /sleep/0.3 answers after 0.3 seconds, / with the
   # request's method, number on its connection, and size.
   class HttpServer
     # In seconds: a client that keeps a block of #paused from going on would wait for ever.

@@ -4,8 +4,8 @@ require "pty"
 require "socket"
 
 module TestSupport
-  # IOs of all kinds in all the states that poll(2) and select(2) tell apart. Each is made by a lambda that is given a
-  # folder, and returns the IO and what is to be kept open beside it.
+  # IOs of all kinds in all the states that poll(2) and select(2) distinguish. Each is made by a lambda that is given a
+  # folder, and returns the IO and the objects that must be kept open beside it.
   module IOStates
     module_function
 

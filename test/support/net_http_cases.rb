@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Net::HTTP against a server that says what it is told to and records what it hears. Printed is, for each case, what
-# the client got or what was raised, and what went over the wire: the same whether heddle/accelerate/net_http is loaded
-# or not. Run by test/accelerate/net_http_test.rb, in processes of its own.
+# Net::HTTP against a server that sends the texts of a case, and records what it receives. It prints, for each case,
+# what the client got or what was raised, and what went over the wire: the same whether heddle/accelerate/net_http is
+# loaded or not. Run by test/accelerate/net_http_test.rb, in processes of its own.
 #
 #   ruby net_http_cases.rb plain|accelerated threads|uring|epoll SEED
 
@@ -152,8 +152,8 @@ module Cases
     end.to_h
   end
 
-  # Does plain Net::HTTP, which reads so many bytes at a time, leave some of the surplus to the kernel? Then it does not
-  # see the end of the connection before its next request.
+  # Does plain Net::HTTP, which reads this number of bytes at a time, leave some of the surplus to the kernel? Then it
+  # does not see the end of the connection before its next request.
   def left_in_kernel?(last, surplus)
     size = Net::BufferedIO::BUFSIZE
     surplus.between?(1, size) && (last - 1) / size != (last - surplus - 1) / size

@@ -8,7 +8,7 @@ module TestSupport
       skip("plain threads: without Heddle") unless defined?(Heddle::Pool)
     end
 
-    # @made is the number of connections, @closed those that were closed.
+    # @made is the number of connections, @closed the number of closed ones.
     def make_pool(size: 1, **options, &make)
       @made = 0
       @closed = []

@@ -5,7 +5,7 @@ require "support/http_server"
 
 module TestSupport
   # As much of S3 as the tests need, for whatever bucket: objects are put, also in parts, got and listed. An object
-  # "late/0.2/7" need not be put: it is "7", and its answer takes so many seconds.
+  # "late/0.2/7" need not be put: it is "7", and its answer takes 0.2 seconds.
   class S3Server < HttpServer
     PAGE = 10
 

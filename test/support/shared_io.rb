@@ -12,7 +12,7 @@ module TestSupport
     # @return [String] what it has said on stderr
     def said_with(mode, &)
       Heddle.shared_io = mode
-      # Each test is to see its own: places are told once.
+      # Each test must see its own warnings: a place is warned about once.
       Ractor.current[:heddle_shared_io_places] = nil
       capture_io(&)[1]
     end
@@ -20,7 +20,8 @@ module TestSupport
     # @return [Integer] how many
     def reports(said) = said.scan(/^heddle: .* reads from /).size
 
-    # Runs so many tasks, of which each is to return its number, and waits for all of them. None ends another one.
+    # Runs this number of tasks, each of which should return its number, and waits for all of them. None ends another
+    # one.
     # @return [Hash] how many were :right and :wrong, and the classes of their errors
     def tally(count, &block)
       Heddle.run(backend: backend) do
@@ -32,7 +33,7 @@ module TestSupport
       end
     end
 
-    # The tasks share what must not be shared: the default tells of it, once, with the remedy.
+    # The tasks share an IO that must not be shared: by default Heddle warns, once, with the remedy.
     def assert_warns(remedy, count: 5, &)
       said = said_with(:warn) do
         tally(count, &)

@@ -4,7 +4,7 @@ module TestSupport
   # A shell starts what it puts in the background (`bin/test &`) with SIGINT ignored, nohup with SIGHUP. All processes
   # that the tests start inherit that, and tests of signals would wait in vain.
   module Signals
-    # Those that a program may ignore, but for what Ruby keeps to itself.
+    # The signals that a program may ignore, but for those of Ruby itself.
     NAMES = Signal.list.keys - %w[EXIT KILL STOP SEGV BUS ILL FPE VTALRM CLD IOT POLL]
 
     # Signals that this process ignores take effect again, as they do in a Ruby that is started from a terminal.

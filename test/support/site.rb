@@ -27,7 +27,7 @@ module TestSupport
 
     def url(path = "/") = "http://127.0.0.1:#{port}#{path}"
 
-    # @return [Array<Request>] those that came until now
+    # @return [Array<Request>] the requests that came until now
     def requests = @lock.synchronize { @requests.dup }
 
     def close

@@ -4,7 +4,7 @@ require "support/http_server"
 
 module TestSupport
   # A small SMTP server on 127.0.0.1, of plain threads, with STARTTLS and AUTH PLAIN. A mail to "0.2@..." is taken after
-  # so many seconds, and what it says then ends with the subject.
+  # 0.2 seconds, and its answer then ends with the subject.
   class SmtpServer < HttpServer
     private
 

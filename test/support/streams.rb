@@ -99,7 +99,7 @@ module TestSupport
         elsif settled
           return total
         else
-          # TCP moves bytes on to the reader's buffer a moment later, at the latest when its timer of 0.2 s strikes.
+          # TCP moves bytes on to the reader's buffer a moment later, at the latest when its timer of 0.2 s fires.
           settled = !writer.to_io.wait_writable(0.3)
         end
       end

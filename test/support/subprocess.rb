@@ -55,7 +55,7 @@ module TestSupport
       outcome.out
     end
 
-    # The same with Ruby threads that move between native ones. Such a Ruby may crash when it ends while the last
+    # A script with Ruby threads that move between native ones. Such a Ruby may crash when it ends while the last
     # instructions of an ended thread still run, as they do on a busy machine (up to 4.0; ruby/ruby pull request 17736).
     # So it ends without freeing anything.
     def assert_script_of_moving_threads(code, env: {}, **)
@@ -63,7 +63,7 @@ module TestSupport
     end
 
     # Sends a signal once the process has loaded Heddle and does nothing but wait: it slept, and took no time, whenever
-    # it was looked at for 0.2 s. (However busy the machine is, a process that still works is seen as running.)
+    # it was looked at for 0.2 s. However busy the machine is, a process that still works is seen as running.
     def signal_when_waiting(signal, pid)
       wait_until_loaded(pid)
       idle = 0

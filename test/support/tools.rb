@@ -83,8 +83,8 @@ module TestSupport
       value
     end
 
-    # Lets three threads do the same at once, again and again, while one of them is struck and one is killed.
-    def strike_threads
+    # Lets three threads do the same at once, again and again, while one of them gets an exception and one is killed.
+    def raise_into_threads
       reported = Thread.report_on_exception
       Thread.report_on_exception = false
       200.times do |i|
@@ -105,8 +105,8 @@ module TestSupport
       margins.any? { |seconds| yield(seconds) } or flunk("not within #{margins.last} s either")
     end
 
-    # Seconds for which the threads of this process wanted a processor and had none (0 where the kernel does not tell):
-    # the one that waits may hold the lock that another one needs.
+    # Seconds for which the threads of this process wanted a processor and had none (0 where the kernel does not say
+    # it): a thread that waits may hold the lock that another one needs.
     def starved
       Fiber.blocking { Dir.glob("/proc/self/task/*/schedstat").sum { |path| File.read(path).split[1].to_i } } / 1e9
     rescue SystemCallError

@@ -57,7 +57,7 @@ module TestSupport
 
     private
 
-    # Waits until so many have come here.
+    # Waits until this number has come here.
     def meet(place, count)
       @met ||= Hash.new(0)
       @met[place] += 1

@@ -55,7 +55,7 @@ class GemFolderTest < HeddleTest
 
   private
 
-  # What was installed, and a word for each start of the program.
+  # The gems that were installed, and a word for each start of the program.
   def installed = File.readlines(File.join(@folder, "installed"), chomp: true)
 
   # @return [Array<String>] what this run says

@@ -35,7 +35,7 @@ class TestSelectionTest < HeddleTest
     assert_equal(others, [Tools::TestSelection.new([]).with_everything.of("3.4", RUBIES)] * 2)
   end
 
-  # What was named is meant.
+  # A test that was named is meant.
   def test_files_that_are_named_run_on_each_ruby
     assert_equal([["test/clients/pg_test.rb"]] * 3, files("test/clients/pg_test.rb"))
     assert_equal([["test/style_test.rb"], [], []], files("test/style_test.rb"))

@@ -4,7 +4,7 @@
 # in a fiber of a Heddle scheduler of its own, and notes in a file what becomes of it. HEDDLE_SUITES_BACKEND: uring,
 # epoll, outside (no scheduler runs, but Heddle's methods are in place) or nothing (no Heddle). HEDDLE_SUITES_RESULTS:
 # the file, a line of JSON for each start and each end of a test. One that is in there already is not run again:
-# suites.rb goes on behind the one that hung or ended the process.
+# suites.rb goes on behind the test that hung or ended the process.
 # HEDDLE_SUITES_REQUIRE: what is loaded in place of heddle.
 # HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
 
@@ -64,7 +64,7 @@ module HeddleSuites
     end
   end
 
-  # What the runner is told of a test, also of its teardown.
+  # The events of a test that the runner sees, also of its teardown.
   module Recorded
     def heddle_errors = @heddle_errors ||= []
 
@@ -92,8 +92,8 @@ module HeddleSuites
     end
   end
 
-  # Prepended to Test::Unit::TestCase: what a test runs in a process of its own runs in a fiber there. But for those
-  # that put something of their own in the place of Addrinfo.getaddrinfo: Heddle does not look names up with that.
+  # Prepended to Test::Unit::TestCase: the child process of a test runs its code in a fiber, too. Tests that put a
+  # method of their own in the place of Addrinfo.getaddrinfo are left out: Heddle does not look names up with that.
   module Separately
     def assert_separately(arguments, *place, source, **)
       here = caller_locations(1, 1).first

@@ -47,7 +47,7 @@ module Upstream
       @source.command(File.join(@folder, @file), name: @name)
     end
 
-    # A line per test: "[1/3] TestFiberSleep#test_sleep = 0.04 s"; a failure is told below, with its number.
+    # A line per test: "[1/3] TestFiberSleep#test_sleep = 0.04 s"; a failure follows below, with its number.
     def read(output)
       output.scan(%r{^\[ *\d+/\d+\] (\S+#\S+)(?: = [\d.]+ s)?}) { |(test)| @outcomes[test] = [:passed, nil] }
       pattern = /^ *\d+\) (Failure|Error|Skipped|Timeout):\n(\S+#[^\s:]+)(.*?)(?=^ *\d+\) |^Finished|\z)/m

@@ -220,8 +220,8 @@ module Upstream
       kind
     end
 
-    # Descriptors and the like of which CRuby's leak checker says that a test left them behind. (Threads are a matter of
-    # time: Heddle's pool ends them when they have had no work for a while.)
+    # Descriptors and the like of which CRuby's leak checker says that a test left them behind. Threads are a matter of
+    # time: Heddle's pool ends them when they have had no work for a while.
     def leaks(file, plain, heddle)
       seen = ->(log) { log.scan(/Leaked (?!thread)(\w+.*?: \S+#\S+)/).flatten }
       (seen[heddle] - seen[plain]).uniq.each { |line| puts "left behind in #{file}: #{line}" }

@@ -12,7 +12,7 @@ module Tools
       SERIES = %w[3.3 3.4 4.0].freeze
 
       # @param platforms [Array<String>] none: all
-      # @param rubies [Array<String>] paths; none: those that bin/setup built, and those of HEDDLE_RUBIES
+      # @param rubies [Array<String>] paths; none: the Rubies that bin/setup built, and the Rubies of HEDDLE_RUBIES
       def initialize(platforms: [], rubies: [], console: Console.new)
         @targets = platforms.empty? ? TARGETS.values : platforms.map { |name| Native.target(name) }
         @console = console

@@ -12,8 +12,6 @@ module Tools
     Target = Struct.new(:name, :triple, :cpu, keyword_init: true) do
       # @return [String] as RubyGems of a Ruby on that platform names it, without a version
       def to_s = name
-
-      def musl? = triple.end_with?("musl")
     end
 
     # glibc 2.28 is that of Debian 10, RHEL 8 and Ubuntu 18.10. RubyGems 3.5 on musl prefers a gem for "x86_64-linux" to

@@ -69,7 +69,7 @@ module Tools
         built.flat_map { |path, file| Contents.new(file, known(File.dirname(path))).problems }
       end
 
-      # All gems of this version in the folder, also those that `rake gem:native` has put there.
+      # All gems of this version in the folder, also the gems that `rake gem:native` has put there.
       def files = Dir.glob(File.join(@folder, "heddle{,-server}-#{@facts.version}{,-*}.gem"))
 
       def known(folder)

@@ -35,7 +35,7 @@ static VALUE block_has_ended(VALUE scheduler)
 
 static VALUE change_directory(VALUE self, ID kept, int argc, const VALUE *argv)
 {
-    const hd_scheduler *scheduler = NIL_P(rb_fiber_scheduler_current()) ? NULL : hd_scheduler_of_thread();
+    const hd_scheduler *scheduler = hd_scheduler_here();
     const change own = {.self = self, .kept = kept, .argc = argc, .argv = argv};
     if (!scheduler) return by_ruby((VALUE)&own);
     VALUE root = hd_root(scheduler), changed_by = rb_attr_get(scheduler->self, id_changed_by);

@@ -34,11 +34,9 @@ bool hd_begin_directly(hd_transfer *call, hd_direction direction, VALUE io)
     /* The most frequent reason comes first. */
     if (!RB_TYPE_P(io, T_FILE) || !hd_io_is_plain(io, direction == HD_READ)) return false;
     if (!(hd_io_mode(io) & (direction == HD_READ ? FMODE_READABLE : FMODE_WRITABLE))) return false;
-    if (NIL_P(rb_fiber_scheduler_current())) return false;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    hd_scheduler *scheduler = hd_scheduler_here();
     if (!scheduler) return false;
-    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
-                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = hd_kind_of(io)};
+    *call = hd_transfer_of(scheduler, direction, io, hd_kind_of(io));
     return call->kind == HD_SOCKET || call->kind == HD_STREAM;
 }
 
@@ -55,22 +53,14 @@ typedef struct {
     hd_transfer *call;
     char *memory;  /* destination; NULL: into the string */
     VALUE string;
-    bool fills;    /* for Ruby's read buffer */
     ssize_t moved; /* 0: the end */
 } direct_read;
 
-/* Finds an empty read buffer of Ruby's. Returns false if Ruby has no such buffer. */
-static bool find_room(direct_read *reading)
+/* Returns the room in Ruby's empty read buffer, as far as it is used. */
+static size_t room_of_buffer(VALUE io)
 {
-    size_t *room = &reading->call->room;
-    if (!hd_io_read_buffer(reading->call->io, room)) return false;
-    if (*room > HD_READ_MEMORY_SIZE) *room = HD_READ_MEMORY_SIZE;
-    return true;
-}
-
-static bool has_room(direct_read *reading)
-{
-    return find_room(reading) && (ssize_t)reading->call->room >= reading->call->moved;
+    size_t room = hd_io_read_buffer_size(io);
+    return room < HD_READ_MEMORY_SIZE ? room : HD_READ_MEMORY_SIZE;
 }
 
 NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error));
@@ -78,25 +68,9 @@ NORETURN(static void raise_read_error(const direct_read *reading, ssize_t error)
 /* Raises the error of a read. The message names io_fillbuf where Ruby's would, when it fills its buffer. */
 static void raise_read_error(const direct_read *reading, ssize_t error)
 {
-    if (!reading->fills) raise_error(error);
+    if (!reading->call->reads_ahead) raise_error(error);
     VALUE where[] = {rb_sprintf("fd:%d ", reading->call->fd), INT2FIX(-error), rb_str_new_cstr("io_fillbuf")};
     rb_exc_raise(rb_class_new_instance(3, where, rb_eSystemCallError));
-}
-
-/* Takes the bytes that were received with the end of the wait. Bytes that are returned at once need the IO no longer.
- * HD_LEFT_TO_RUBY: other fibers have filled Ruby's buffer meanwhile, and the bytes were put behind
- * the content; or the IO is closed, which Ruby reports. */
-static ssize_t take_received(direct_read *reading)
-{
-    hd_transfer *call = reading->call;
-    if (call->moved < 0) return call->moved;
-    bool open = hd_io_descriptor(call->io) >= 0;
-    if (open ? !hd_io_is_plain(call->io, true) || (reading->fills && !has_room(reading)) : reading->fills) {
-        hd_io_put_back(call->io, call->scheduler->read_memory, (size_t)call->moved);
-        return HD_LEFT_TO_RUBY;
-    }
-    if (!reading->memory) memcpy(RSTRING_PTR(reading->string), call->scheduler->read_memory, (size_t)call->moved);
-    return call->moved;
 }
 
 /* May other fibers have filled Ruby's buffer meanwhile? After a close_read the read must find the end. */
@@ -105,12 +79,28 @@ static bool is_changed(const hd_transfer *call)
     return call->others_ran && !hd_io_is_plain(call->io, true);
 }
 
+/* Bytes that are returned at once need the IO no longer, but Ruby must report that it was closed if they are for its
+ * buffer. */
+ssize_t hd_take_received(const hd_transfer *call, char *memory)
+{
+    const char *received = call->scheduler->read_memory;
+    if (call->moved < 0) return call->moved;
+    if (hd_io_descriptor(call->io) < 0 ? call->reads_ahead : is_changed(call)) {
+        hd_io_put_back(call->io, received, (size_t)call->moved);
+        return HD_LEFT_TO_RUBY;
+    }
+    if (memory != received) memcpy(memory, received, (size_t)call->moved);
+    return call->moved;
+}
+
 static ssize_t try_read(hd_transfer *call, void *pointer)
 {
-    direct_read *reading = pointer;
-    if (call->received) return take_received(reading);
-    if (is_changed(call) || (reading->fills && !find_room(reading))) return HD_LEFT_TO_RUBY;
-    return hd_transfer_try(call, reading->memory ? reading->memory : RSTRING_PTR(reading->string), call->room);
+    const direct_read *reading = pointer;
+    char *memory = reading->memory ? reading->memory : RSTRING_PTR(reading->string);
+    if (call->received) return hd_take_received(call, memory);
+    if (is_changed(call)) return HD_LEFT_TO_RUBY;
+    if (call->reads_ahead) call->room = room_of_buffer(call->io);
+    return hd_transfer_try(call, memory, call->room);
 }
 
 /* Reads once, when there are bytes. Returns Qtrue, or Qfalse if Ruby must read. */
@@ -118,17 +108,17 @@ static VALUE read_once(VALUE pointer)
 {
     direct_read *reading = (void *)pointer;
     hd_transfer *call = reading->call;
-    if (is_changed(call)) return Qfalse;
     reading->moved = hd_transfer_run(call, hd_waits_first(call, call->room), try_read, reading);
     if (hd_is_left_to_ruby(reading->moved)) return Qfalse;
     if (reading->moved < 0) raise_read_error(reading, reading->moved);
     return Qtrue;
 }
 
-static void begin_read(hd_transfer *call)
+bool hd_begin_direct_read(hd_transfer *call)
 {
     hd_transfer_meets_reader(call);
     hd_pending_raise_overdue(call->scheduler);
+    return !is_changed(call);
 }
 
 /* Returns a new string of at most size bytes, nil at the end, or Qundef if Ruby must read. */
@@ -168,8 +158,7 @@ static VALUE read_directly(int argc, const VALUE *argv, VALUE io)
     bool into = argc == 2 && !NIL_P(argv[1]);
     if (argc < 1 || argc > 2 || !FIXNUM_P(argv[0]) || FIX2LONG(argv[0]) <= 0) return Qundef;
     if (into && (!RB_TYPE_P(argv[1], T_STRING) || RB_OBJ_FROZEN(argv[1]))) return Qundef;
-    if (!hd_begin_directly(&call, HD_READ, io)) return Qundef;
-    begin_read(&call);
+    if (!hd_begin_directly(&call, HD_READ, io) || !hd_begin_direct_read(&call)) return Qundef;
     VALUE string = into ? read_into(&call, FIX2LONG(argv[0]), argv[1]) : read_new(&call, FIX2LONG(argv[0]));
     if (NIL_P(string)) rb_eof_error();
     return string;
@@ -199,12 +188,12 @@ typedef enum {
 static finding fill(VALUE io)
 {
     hd_transfer call;
-    direct_read reading = {.call = &call, .fills = true};
     /* Bytes that must be converted are read by Ruby into a larger buffer. */
-    if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io) || !find_room(&reading)) return LEFT_TO_RUBY;
-    begin_read(&call);
-    reading.memory = hd_read_memory(call.scheduler);
-    if (RTEST(read_once((VALUE)&reading))) {
+    if (!hd_begin_directly(&call, HD_READ, io) || hd_io_converts(io)) return LEFT_TO_RUBY;
+    direct_read reading = {.call = &call, .memory = hd_read_memory(call.scheduler)};
+    call.reads_ahead = true;
+    call.room = room_of_buffer(io);
+    if (hd_begin_direct_read(&call) && RTEST(read_once((VALUE)&reading))) {
         if (reading.moved == 0) return AT_END;
         hd_io_fill(io, reading.memory, (size_t)reading.moved);
         hd_after_read_ahead(call.scheduler, io, call.fd);

@@ -11,7 +11,6 @@
  * Source: guides/patches.md (direct_read). */
 #include <string.h>
 
-#include "fibers/pending/pending.h"
 #include "io/transfer.h"
 #include "io/way.h"
 #include "ruby/init.h"
@@ -35,46 +34,23 @@ typedef struct {
 static bool begin_file(hd_transfer *call, VALUE io, long size)
 {
     if (!RB_TYPE_P(io, T_FILE) || size >= HD_PIECE_SIZE || !hd_io_has_read_nothing(io)) return false;
-    if (!(hd_io_mode(io) & FMODE_READABLE) || NIL_P(rb_fiber_scheduler_current())) return false;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    if (!(hd_io_mode(io) & FMODE_READABLE)) return false;
+    hd_scheduler *scheduler = hd_scheduler_here();
     if (!scheduler || hd_kind_of(io) != HD_MAYBE_FILE) return false;
-    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = HD_READ, .io = io,
-                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = HD_MAYBE_FILE};
+    *call = hd_transfer_of(scheduler, HD_READ, io, HD_MAYBE_FILE);
     return true;
-}
-
-static bool begin_stream(hd_transfer *call, VALUE io)
-{
-    if (!hd_begin_directly(call, HD_READ, io)) return false;
-    hd_transfer_meets_reader(call);
-    hd_pending_raise_overdue(call->scheduler);
-    return !call->others_ran || hd_io_is_plain(io, true);
-}
-
-/* Takes the bytes that were received with the end of the wait. If another task has filled Ruby's buffer meanwhile, they
- * are put behind its content, and Ruby must go on. */
-static ssize_t take_received(const exact_read *reading)
-{
-    const hd_transfer *call = &reading->call;
-    if (call->moved <= 0) return call->moved;
-    if (hd_io_descriptor(call->io) >= 0 && !hd_io_is_plain(call->io, true)) {
-        hd_io_put_back(call->io, hd_read_memory(call->scheduler), (size_t)call->moved);
-        return HD_LEFT_TO_RUBY;
-    }
-    memcpy(RSTRING_PTR(reading->string) + reading->done, hd_read_memory(call->scheduler), (size_t)call->moved);
-    return call->moved;
 }
 
 /* Reads once. Another task may have filled Ruby's buffer meanwhile; and Ruby reads what is left of a file. */
 static ssize_t try_read(hd_transfer *call, void *pointer)
 {
-    exact_read *reading = pointer;
+    const exact_read *reading = pointer;
     bool file = call->kind == HD_MAYBE_FILE;
-    if (call->received) return take_received(reading);
+    char *memory = RSTRING_PTR(reading->string) + reading->done;
+    if (call->received) return hd_take_received(call, memory);
     if (call->others_ran && !(file ? hd_io_has_read_nothing(call->io) : hd_io_is_plain(call->io, true)))
         return HD_LEFT_TO_RUBY;
-    ssize_t moved = hd_rw_try(HD_READ, call->fd, RSTRING_PTR(reading->string) + reading->done, call->room,
-                              HD_NO_OFFSET, &call->kind);
+    ssize_t moved = hd_rw_try(HD_READ, call->fd, memory, call->room, HD_NO_OFFSET, &call->kind);
     return moved < 0 && call->kind == HD_MAYBE_FILE ? HD_LEFT_TO_RUBY : moved;
 }
 
@@ -154,8 +130,10 @@ static VALUE io_read(int argc, VALUE *argv, VALUE io)
     VALUE into = argc == 2 ? argv[1] : Qnil;
     bool usual = (argc == 1 || argc == 2) && RB_FIXNUM_P(argv[0]) && FIX2LONG(argv[0]) > 0 &&
                  (NIL_P(into) || (RB_TYPE_P(into, T_STRING) && !RB_OBJ_FROZEN(into)));
+    hd_transfer *call = &reading.call;
     if (usual) reading.size = FIX2LONG(argv[0]);
-    if (!usual || !(begin_stream(&reading.call, io) || begin_file(&reading.call, io, reading.size)))
+    bool stream = usual && hd_begin_directly(call, HD_READ, io);
+    if (!usual || !(stream ? hd_begin_direct_read(call) : begin_file(call, io, reading.size)))
         return rb_funcallv(io, KEPT("read"), argc, argv);
     VALUE string = NIL_P(into) ? read_into_new(&reading) : read_into(&reading, into);
     return !NIL_P(string) && RSTRING_LEN(string) > 0 ? string : Qnil;

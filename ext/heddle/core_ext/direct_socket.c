@@ -34,12 +34,9 @@ static VALUE cUDPSocket, cAddrinfo, eEMFILE, eENFILE, eENOMEM;
 /* Fills in the transfer. Returns false if Ruby must make the call. */
 static bool begin(hd_transfer *call, hd_direction direction, VALUE io)
 {
-    if (NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return false;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
-    int fd = scheduler ? hd_io_descriptor(io) : -1;
-    if (fd < 0) return false;
-    *call = (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
-                          .buffer = Qnil, .from = HD_NO_OFFSET, .fd = fd, .kind = HD_SOCKET};
+    hd_scheduler *scheduler = hd_scheduler_here();
+    if (!scheduler || !RB_TYPE_P(io, T_FILE) || hd_io_descriptor(io) < 0) return false;
+    *call = hd_transfer_of(scheduler, direction, io, HD_SOCKET);
     return true;
 }
 

@@ -137,8 +137,7 @@ static VALUE write_those_made(VALUE pointer)
 static VALUE io_write(int argc, VALUE *argv, VALUE io)
 {
     if (argc == 1) return write_one(io, argv[0]);
-    if (argc < 2 || NIL_P(rb_fiber_scheduler_current()) || !hd_scheduler_of_thread())
-        return write_by_ruby(io, argc, argv);
+    if (argc < 2 || !hd_scheduler_here()) return write_by_ruby(io, argc, argv);
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
     if (!RB_TYPE_P(write_io, T_FILE) || !RFILE(write_io)->fptr) return write_by_ruby(io, argc, argv);
     VALUE buffer, *strings = ALLOCV_N(VALUE, buffer, argc);

@@ -80,8 +80,7 @@ static ssize_t try_send_file(hd_transfer *call, void *pointer)
  * @raise [IO::TimeoutError] when IO#timeout of the destination has passed */
 static VALUE send_file(VALUE self, VALUE source, VALUE destination, VALUE offset, VALUE most)
 {
-    hd_transfer call = {.scheduler = hd_scheduler_ready(self), .direction = HD_WRITE, .io = destination,
-                        .fd = rb_io_descriptor(destination), .kind = hd_kind_of(destination)};
+    hd_transfer call = hd_transfer_of(hd_scheduler_get(self), HD_WRITE, destination, hd_kind_of(destination));
     ssize_t sent = hd_transfer_run(&call, false, try_send_file, &(file_part){source, offset, most});
     if (sent > 0) return SSIZET2NUM(sent);
     if (!hd_is_left_to_ruby(sent)) rb_syserr_fail((int)-sent, "sendfile");

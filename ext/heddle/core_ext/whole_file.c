@@ -46,7 +46,7 @@ static rb_encoding *encoding_of_text(void)
  * else goes to the methods of this name in whole_file.rb, and to Ruby's own, also if the scheduler is not Heddle's. */
 static VALUE read_whole(VALUE io_class, const char *name, ID kept, int argc, VALUE *argv, rb_encoding *encoding)
 {
-    hd_scheduler *scheduler = NIL_P(rb_fiber_scheduler_current()) ? NULL : hd_scheduler_of_thread();
+    hd_scheduler *scheduler = hd_scheduler_here();
     if (!scheduler || argc == 0) return rb_funcallv_kw(io_class, kept, argc, argv, RB_PASS_CALLED_KEYWORDS);
     VALUE content = argc == 1 && encoding ? hd_cached_content(scheduler, argv[0]) : Qnil;
     if (!NIL_P(content)) return rb_enc_associate(content, encoding);

@@ -5,7 +5,9 @@
 #include "ruby/caught.h"
 #include "thread_calls.h"
 
-bool hd_left_alone(hd_scheduler *scheduler)
+/* Was a fiber left alone? True if control has come to the caller without a switch by the scheduler, and the fiber
+ * that ran before has not ended and waits for nothing. A fiber without a stack has not begun, and does not count. */
+static bool is_left_alone(hd_scheduler *scheduler)
 {
     VALUE root = scheduler->running.root;
     return !NIL_P(root) && root != scheduler->home.fiber && !scheduler->fibers.starting &&
@@ -25,7 +27,7 @@ static VALUE refuse(VALUE fiber)
 VALUE hd_send_back(hd_scheduler *scheduler, VALUE value)
 {
     unsigned generation = hd_fork_generation;
-    while (!hd_forked_since(generation) && hd_left_alone(scheduler)) {
+    while (!hd_forked_since(generation) && is_left_alone(scheduler)) {
         VALUE root = scheduler->running.root;
         value = hd_resumes_another(root) ? refuse(root) : rb_fiber_transfer(root, 1, &value);
         RB_GC_GUARD(root);
@@ -48,7 +50,7 @@ bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state)
 {
     VALUE error = rb_errinfo();
     if (!hd_is_exception(error) || !(NIL_P(before) || hd_is_exception(before))) return false;
-    if (!hd_left_alone(scheduler) || hd_thread_was_sent(scheduler, error)) return false;
+    if (!is_left_alone(scheduler) || hd_thread_was_sent(scheduler, error)) return false;
     rb_protect(raise_in_running, (VALUE)scheduler, state);
     if (!*state) rb_set_errinfo(before);
     return true;

@@ -7,10 +7,6 @@
 
 #include "scheduler.h"
 
-/* Was a fiber left alone? True if control has come to the caller without a switch by the scheduler, and the fiber
- * that ran before has not ended and waits for nothing. A fiber without a stack has not begun, and does not count. */
-bool hd_left_alone(hd_scheduler *scheduler);
-
 /* Passes the value on to the fiber that was left alone. Returns the value that comes when the caller goes on. */
 VALUE hd_send_back(hd_scheduler *scheduler, VALUE value);
 

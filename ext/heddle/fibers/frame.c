@@ -41,10 +41,17 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
     if (!frame->outer) scheduler->frames.kept_by_fibers++;
 }
 
+/* Was it pushed in the parent of a fork? */
+static bool is_void(const hd_frame *frame)
+{
+    hd_scheduler_check_fork(frame->scheduler);
+    return frame->generation != frame->scheduler->reactor.generation;
+}
+
 bool hd_frame_pop(hd_frame *frame)
 {
     hd_scheduler *scheduler = frame->scheduler;
-    bool valid = !hd_frame_void(frame);
+    bool valid = !is_void(frame);
     if (valid && scheduler->frames.fiber == frame->fiber) {
         scheduler->frames.innermost = frame->outer;
         if (!frame->outer) scheduler->frames.fiber = Qnil;
@@ -55,15 +62,9 @@ bool hd_frame_pop(hd_frame *frame)
     return valid;
 }
 
-bool hd_frame_void(const hd_frame *frame)
-{
-    hd_scheduler_check_fork(frame->scheduler);
-    return frame->generation != frame->scheduler->reactor.generation;
-}
-
 static hd_frame *first_from(hd_frame *frame, const hd_scheduler *scheduler, hd_frame_kind kind)
 {
-    while (frame && (frame->kind != kind || frame->scheduler != scheduler || hd_frame_void(frame)))
+    while (frame && (frame->kind != kind || frame->scheduler != scheduler || is_void(frame)))
         frame = frame->outer;
     return frame;
 }

@@ -28,9 +28,6 @@ void hd_frame_push(hd_frame *frame, hd_scheduler *scheduler, hd_frame_kind kind)
 /* Pops the frame and every frame above it. False: the frame is void. */
 bool hd_frame_pop(hd_frame *frame);
 
-/* Was it pushed in the parent of a fork? */
-bool hd_frame_void(const hd_frame *frame);
-
 /* Finds the innermost frame of this kind that the fiber is in, as far as this scheduler knows of it; or NULL. */
 hd_frame *hd_frame_find(const hd_scheduler *scheduler, VALUE fiber, hd_frame_kind kind);
 

@@ -68,7 +68,7 @@ static void settle_in(hd_scheduler *scheduler)
 {
     VALUE fiber = rb_fiber_current();
     scheduler->home.fiber = scheduler->home.last = fiber;
-    scheduler->home.lands = hd_lands_at(fiber) != HD_LANDS_ELSEWHERE;
+    scheduler->home.in_root_chain = hd_is_in_root_chain(fiber);
 }
 
 void hd_run_until_idle(hd_scheduler *scheduler)
@@ -121,11 +121,11 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
 /* -- the end of a fiber ------------------------------------------------------------------------------------------ */
 
 /* Will control come to a fiber that waits in Heddle, or turns the loop? */
-static bool lands_in_heddle(hd_scheduler *scheduler)
+static bool comes_to_heddle(hd_scheduler *scheduler)
 {
     VALUE home = scheduler->home.fiber, where = hd_home_position(scheduler);
-    if (NIL_P(home) || (where == home && scheduler->home.lands)) return true;
-    return !NIL_P(where) && hd_lands_at(where) != HD_LANDS_ELSEWHERE;
+    if (NIL_P(home) || (where == home && scheduler->home.in_root_chain)) return true;
+    return !NIL_P(where) && hd_is_in_root_chain(where);
 }
 
 static VALUE turn(VALUE scheduler)
@@ -136,7 +136,7 @@ static VALUE turn(VALUE scheduler)
 
 void hd_end_at_home(hd_scheduler *scheduler)
 {
-    while (RB_UNLIKELY(!lands_in_heddle(scheduler))) {
+    while (RB_UNLIKELY(!comes_to_heddle(scheduler))) {
         int state = 0;
         rb_protect(turn, (VALUE)scheduler, &state);
         if (!state) continue;

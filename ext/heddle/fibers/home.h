@@ -27,7 +27,7 @@
  * that are meant for the thread; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
 
-/* Runs function(argument), the block of a run, in the current fiber. It needs hd_fibers_can_be_unblocked. */
+/* Runs function(argument), the block of a run, in the current fiber. */
 VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALUE), VALUE argument);
 
 /* Hands control over for a running fiber that has done its work. It does not return if control would go to a fiber

@@ -129,10 +129,19 @@ hd_scheduler *hd_scheduler_ready(VALUE self)
     return scheduler;
 }
 
+static hd_scheduler *own(VALUE scheduler)
+{
+    return hd_data_type(scheduler) == &hd_scheduler_type ? hd_scheduler_get(scheduler) : NULL;
+}
+
 hd_scheduler *hd_scheduler_of_thread(void)
 {
-    VALUE scheduler = rb_fiber_scheduler_get();
-    return hd_data_type(scheduler) == &hd_scheduler_type ? hd_scheduler_get(scheduler) : NULL;
+    return own(rb_fiber_scheduler_get());
+}
+
+hd_scheduler *hd_scheduler_here(void)
+{
+    return own(rb_fiber_scheduler_current());
 }
 
 bool hd_scheduler_foreign(const hd_scheduler *scheduler)

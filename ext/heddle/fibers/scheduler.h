@@ -78,7 +78,7 @@ typedef struct hd_scheduler {
         VALUE maker;   /* a fiber in which no handler runs, see new_fiber.h; or nil */
         VALUE fatal;   /* an exception that must reach the thread (SystemExit, Interrupt), or nil */
         bool waits;    /* home turns the loop: switching to it is safe */
-        bool lands;    /* control comes to home when a fiber ends, unless home has resumed another one */
+        bool in_root_chain; /* control comes to home when a fiber ends, unless home has resumed another one */
         bool stopped;  /* the loop ends at its next step */
     } home;
 
@@ -150,6 +150,9 @@ hd_scheduler *hd_scheduler_ready(VALUE self);
 
 /* The Heddle scheduler of the current thread, whatever kind of fiber runs; or NULL. */
 hd_scheduler *hd_scheduler_of_thread(void);
+
+/* The Heddle scheduler of the current fiber; NULL also in a blocking fiber. */
+hd_scheduler *hd_scheduler_here(void);
 
 /* Is the current thread another one than the scheduler's? The worker of copy_stream calls io_wait so. */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);

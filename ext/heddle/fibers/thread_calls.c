@@ -91,10 +91,9 @@ static VALUE run(VALUE thread)
  * without an end, this is a wait for another thread: if all threads have stopped, it is a deadlock. */
 static VALUE stop(VALUE thread_class)
 {
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || !hd_scheduler_of_thread() || rb_thread_alone())
-        return rb_funcallv(thread_class, HD_KEPT("stop"), 0, NULL);
-    rb_fiber_scheduler_block(scheduler, rb_cThread, Qnil);
+    const hd_scheduler *scheduler = hd_scheduler_here();
+    if (!scheduler || rb_thread_alone()) return rb_funcallv(thread_class, HD_KEPT("stop"), 0, NULL);
+    rb_fiber_scheduler_block(scheduler->self, rb_cThread, Qnil);
     return Qnil;
 }
 

@@ -27,8 +27,7 @@ bool hd_turn_look(hd_scheduler *scheduler, VALUE subject, hd_turn_end end)
 
 void hd_turn_spend_here(VALUE subject, hd_turn_end end)
 {
-    if (NIL_P(rb_fiber_scheduler_current())) return;
-    hd_scheduler *scheduler = hd_scheduler_of_thread();
+    hd_scheduler *scheduler = hd_scheduler_here();
     if (scheduler) hd_turn_spend(scheduler, subject, end);
 }
 

@@ -47,16 +47,15 @@ static VALUE timeout_error(VALUE pointer, VALUE exception)
 
 /* Calls the block; raises the exception in it when the time is over.
  *
- * @overload timeout_after(duration, exception = nil, message = "execution expired", blocking = false)
+ * @overload timeout_after(duration, exception = nil, message = "execution expired")
  *   @param duration [Numeric] seconds
  *   @param exception [Class, Exception, nil] nil: Timeout::Error, which a rescue inside of the block does not see
  *   @param message [String, nil]
- *   @param blocking [Boolean] true if Heddle itself calls it in a blocking fiber
  *   @yieldparam duration [Numeric]
  *   @return [Object] what the block returns */
 static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 4);
+    rb_check_arity(argc, 1, 3);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(argv[0]);
     hd_timeout timeout = {
@@ -71,7 +70,6 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .message = argc > 2 ? argv[2] : rb_str_new_cstr("execution expired"),
         .raised = Qnil,
         .sent = Qnil,
-        .blocking = argc > 3 && RTEST(argv[3]),
     };
     if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout.root; /* overdue.c looks for it */
     if (deadline_ns != HD_NO_DEADLINE) {

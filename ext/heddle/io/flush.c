@@ -36,8 +36,8 @@ static bool is_file(VALUE io)
 
 void hd_flush_before_ruby_does(VALUE io)
 {
-    if (!HD_FLUSH_PASSES_BY_IO_WRITE || NIL_P(rb_fiber_scheduler_current()) || !RB_TYPE_P(io, T_FILE)) return;
-    flush_call flushing = {hd_scheduler_of_thread(), rb_io_get_write_io(io)};
+    if (!HD_FLUSH_PASSES_BY_IO_WRITE || !RB_TYPE_P(io, T_FILE)) return;
+    flush_call flushing = {hd_scheduler_here(), rb_io_get_write_io(io)};
     if (!flushing.scheduler || !hd_io_has_to_flush(flushing.io)) return;
     /* Bytes that a close could not write stay in the buffer of the closed IO. */
     if (hd_io_descriptor(flushing.io) < 0 || is_file(flushing.io)) return;

@@ -457,6 +457,12 @@ VALUE hd_move_all(hd_transfer *call)
     return SIZET2NUM(total);
 }
 
+hd_transfer hd_transfer_of(hd_scheduler *scheduler, hd_direction direction, VALUE io, hd_file_kind kind)
+{
+    return (hd_transfer){.scheduler = hd_scheduler_ready(scheduler->self), .direction = direction, .io = io,
+                         .buffer = Qnil, .from = HD_NO_OFFSET, .fd = rb_io_descriptor(io), .kind = kind};
+}
+
 hd_file_kind hd_kind_of(VALUE io)
 {
     if (RTEST(rb_obj_is_kind_of(io, cBasicSocket))) return HD_SOCKET;
@@ -480,14 +486,7 @@ VALUE hd_flush_all(hd_transfer *call)
 
 int hd_flush_locked(hd_scheduler *scheduler, VALUE io)
 {
-    hd_transfer call = {
-        .scheduler = scheduler,
-        .direction = HD_WRITE,
-        .io = io,
-        .from = HD_NO_OFFSET,
-        .fd = rb_io_descriptor(io),
-        .kind = hd_kind_of(io),
-    };
+    hd_transfer call = hd_transfer_of(scheduler, HD_WRITE, io, hd_kind_of(io));
     ssize_t moved = NUM2SSIZET(hd_flush_all(&call));
     if (moved > 0) hd_io_flushed(io, (size_t)moved);
     return moved < 0 ? (int)moved : 0;

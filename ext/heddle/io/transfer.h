@@ -63,6 +63,9 @@ enum { HD_PIECE_SIZE = 1 << 19 };
  * recognised when it has to wait. */
 hd_file_kind hd_kind_of(VALUE io);
 
+/* Returns the transfer of an open IO of this kind: without a position in the file, and without a buffer. */
+hd_transfer hd_transfer_of(hd_scheduler *scheduler, hd_direction direction, VALUE io, hd_file_kind kind);
+
 /* Moves the bytes of one call. Up to Ruby 4.0, length 0 asks for one transfer (IO#write: for all bytes), and a positive
  * length for at least that number of bytes (fewer at the end of the file). From 4.1 on, it is one transfer of at most
  * length bytes. Returns an Integer: the number of bytes, or -errno. */

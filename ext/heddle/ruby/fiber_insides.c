@@ -138,11 +138,6 @@ static void find_blocking(VALUE fiber)
     free(copies);
 }
 
-bool hd_fibers_can_be_unblocked(void)
-{
-    return blocking.found;
-}
-
 static word *bit_of(VALUE fiber)
 {
     return (word *)RTYPEDDATA_GET_DATA(fiber) + blocking.in_fiber;
@@ -203,13 +198,13 @@ static void find_resumer(VALUE fiber, VALUE outer)
     rb_fiber_resume(rb_fiber_new(compare_resumed, Qnil), 1, &fiber);
 }
 
-hd_landing_place hd_lands_at(VALUE fiber)
+bool hd_is_in_root_chain(VALUE fiber)
 {
-    if (!resumer) return HD_LANDING_UNKNOWN;
+    if (!resumer) return true;
     void **memory = RTYPEDDATA_GET_DATA(fiber);
     while (memory[resumer]) memory = memory[resumer];
     /* The thread itself refers only to its root fiber. */
-    return find_pointer(rb_thread_current(), memory) ? HD_LANDS_THERE : HD_LANDS_ELSEWHERE;
+    return find_pointer(rb_thread_current(), memory) != 0;
 }
 
 /* -- where a fiber keeps what it has matched ---------------------------------------------------------------------- */

@@ -25,18 +25,13 @@
 /* Returns the size of the memory of a fiber or of the current thread; 0: it is not known. */
 size_t hd_size_of_memory(VALUE object);
 
-/* Can a blocking fiber be made non-blocking for a while? */
-bool hd_fibers_can_be_unblocked(void);
-
-/* Runs function(argument) in the current fiber, which is not blocking meanwhile. Afterwards it is as blocking as
- * before, however the function ends. */
+/* Runs function(argument) in the current fiber, which is not blocking meanwhile if the places were found. Afterwards it
+ * is as blocking as before, however the function ends. */
 VALUE hd_unblocked(VALUE (*function)(VALUE), VALUE argument);
 
-typedef enum { HD_LANDS_ELSEWHERE, HD_LANDS_THERE, HD_LANDING_UNKNOWN } hd_landing_place;
-
-/* Is this fiber the end of the root fiber's resume chain, so that it has resumed no other one? When a fiber ends
- * that was entered by transfer, Ruby gives control to this end (cont.c, return_fiber). */
-hd_landing_place hd_lands_at(VALUE fiber);
+/* Is this fiber in the root fiber's resume chain? When a fiber ends that was entered by transfer, Ruby gives control to
+ * the end of this chain (cont.c, return_fiber). True if that is not known. */
+bool hd_is_in_root_chain(VALUE fiber);
 
 /* Gives the running fiber a $~ and a $_ of its own while it runs this block, as a thread has them. Ruby keeps them
  * in the method in which the block stands. Only the block with which the fiber was made has its own, and a scheduled

@@ -147,12 +147,10 @@ static size_t read_buffer_min(const rb_io_t *fptr)
     return fptr->encs.enc2 || fptr->mode & FMODE_TEXTMODE ? CONVERTED_BUFFER_MIN : READ_BUFFER_MIN;
 }
 
-bool hd_io_read_buffer(VALUE io, size_t *size)
+size_t hd_io_read_buffer_size(VALUE io)
 {
     const rb_io_t *fptr = RFILE(io)->fptr;
-    if (!fptr || fptr->rbuf.len) return false;
-    *size = fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : read_buffer_min(fptr);
-    return true;
+    return fptr->rbuf.ptr ? (size_t)fptr->rbuf.capa : read_buffer_min(fptr);
 }
 
 /* Makes room in the read buffer. It has room already, unless another reader has filled it meanwhile. */
@@ -254,7 +252,7 @@ SAYS(true, bool hd_io_converts(VALUE io))
 SAYS(false, bool hd_io_reads_ascii(VALUE io))
 SAYS(false, bool hd_io_is_plain(VALUE io, bool reads))
 SAYS(false, bool hd_io_has_read_nothing(VALUE io))
-SAYS(false, bool hd_io_read_buffer(VALUE io, size_t *size))
+SAYS(0, size_t hd_io_read_buffer_size(VALUE io))
 SAYS(false, bool hd_io_has_put_back(VALUE io))
 SAYS(rb_io_mode(io), int hd_io_mode(VALUE io))
 SAYS((hd_hidden_io){0}, hd_hidden_io hd_io_hide(VALUE io))

@@ -68,9 +68,9 @@ bool hd_io_is_plain(VALUE io, bool reads);
  * IO that will be read, even one with a path. */
 bool hd_io_has_read_nothing(VALUE io);
 
-/* Is its read buffer empty? Then *size is the buffer's size, and hd_io_fill puts at most this number of bytes into
+/* Returns the size of the read buffer of an IO that has read nothing. hd_io_fill puts at most this number of bytes into
  * it. Ruby makes the buffer at its first use, and so does hd_io_fill. */
-bool hd_io_read_buffer(VALUE io, size_t *size);
+size_t hd_io_read_buffer_size(VALUE io);
 void hd_io_fill(VALUE io, const char *bytes, size_t size);
 
 /* Puts the bytes of a read that was ended behind the bytes of the read buffer. Every method finds them there, also

@@ -162,13 +162,12 @@ module Heddle
     end
 
     # @private Counts the answer to a request, and writes its line of the access log.
-    # @param request [Request]
-    # @param status [Integer, nil] nil if there was no answer
+    # @param answer [Answer]
     # @param started [Float] when the request arrived, by Clock
-    def answered(request, status, started)
-      kind = status && KINDS[status / 100]
+    def answered(answer, started)
+      kind = answer.status && KINDS[answer.status / 100]
       @responses[kind] += 1 if kind
-      @access_log&.add(request, status, Clock.now - started)
+      @access_log&.add(answer, Clock.now - started)
     end
 
     # @private
@@ -183,7 +182,7 @@ module Heddle
 
     # @private Reports an error of the application, once. The error of a task that the request waits for is raised
     #   twice: by the task and by the request.
-    # @param request [Request, HTTP2::Request, nil]
+    # @param request [Request, nil]
     def report(error, request)
       return if request && !request.note(error)
 

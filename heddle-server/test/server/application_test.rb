@@ -310,7 +310,7 @@ contract "ServerApplication" do
     assert_equal([0, 0], [heard.size, @errors.size])
   end
 
-  # It is told what went wrong first.
+  # It gets the first error.
   def test_a_body_whose_close_fails_when_the_answer_is_wrong
     heard = Thread::Queue.new
     body = Class.new do
@@ -342,7 +342,7 @@ contract "ServerApplication" do
     wait_until("each is closed") { closed.size == 5 }
   end
 
-  # Such an error is told to those who wait for the end, too.
+  # Callbacks that wait for the end get such an error, too.
   def test_an_error_that_is_no_standard_error_ends_the_request
     called = Thread::Queue.new
     serve(lint: false) do |env|

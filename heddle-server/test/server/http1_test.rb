@@ -52,8 +52,8 @@ contract "ServerHTTP1" do
     assert_closed(socket)
   end
 
-  # A close while something is to be read would cut the answer off. (The application answers when the client has sent
-  # more: the kernel may take the whole answer at once.)
+  # A close while bytes wait to be read would cut the answer off. The application answers when the client has sent more:
+  # the kernel may take the whole answer at once.
   def test_connection_close_and_more_requests
     sent = Thread::Queue.new
     serve { sent.pop && text(200, "a" * 3_000_000) }
@@ -71,8 +71,8 @@ contract "ServerHTTP1" do
     more&.kill&.join
   end
 
-  # What a client has sent before it could know of the end resets nothing. (The reset would come with the first write,
-  # and the second one would fail.)
+  # Bytes that a client has sent before it could know of the end reset nothing. The reset would come with the first
+  # write, and the second one would fail.
   def test_what_a_client_sends_while_the_connection_ends
     serve { |env| env["PATH_INFO"] == "/" ? text : [200, {}, Enumerator.new { |out| out << "hello" }] }
     ["/ HTTP/1.1\nhost: a\nconnection: close", "/ HTTP/1.0", "/stream HTTP/1.0",

@@ -82,7 +82,7 @@ contract "ServerRefusals" do
     end
   end
 
-  # Those that the application meets when it reads.
+  # Refusals that the application meets when it reads.
   unless defined?(BODIES)
     BODIES = {
       "a chunk without a size" => ["x\r\n", 400],

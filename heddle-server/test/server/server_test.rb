@@ -169,7 +169,7 @@ contract "Server" do
     assert_empty(@errors)
   end
 
-  # Such a client is told so (RFC 7301), and the application has nothing to do with it.
+  # Such a client is refused (RFC 7301), and the application has nothing to do with it.
   def test_a_client_that_speaks_none_of_the_protocols
     serve_tls { text }
     error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls(%w[acme-tls/1]) }

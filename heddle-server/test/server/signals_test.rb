@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "heddle/server/signals"
+require "heddle/server/process/signals"
 
 # The signals of the process that keeps the workers alive.
 class ServerSignalsTest < HeddleTest

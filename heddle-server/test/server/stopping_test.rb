@@ -32,7 +32,7 @@ class ServeStoppingTest < HeddleTest
     assert_empty(program.said.grep(/waits for|gives up/))
   end
 
-  # Nor is the processor used up.
+  # The processor is not used up, either.
   def test_a_lack_of_descriptors_is_said_once
     script = "Process.setrlimit(:NOFILE, 64, 64); exec(*ARGV)"
     program = serve(command: [RbConfig.ruby, "-e", script, *ruby_command, EXE, "serve", "-p", "0"], bind: nil)

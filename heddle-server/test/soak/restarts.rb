@@ -114,7 +114,7 @@ module Soak
       @arguments = arguments
     end
 
-    # @param seconds [Numeric] no signal is sent after so many
+    # @param seconds [Numeric] no signal is sent after this time
     # @return [Array<Client>]
     def call(seconds)
       Dir.mktmpdir do |dir|

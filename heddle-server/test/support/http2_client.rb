@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module TestSupport
-  # A client of HTTP/2 for tests: it sends the frames that it is told to, right or wrong, and gathers what comes back.
+  # A client of HTTP/2 for tests: it sends the frames of its caller, right or wrong, and gathers what comes back.
   # In a test of RackServer: include TestSupport::HTTP2Client
   module HTTP2Client
     TYPES = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, push: 5, ping: 6, goaway: 7, window: 8,
@@ -89,7 +89,7 @@ module TestSupport
         @replies[id]
       end
 
-      # @return [Reply] as far as it has come, with so many bytes of its body at least
+      # @return [Reply] as far as it has come, with at least this number of bytes of its body
       def part(id, size)
         read_frame until @replies[id] && @replies[id].body.bytesize >= size
         @replies[id]

@@ -13,11 +13,11 @@ module Heddle
       # @see https://docs.ruby-lang.org/en/master/Timeout.html#method-c-timeout
       def timeout(sec, klass = nil, message = nil, &)
         # The scheduler is found as Ruby finds it: programs replace Fiber.current_scheduler in their tests.
-        scheduler = Fiber.current_scheduler || (blocking = Scheduler.of_blocking_fiber)
+        scheduler = Fiber.current_scheduler || Scheduler.of_blocking_fiber
         ours = scheduler.is_a?(Scheduler) && block_given? && TimeoutBlock.positive?(sec)
         return __heddle_timeout(sec, klass, message, &) unless ours
 
-        scheduler.timeout_after(sec, klass, message || "execution expired", !blocking.nil?, &)
+        scheduler.timeout_after(sec, klass, message || "execution expired", &)
       end
 
       def self.positive?(sec)

@@ -36,7 +36,7 @@ typedef struct {
     short revents;
     char *buffer; /* what a read has read, or NULL */
     int size;
-    bool sent; /* it is of a send, which has sent so many */
+    bool sent; /* it is of a send, which has sent this number of bytes */
 } completion;
 
 typedef struct {
@@ -285,7 +285,7 @@ static void post(uint64_t token, short revents)
     if (happens(world.faults.duplicate_percent)) APPEND(world.completions, done);
 }
 
-/* What is there is read now. A read that finds nothing, or no buffer, tells of readiness only. */
+/* Bytes that are there are read now. A read that finds nothing, or no buffer, reports readiness only. */
 static void post_read(const request *request)
 {
     completion done = {.token = request->token, .revents = POLLIN};

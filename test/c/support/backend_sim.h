@@ -19,7 +19,7 @@ typedef struct {
     unsigned phantom_percent;    /* readiness is reported that is not there (lost to another reader) */
     unsigned extra_bits_percent; /* ... with bits that nobody asked for */
     unsigned arm_error_percent;  /* -ENOMEM or -EAGAIN */
-    unsigned no_buffer_percent;  /* a read tells of readiness instead */
+    unsigned no_buffer_percent;  /* a read reports readiness instead */
     bool late_bad_fd;            /* a closed number is refused by a delivery, not by arm */
     bool files_pollable;         /* a regular file is ready at once; else arm says -EPERM */
     bool shuffle;                /* completions come in any order */
@@ -46,7 +46,7 @@ int sim_dup(int fd);
 void sim_close(int fd);
 void sim_write(int fd, int bytes); /* they can be read from the peer: 0, 1, 2, ... 255, 0, ... */
 int sim_read(int fd);              /* takes everything; -1 = would block, 0 = end of file */
-int sim_take(int fd, char *bytes, int most); /* takes so many at most */
+int sim_take(int fd, char *bytes, int most); /* the largest number that it takes */
 short sim_ready(int fd);           /* poll(2)'s answer */
 int sim_descriptors(void);
 

@@ -22,7 +22,7 @@ typedef struct {
     void (*close)(int fd);
     void (*write)(int fd, int bytes);
     int (*read)(int fd);    /* takes everything; -1 = would block, 0 = end of file */
-    int (*take)(int fd, char *bytes, int most); /* so many at most */
+    int (*take)(int fd, char *bytes, int most); /* the largest number */
     short (*ready)(int fd); /* poll(2)'s answer */
 } world_ops;
 

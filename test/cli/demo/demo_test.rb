@@ -78,7 +78,7 @@ class DemoTest < HeddleTest
     assert_equal([0, 0, [nil]],
                  [outcome.status.exitstatus, result[:errors], result[:rows].map { |row| row[:delay_ms] }])
     assert_nil(result[:slow])
-    assert_includes(43..62, server.close) # (the blocking ones are only those that fit in a second)
+    assert_includes(43..62, server.close) # only as many blocking requests as fit in a second
   end
 
   def test_wrong_answers_are_counted
@@ -97,7 +97,7 @@ class DemoTest < HeddleTest
       refute_nil(said, outcome.out)
       errors, requests = said.captures.map(&:to_i)
 
-      assert_includes(41..60, requests) # (the blocking ones are only those that fit in a second)
+      assert_includes(41..60, requests) # only as many blocking requests as fit in a second
       assert_equal((0...(requests + 2)).count { |number| number % 10 == 5 }, errors)
     end
   end

@@ -93,20 +93,20 @@ contract "NestedCancel" do
     end
   end
 
-  # What strikes while a scope waits for its tasks to end, however often, is raised afterwards.
+  # Exceptions that come while a scope waits for its tasks to end, however often, are raised afterwards.
   def test_strikes_while_a_scope_ends
     heddle_only("a task")
     reactor do
-      [Class.new(StandardError), Class.new(Exception)].each do |strike| # rubocop:disable Lint/InheritException
+      [Class.new(StandardError), Class.new(Exception)].each do |raise_into| # rubocop:disable Lint/InheritException
         gate = Thread::Queue.new
         owner = nil
         run = go do
           owner = Fiber.current
-          assert_raises(strike) do
+          assert_raises(raise_into) do
             Heddle.run { Heddle.spawn { wait_and_clean(0) { gate.pop } } && raise(ArgumentError) }
           end
         end
-        4.times { settle && owner.raise(strike) }
+        4.times { settle && owner.raise(raise_into) }
 
         refute_predicate(run, :finished?)
         gate.close

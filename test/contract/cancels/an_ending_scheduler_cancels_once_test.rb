@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# A scheduler that ends cancels each of its fibers once: an ensure block that waits is not struck in its turn.
+# A scheduler that ends cancels each of its fibers once: nothing is raised in an ensure block that waits.
 contract "CancelOnce" do
   def test_an_ensure_block_may_wait_when_the_thread_is_interrupted
     heddle_only("a task")
@@ -39,7 +39,7 @@ contract "CancelOnce" do
     thread.kill unless thread.nil? || !thread.alive?
   end
 
-  # As a thread cannot rescue its kill. (In a loop: what rescues a cancel waits anew.)
+  # As a thread cannot rescue its kill. The block is in a loop, because code that rescues a cancel waits anew.
   def test_who_rescues_every_cancel_is_killed_when_the_thread_has_to_end
     heddle_only("a task")
     [

@@ -2,8 +2,9 @@
 
 require_relative "../../test_helper"
 
-# What shall be raised in a task from outside has a place for each source: a cancel, the failure of each scope, each
-# timeout. None takes the place of another, each is withdrawn alone, and the one that ends the outermost block wins.
+# Each source of exceptions from outside has a place of its own in a task: a cancel, the failure of each scope, each
+# timeout. None takes the place of another, each is withdrawn alone, and the exception that ends the outermost block
+# comes first.
 contract "PendingExceptions" do
   heddle_only "tasks and scopes"
 
@@ -246,7 +247,7 @@ contract "PendingExceptions" do
     assert_equal([:cleaned_up], log)
   end
 
-  # What has ended another task is not on its way here.
+  # An error that has ended another task is not on its way here.
   def test_a_cancel_in_a_clause_that_rescues_the_cancel_of_another_task
     run do
       other = Heddle.spawn { sleep }
@@ -265,7 +266,7 @@ contract "PendingExceptions" do
     assert_empty(log)
   end
 
-  # -- calls that outlast what strikes them -----------------------------------------------------------------------
+  # -- calls that outlast an exception for them -------------------------------------------------------------------
 
   def test_an_offloaded_block_that_a_timeout_and_a_cancel_strike
     run do

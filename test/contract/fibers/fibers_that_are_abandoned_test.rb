@@ -19,7 +19,7 @@ end
 # fiber's stack, and forgotten: the record must not outlive the stack.
 contract "AbandonedFiber" do
   def test_inside_a_timeout
-    heddle_only("all of them strike the thread")
+    heddle_only("all of them are raised in the thread")
 
     reactor do
       abandon(100) { |yielder| Timeout.timeout(1) { 2.times { yielder << 1 } } }
@@ -29,7 +29,7 @@ contract "AbandonedFiber" do
   end
 
   def test_inside_a_timeout_that_does_not_fire
-    heddle_only("the timeouts of other tests' fibers strike the thread")
+    heddle_only("the timeouts of other tests' fibers are raised in the thread")
 
     reactor do
       abandon(500) { |yielder| Timeout.timeout(600) { 2.times { yielder << 1 } } }
@@ -69,7 +69,7 @@ contract "AbandonedFiber" do
     "inside_a_timeout_of_its_task" => ->(yielder) { Timeout.timeout(600) { 2.times { yielder << 1 } } }
   }.each do |name, block|
     define_method("test_it_is_collected_#{name}") do
-      heddle_only("the timeouts strike the thread")
+      heddle_only("the timeouts are raised in the thread")
 
       reactor do
         # (One word that is left on a stack keeps a fiber, and that the one before it, and so on: not at every depth.)
@@ -86,7 +86,8 @@ contract "AbandonedFiber" do
     end
   end
 
-  # Nor is the only one kept, whose mask the scheduler itself knew. (A word that is left on a stack may keep one.)
+  # The fiber whose mask the scheduler itself knew is not kept, either. One may be kept by a word that is left on a
+  # stack.
   def test_the_only_one_is_collected
     heddle_only("the masks stay with the thread")
 

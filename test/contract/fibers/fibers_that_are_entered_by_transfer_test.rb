@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# When a fiber ends, Ruby gives control to the thread's own fiber, not to the one that has called Fiber#transfer. Here
+# When a fiber ends, Ruby gives control to the thread's own fiber, not to the fiber that has called Fiber#transfer. Here
 # that would be the scheduler's, and the task would never go on. In a thread the task's code is the thread's own fiber.
 contract "TransferredFiber" do
   heddle_only "the fiber of a task"
@@ -168,12 +168,12 @@ contract "TransferredFiber" do
     name = backend
     Thread.new do
       Fiber.set_scheduler(Heddle::Scheduler.new(backend: name))
-      struck = Fiber.schedule do
+      waiting = Fiber.schedule do
         sleep
       rescue KeyError
         seen << Fiber.new { :value }.transfer << Fiber.new { sleep(0.001) && :later }.transfer
       end
-      struck.raise(KeyError)
+      waiting.raise(KeyError)
       seen << :goes_on
     end.join
 

@@ -174,8 +174,8 @@ contract "PlainFiber" do
     end
   end
 
-  # Ruby 4.0 looks at the one who asked last, who has ended; its memory must not be another's by then. (The C library
-  # writes over what is freed.)
+  # Ruby 4.0 looks at the fiber that asked last, which has ended. Its memory must not be another's by then. The C
+  # library writes over freed memory.
   def test_an_enumerator_that_one_task_after_another_asks
     out = assert_script(<<~'RUBY', env: { "HEDDLE_BACKEND" => backend, "MALLOC_PERTURB_" => "255" })
       reader, writer = IO.pipe

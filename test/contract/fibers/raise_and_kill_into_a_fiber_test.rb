@@ -72,15 +72,15 @@ contract "FiberRaise" do
     end
   end
 
-  # The one that waits has been resumed by the one that is struck.
+  # The fiber that waits has been resumed by the fiber that gets the exception.
   chains = {
     "a_fiber" => ->(io) { Fiber.new { io.gets }.resume },
     "an_enumerator" => ->(io) { Enumerator.new { |lines| lines << io.gets }.next },
     "a_fiber_in_a_fiber" => ->(io) { Fiber.new { Fiber.new { io.gets }.resume }.resume }
   }
   chains.each do |name, chain|
-    %i[raise kill].each do |strike|
-      define_method("test_#{strike}_while_#{name}_waits") do
+    %i[raise kill].each do |raise_into|
+      define_method("test_#{raise_into}_while_#{name}_waits") do
         reactor do
           one, = socket_pair
           events = []
@@ -93,11 +93,11 @@ contract "FiberRaise" do
             events << :ensured
           end
           settle
-          events.shift.__send__(strike, *(ZeroDivisionError if strike == :raise))
+          events.shift.__send__(raise_into, *(ZeroDivisionError if raise_into == :raise))
           events << :caller_goes_on
           job.wait
 
-          assert_equal([*(:rescued if strike == :raise), :ensured, :caller_goes_on], events)
+          assert_equal([*(:rescued if raise_into == :raise), :ensured, :caller_goes_on], events)
         end
       end
     end

@@ -12,8 +12,8 @@ contract "Turns" do
   def patience = 20
   def wanted = 5
 
-  # The greedy one goes on until the other has had so many turns, which need a look at the kernel each. It never waits:
-  # nobody else writes, reads or connects.
+  # The greedy task goes on until the other has had a number of turns, which need a look at the kernel each. It never
+  # waits: nobody else writes, reads or connects.
   def greedy
     reactor do
       turns = 0
@@ -57,7 +57,7 @@ contract "Turns" do
     end
   end
 
-  # What is there is enough for thousands of reads.
+  # The bytes that are there are enough for thousands of reads.
   def greedy_pair
     reader = writer = nil
     greedy do |count|
@@ -246,8 +246,8 @@ contract "Turns" do
     end
   end
 
-  # A cancel, and the end of a timeout, strike one that never waits. Nothing is lost: what was written was read, or is
-  # still there.
+  # A cancel, and the end of a timeout, are raised in a task that never waits. Nothing is lost: what was written was
+  # read, or is still there.
   def test_a_cancel_strikes
     run do
       reader, writer = socket_pair

@@ -138,7 +138,7 @@ contract "RegularFile" do
     end
   end
 
-  # One system call moves 0x7ffff000 bytes at most. (Ruby makes an int of what the hook of a scheduler returns.)
+  # One system call moves 0x7ffff000 bytes at most. Ruby makes an int of the value that the hook of a scheduler returns.
   once def test_more_than_two_gigabytes
     available = File.read("/proc/meminfo")[/^MemAvailable: *(\d+)/, 1].to_i
     skip "takes 2 GB of memory" if available < 4_000_000

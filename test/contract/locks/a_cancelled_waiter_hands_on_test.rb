@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # Ruby hands a lock, an item or a signal to one waiter and forgets it. When a cancel or a timeout of that waiter is on
-# its way at the same moment, those who wait behind it must not wait for ever. (With plain threads they do.)
+# its way at the same moment, the waiters behind it must not wait for ever. On plain threads they do.
 contract "HandOver" do
   heddle_only "cancels of tasks"
 
@@ -151,7 +151,7 @@ contract "HandOver" do
     end
   end
 
-  # A signal cannot be handed on: the one that has it takes what it waited for, and is cancelled where it waits next.
+  # A signal cannot be handed on: the task that has it takes what it waited for, and is cancelled where it waits next.
   def test_the_signal_of_a_condition_variable
     reactor do
       condition = Thread::ConditionVariable.new
@@ -173,7 +173,8 @@ contract "HandOver" do
     end
   end
 
-  # Both are due when the loop turns: the time of the first in the line, and the wait of the one that unlocks.
+  # Both deadlines have come when the loop turns: the timeout of the first in the line, and the end of the sleep of the
+  # task that unlocks.
   def test_a_timeout
     reactor do
       @mutex.lock
@@ -192,17 +193,17 @@ contract "HandOver" do
     end
   end
 
-  # The first has the lock or the item already when it is struck at once, before it has run.
+  # The first has the lock or the item already when the exception comes at once, before it has run.
   {
-    "raise" => ->(task) { task.fiber.raise(Heddle::Cancelled.new("struck")) },
+    "raise" => ->(task) { task.fiber.raise(Heddle::Cancelled.new("raised")) },
     "kill" => ->(task) { task.fiber.kill }
-  }.each do |how, strike|
+  }.each do |how, raise_into|
     define_method("test_a_mutex_before_a_#{how}") do
       reactor do
         @mutex.lock
         first, second = waiters { |name| @mutex.synchronize { @done << name } }
         @mutex.unlock
-        strike.call(first)
+        raise_into.call(first)
         second.wait
 
         assert_equal([:second], @done)
@@ -214,7 +215,7 @@ contract "HandOver" do
       reactor do
         first, second = waiters { |name| @done << [name, @queue.pop] }
         @queue << 1
-        strike.call(first)
+        raise_into.call(first)
         second.wait
 
         assert_equal([[:second, 1]], @done)
@@ -227,7 +228,7 @@ contract "HandOver" do
         queue << :zeroth
         first, second = waiters { |name| queue.push(name) && nil }
         got = [queue.pop]
-        strike.call(first)
+        raise_into.call(first)
         second.wait
 
         assert_equal(%i[zeroth second], got << queue.pop)

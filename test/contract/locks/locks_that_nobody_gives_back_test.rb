@@ -62,7 +62,7 @@ contract "LockCircles" do
     end
   end
 
-  # Who waits for a lock of the circle gets it then; and no other waiter is struck.
+  # A task that waits for a lock of the circle gets it then; and no other waiter gets an exception.
   def test_tasks_outside_of_the_circle
     run do
       queue = Thread::Queue.new

@@ -2,8 +2,8 @@
 
 require_relative "../../test_helper"
 
-# Mutex#sleep and ConditionVariable#wait lock their Mutex again before they end. Nothing strikes the task meanwhile, as
-# with threads: or it would go on in its critical section without the lock.
+# Mutex#sleep and ConditionVariable#wait lock their Mutex again before they end. Nothing is raised in the task
+# meanwhile, as with threads: or it would go on in its critical section without the lock.
 contract "LockAgain" do
   {
     "mutex_sleep" => ->(mutex, _condition, limit) { mutex.sleep(limit / 2) },
@@ -15,7 +15,7 @@ contract "LockAgain" do
       log = nil
       in_time { |limit| (log = log_of(wait, limit)).first == :other_holds }
 
-      assert_equal([:other_holds, :other_ends, [:struck, true]], log)
+      assert_equal([:other_holds, :other_ends, [:raised, true]], log)
     end
   end
 
@@ -59,7 +59,7 @@ contract "LockAgain" do
         mutex.synchronize do
           Timeout.timeout(limit) { wait.call(mutex, condition, limit) }
         rescue Timeout::Error
-          log << [:struck, mutex.owned?]
+          log << [:raised, mutex.owned?]
         end
       end
       settle

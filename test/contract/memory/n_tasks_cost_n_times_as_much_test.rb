@@ -24,7 +24,7 @@ contract "Growth" do
       mark
       roots.each { |root| Fiber.scheduler.interrupt(root, Heddle::Cancelled.new("enough")) }
     RUBY
-    # Half of those that wait at a queue are cancelled, and what was meant for them goes to the others.
+    # Half of the tasks that wait at a queue are cancelled, and their items go to the others.
     items_of_cancelled_fibers: <<~RUBY,
       queue = Thread::Queue.new
       tasks = Array.new(COUNT) { Heddle.spawn { queue.pop } }
@@ -109,7 +109,7 @@ contract "Growth" do
     end
   end
 
-  # The thread that looks for tasks that compute has nothing to do with those that wait.
+  # The thread that looks for tasks that compute has nothing to do with tasks that wait.
   def test_timeouts_of_tasks_that_wait_do_not_keep_the_watch_busy
     reactor do
       begun = 0

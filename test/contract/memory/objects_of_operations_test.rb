@@ -56,7 +56,7 @@ contract "ObjectsOfOperations", both_ways: true do
     counts.min.fdiv(few)
   end
 
-  # The same while another task is ready all the time, so that transfers share system calls where they do.
+  # As before, while another task is ready all the time, so that transfers may share system calls.
   define_method(:objects_in_a_task) do |operation|
     reactor do
       over = false

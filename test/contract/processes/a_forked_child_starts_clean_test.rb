@@ -220,7 +220,7 @@ contract "Fork" do
     end
   end
 
-  # Of every scheduler of the parent, on whatever thread it runs. (Ruby's own timer thread has an epoll set, too.)
+  # Of every scheduler of the parent, on whatever thread it runs. Ruby's own timer thread has an epoll set, too.
   def test_the_child_keeps_no_descriptor_of_the_parent_s
     skip("libkqueue leaves descriptors of its own open") if libkqueue?
     out = assert_script(<<~RUBY)

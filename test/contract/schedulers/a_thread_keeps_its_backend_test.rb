@@ -13,7 +13,8 @@ contract "KeptBackend" do
 
   def run_once(&block) = Heddle.run(backend: backend, &block || -> { sleep(0.001) })
 
-  # The descriptors of backends in this process: rings, epoll sets and what wakes them. (Ruby has one of each.)
+  # The descriptors of backends in this process: rings, epoll sets, and the descriptors that wake them. Ruby has one of
+  # each.
   def backends_open
     skip("libkqueue has descriptors of its own, and closes them later") if libkqueue?
     TestSupport::Leaks.descriptors.values.grep(/anon_inode:\[(?:io_uring|eventpoll|eventfd)\]/).size

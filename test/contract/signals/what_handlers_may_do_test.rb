@@ -67,8 +67,8 @@ contract "Trap" do
     assert_equal("true\n", said)
   end
 
-  # A handler runs where a fiber has just come back from a wait: it computes, it does not wait.
-  # (Without the patch some run in the blocking fiber of the thread, where Ruby's own Timeout refuses a handler.)
+  # A handler runs where a fiber has just come back from a wait: it computes, it does not wait. Without the patch some
+  # run in the blocking fiber of the thread, where Ruby's own Timeout refuses a handler.
   def test_a_timeout_in_a_handler_that_computes
     needs_patch(:callers_fiber)
     said = assert_script(<<~RUBY)
@@ -116,7 +116,7 @@ contract "Trap" do
       end
       Thread.new { answered.write("!") while ask.read(1) } # (a task that a handler interrupts could not answer it)
       Heddle.run(backend: #{backend.inspect}) do
-        until began > 50 # (of those that come together one is handled)
+        until began > 50 # of several that come together, one is handled
           child = spawn(RbConfig.ruby, "--disable-gems", "-e", "300.times { sleep 0.001; Process.kill(:USR1, \#{$$}) }")
           until Process.wait(child, Process::WNOHANG)
             Array.new(20) do |i|

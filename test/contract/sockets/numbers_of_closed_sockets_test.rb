@@ -9,7 +9,7 @@ require_relative "../../test_helper"
 contract "NumbersOfClosedSockets", both_ways: true do
   heddle_only "its threads start too late for this"
 
-  # A task that reads once more, and waits for that. (It has waited before, so it does so at once.)
+  # A task that reads once more, and waits for that. It has waited before, so it does so at once.
   # @return [Array(Job, Boolean)] the task, and whether the loop has not looked at the kernel since
   def prepare_read(io, peer)
     again = Thread::Queue.new
@@ -125,7 +125,8 @@ contract "NumbersOfClosedSockets", both_ways: true do
     end
   end
 
-  # How many pieces of 4,000 bytes fit. (Then a part of one more does, if the kernel has the buffers that are usual.)
+  # The number of pieces of 4,000 bytes that fit. After them, a part of one more fits, if the kernel has its usual
+  # buffers.
   def fill(socket)
     (0..).find { socket.write_nonblock("x" * 4000, exception: false) != 4000 }
   end

@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# A peer that has said all (it has half-closed) and reads slowly: those who write to it wait, and do not spin.
+# A peer that has said all (it has half-closed) and reads slowly: tasks that write to it wait, and do not spin.
 contract "HalfClosedPeer", both_ways: true do
   waits = {
     "write" => ->(socket) { socket.write("x") },

@@ -87,7 +87,7 @@ contract "BlockingMode" do
     end
   end
 
-  # What is in the buffer when the pipe is full.
+  # The content of the buffer when the pipe is full.
   {
     "flush" => ->(io) { io.flush },
     "close" => ->(io) { io.close },

@@ -4,8 +4,8 @@
 
 require_relative "../../test_helper"
 
-# What strikes a task that reads costs no byte: those that have come are returned, and the exception strikes at the next
-# wait, or they are there for the next reader. (io_uring reads them before the task runs.)
+# An exception that is raised into a task that reads costs no byte. The bytes that have come are returned, and the
+# exception is raised at the next wait, or they are there for the next reader. io_uring reads them before the task runs.
 contract "ReadStruck", both_ways: true do
   plain = TestSupport::Streams::PLAIN
   rounds = 80
@@ -15,7 +15,7 @@ contract "ReadStruck", both_ways: true do
     "gets" => ->(io) { io.gets || raise(EOFError) },
     "a_read_through_the_hook" => ->(io) { io.readline(chomp: false) }
   }
-  strikes = {
+  sources = {
     "cancel" => ->(_, task) { task.cancel },
     "raise" => ->(fiber, _) { fiber.raise(StopIteration) if fiber.alive? },
     "kill" => ->(fiber, _) { fiber.kill if fiber.alive? },
@@ -24,10 +24,10 @@ contract "ReadStruck", both_ways: true do
 
   def setup
     super
-    heddle_only("tasks are struck")
+    heddle_only("exceptions are raised in tasks")
   end
 
-  # A task that reads until it is struck, and its fiber.
+  # A task that reads until an exception is raised in it, and its fiber.
   def reading(got)
     fiber = nil
     task = Heddle.spawn(isolated: true) do
@@ -37,9 +37,9 @@ contract "ReadStruck", both_ways: true do
     [fiber, task]
   end
 
-  strikes.each do |name, strike|
+  sources.each do |name, raise_into|
     reads.each do |how, read|
-      on_streams "#{how} that a #{name} strikes loses nothing", plain do |reader, writer|
+      on_streams "#{how} into which comes a #{name} loses nothing", plain do |reader, writer|
         random = Random.new(Minitest.seed)
         got = +""
         sent = +""
@@ -48,7 +48,7 @@ contract "ReadStruck", both_ways: true do
           random.rand(3).times { sleep(0) }
           random.rand(3).times { |k| writer.write((sent << (line = "line #{i} #{k}\n")) && line) }
           random.rand(3).times { sleep(0) }
-          strike.call(fiber, task)
+          raise_into.call(fiber, task)
           task.wait
         end
         writer.close
@@ -168,7 +168,8 @@ contract "ReadStruck", both_ways: true do
     end
   end
 
-  # What has come for the first is read before what the second reads, also if the first is raised in.
+  # The bytes that have come for the first task are read before those of the second, also if an exception is raised into
+  # the first.
   def test_a_second_reader_comes_after_the_first
     30.times do |i|
       ends = socket_pair

@@ -5,10 +5,10 @@
 require_relative "../../test_helper"
 
 # A small write to a socket goes out with those of the others, if many tasks are ready (on io_uring). Every byte goes
-# out once and in order, whatever strikes the task.
+# out once and in order, whatever is raised in the task.
 contract "WriteTogether", both_ways: true do
   rounds = 40
-  strikes = {
+  sources = {
     "cancel" => ->(_, task) { task.cancel },
     "raise" => ->(fiber, _) { fiber.raise(StopIteration) if fiber.alive? },
     "kill" => ->(fiber, _) { fiber.kill if fiber.alive? },
@@ -27,7 +27,7 @@ contract "WriteTogether", both_ways: true do
 
   def lines(range) = range.map { |i| "line #{i}\n" }.join
 
-  # Is it what so many writes have written, and at most a part of the next one?
+  # Are these the bytes of this number of writes, and at most a part of the next one?
   def written?(got, count)
     got.start_with?(lines(0...count)) && lines(0..count).start_with?(got)
   end
@@ -111,9 +111,9 @@ contract "WriteTogether", both_ways: true do
     end
   end
 
-  strikes.each do |name, strike|
-    on_streams "what a #{name} strikes is written once or not at all", %w[tcp pipe] do |reader, writer|
-      heddle_only("tasks are struck")
+  sources.each do |name, raise_into|
+    on_streams "a write into which comes a #{name} is made once or not at all", %w[tcp pipe] do |reader, writer|
+      heddle_only("exceptions are raised in tasks")
       random = Random.new(Minitest.seed)
       sent = +""
       in_a_crowd do
@@ -127,10 +127,10 @@ contract "WriteTogether", both_ways: true do
             nil
           end
           random.rand(5).times { sleep(0) }
-          strike.call(fiber, task) if fiber
+          raise_into.call(fiber, task) if fiber
           task.wait
           all = Array.new(3) { |k| "line #{i} #{k}\n" }
-          # (The one that was struck may have gone out.)
+          # the write that got the exception may have gone out
           [returned, returned + 1].each { |count| all[count] = "(#{all[count]})?" if count == returned && all[count] }
           sent << all.first(returned + 1).join
         end

@@ -7,7 +7,7 @@ require "delegate"
 require "support/certificate"
 require "support/shared_io"
 
-# Two tasks that read from one connection: Heddle tells of them, for one may get the answer of the other.
+# Two tasks that read from one connection: Heddle warns, for one may get the answer of the other.
 contract "SharedConnection", both_ways: true do
   include TestSupport::SharedIO
 
@@ -79,7 +79,8 @@ contract "SharedConnection", both_ways: true do
     assert_kind_of(Heddle::Error, results.last)
   end
 
-  # As of the program: what a library's line does is told for each line of the program that calls it.
+  # The caller is a line of the program: a warning about a line of a library is given for each line of the program that
+  # calls it.
   def test_once_for_each_line
     said = said_with(:warn) do
       3.times { read_in_tasks(*socket_pair, 4) }
@@ -110,7 +111,7 @@ contract "SharedConnection", both_ways: true do
     end
   end
 
-  # It would not wait, and take the answer of the one that does.
+  # It would not wait, and take the answer of the task that waits.
   def test_the_answer_is_there_already
     said = said_with(:raise) do
       silently do
@@ -126,7 +127,7 @@ contract "SharedConnection", both_ways: true do
     assert_empty(said)
   end
 
-  # The second one begins while the first one waits. (On a busy machine the first may have had its turn by then.)
+  # The second one begins while the first one waits. On a busy machine the first may have had its turn by then.
   def two_readers_of_one_answer
     20.times do
       one, other = socket_pair
@@ -175,7 +176,7 @@ contract "SharedConnection", both_ways: true do
     assert_equal(1, reports(said), said)
   end
 
-  # The second one reads ahead what both are to have, and the kernel has nothing left to tell the first.
+  # The second one reads ahead the bytes that are meant for both, and the kernel reports nothing more to the first.
   def test_what_one_reads_ahead_is_for_the_others
     %i[socket_pair pipe_and_back].each do |streams|
       lines = nil
@@ -194,7 +195,7 @@ contract "SharedConnection", both_ways: true do
     end
   end
 
-  # Ruby's own path: the IO that writes is tied to the one that reads.
+  # Ruby's own path: the IO for writing is tied to the IO for reading.
   def pipe_and_back
     cat = keep(IO.popen("cat", "r+"))
     answers = Class.new(SimpleDelegator) do

@@ -3,8 +3,8 @@
 require_relative "../../test_helper"
 
 # Tasks that read lines from one IO: a line may be split between two of them, as with threads, but no byte is lost or
-# comes twice: what one has left in Ruby's buffer is not written over by another that has waited meanwhile. (Plain
-# threads lose bytes.)
+# comes twice. Bytes that one has left in Ruby's buffer are not written over by another that has waited meanwhile. Plain
+# threads lose bytes.
 contract "SharedReader", both_ways: true do
   on_streams "gets in several tasks", TestSupport::Streams::PLAIN do |reader, writer|
     heddle_only("threads lose bytes")

@@ -32,7 +32,7 @@ contract "SharedWriter", both_ways: true do
       records.group_by(&:first).each_value { |own| assert_equal(own.sort, own, "seed #{seed}") }
     end
 
-    # The record of a task that is struck may be there in part, or not at all; every other one is there once.
+    # The record of a task that gets an exception may be there in part, or not at all; every other one is there once.
     define_method("test_a_struck_writer_to_a_#{name}_loses_nothing_of_the_others") do
       heddle_only("the lines mix")
       shared = TestSupport::SharedWriter.new(seed)
@@ -41,7 +41,7 @@ contract "SharedWriter", both_ways: true do
         reader, writer = shared_pair(kind, sync, nonblock)
         reading = go { shared.read(reader) }
         writers = Array.new(12) do |task|
-          go { struck(random.rand(0.001..0.03), task) { shared.write(writer, task, 20) { sleep(0) } } }
+          go { raised_into(random.rand(0.001..0.03), task) { shared.write(writer, task, 20) { sleep(0) } } }
         end
         writers.each(&:value)
         writer.close
@@ -54,7 +54,7 @@ contract "SharedWriter", both_ways: true do
     end
   end
 
-  # What is in the buffer is written when the process ends, whichever way it ends.
+  # The content of the buffer is written when the process ends, whichever way it ends.
   {
     "returns" => "", "exits" => "exit(3)", "fails" => 'raise("failed")', "is_killed" => "Process.kill(:TERM, 0); sleep"
   }.each do |name, ending|
@@ -80,7 +80,7 @@ contract "SharedWriter", both_ways: true do
     end
   end
 
-  # The buffer is full still when the error is to be told: nothing would wake a writer that waited for room.
+  # The buffer is still full when the error is reported: nothing would wake a writer that waited for room.
   def test_an_error_in_the_midst_of_a_string
     reactor do
       one, = socket_pair
@@ -135,18 +135,18 @@ contract "SharedWriter", both_ways: true do
   end
 
   # Every fourth goes on undisturbed; the others end by a timeout, a Fiber#raise or a cancel.
-  def struck(seconds, number, &)
+  def raised_into(seconds, number, &)
     case number % 4
     when 0 then yield
     when 1 then Timeout.timeout(seconds, &)
-    when 2 then strike_later(seconds) { |fiber| fiber.raise(Timeout::Error) } && yield
-    else strike_later(seconds) { |fiber| Fiber.scheduler.interrupt(fiber, Heddle::Cancelled.new) } && yield
+    when 2 then raise_later(seconds) { |fiber| fiber.raise(Timeout::Error) } && yield
+    else raise_later(seconds) { |fiber| Fiber.scheduler.interrupt(fiber, Heddle::Cancelled.new) } && yield
     end
   rescue Timeout::Error, Heddle::Cancelled
     nil
   end
 
-  def strike_later(seconds)
+  def raise_later(seconds)
     fiber = Fiber.current
     go do
       sleep(seconds)

@@ -109,7 +109,7 @@ contract "EndWithoutEvent", both_ways: true do
     end
   end
 
-  # poll tells of the first byte, and the read waits for the others.
+  # poll reports the first byte, and the read waits for the others.
   def test_others_run_while_a_terminal_waits_for_more
     reactor do
       master, slave = terminal(min: 3, time: 0.2)

@@ -216,28 +216,28 @@ contract "Scope" do
   end
 
   def test_when_the_grace_period_is_over
-    struck = []
+    raised = []
     assert_raises(IOError) do
       run(grace: 0.05) do
         Heddle.spawn do
           sleep
         ensure
           begin
-            Heddle.spawn { sleep_and_note(struck, :clean_up) }
+            Heddle.spawn { sleep_and_note(raised, :clean_up) }
             sleep
           rescue Heddle::Cancelled => e
-            struck << e.message
+            raised << e.message
           end
         end
         raise IOError
       end
     end
 
-    assert_equal([:clean_up, "the grace period of 0.05 s is over"], struck.sort_by(&:to_s))
+    assert_equal([:clean_up, "the grace period of 0.05 s is over"], raised.sort_by(&:to_s))
   end
 
   def test_the_grace_period_is_inherited
-    struck = []
+    raised = []
 
     run(grace: 0.02) do
       assert_raises(Heddle::TimeoutError) do
@@ -245,13 +245,13 @@ contract "Scope" do
           scope.spawn do
             sleep
           ensure
-            sleep_and_note(struck, true)
+            sleep_and_note(raised, true)
           end
         end
       end
     end
 
-    assert_equal([true], struck)
+    assert_equal([true], raised)
   end
 
   # -- plain fibers ----------------------------------------------------------------------------------------------

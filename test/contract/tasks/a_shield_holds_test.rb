@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# Heddle.shield: the block runs to its end, and what wanted to end it strikes afterwards.
+# Heddle.shield: the block runs to its end, and the exception that should end it is raised afterwards.
 contract "Shield" do
   heddle_only "Heddle.shield"
 
@@ -179,7 +179,7 @@ contract "Shield" do
       sleep
     end
 
-    assert_equal([:struck], log)
+    assert_equal([:raised], log)
   end
 
   private
@@ -205,6 +205,6 @@ contract "Shield" do
   def sleep_and_note(log)
     sleep
   ensure
-    log << :struck
+    log << :raised
   end
 end

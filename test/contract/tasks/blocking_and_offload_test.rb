@@ -126,7 +126,7 @@ contract "BlockingAndOffload" do
     end
   end
 
-  # More than there are threads for those that do not last; and one of these has its turn all the same.
+  # More blocks than there are threads for short ones; and one of the short ones has its turn all the same.
   def test_blocks_that_last
     run do
       gate = Thread::Queue.new
@@ -192,8 +192,8 @@ contract "BlockingAndOffload" do
 
   # -- the line ----------------------------------------------------------------------------------------------------
 
-  # All threads of the pool are taken: who waits for one leaves the line at once. (Blocks that offload in their turn
-  # leave more threads than 64 for a while.)
+  # All threads of the pool are taken: a task that waits for one leaves the line at once. Blocks that offload in their
+  # turn leave more threads than 64 for a while.
   def test_a_cancel_and_a_timeout_of_a_block_that_has_not_begun
     run do
       gate = Thread::Queue.new

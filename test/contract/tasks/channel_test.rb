@@ -214,7 +214,7 @@ contract "Channel" do
     end
   end
 
-  # The same with a timeout around the push.
+  # The push has a timeout around it this time.
   def test_a_push_is_taken_or_its_time_is_over
     hand = channel
     run do

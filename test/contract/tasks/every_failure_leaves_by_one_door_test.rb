@@ -7,7 +7,7 @@ require_relative "../../test_helper"
 contract "Doors" do
   heddle_only "errors of tasks"
 
-  # What the tasks of these programs fail with. (It has to_a, as an error with several parts may have.)
+  # The error with which the tasks of these programs fail. It has to_a, as an error with several parts may have.
   define_singleton_method(:fault) do
     @fault ||= Class.new(StandardError) do
       include Enumerable
@@ -265,7 +265,7 @@ contract "Doors" do
     assert_equal(["of the task"], found.map(&:message))
   end
 
-  # The scheduler has no list of them. (How many the GC frees at once depends on what old stacks still say.)
+  # The scheduler has no list of them. The number that the GC frees at once depends on what old stacks still say.
   def test_scopes_without_tasks_are_not_kept
     run do
       before = fibers
@@ -292,7 +292,7 @@ contract "Doors" do
     end
   end
 
-  # What strikes the owner meanwhile is raised when all has been reported.
+  # An exception for the owner is raised when all has been reported.
   def test_a_cancel_while_failures_are_reported
     told = []
     ended = reporting(told) do

@@ -34,8 +34,8 @@ contract "Every" do
     assert_operator(calls, :>, 0)
   end
 
-  # With a sleep of the whole interval after each call, every other one would be half of an interval off. (Some are
-  # late on a busy machine.)
+  # With a sleep of the whole interval after each call, every other one would be half of an interval off. Some are late
+  # on a busy machine.
   def test_it_does_not_drift
     in_time(0.1, 0.5, 2.0, 10.0) do |interval|
       times = []

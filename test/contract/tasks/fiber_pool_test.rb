@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# Heddle::FiberPool: so many jobs at the same time, the others in line.
+# Heddle::FiberPool: a limited number of jobs at the same time, the others in line.
 contract "FiberPool" do
   def heddle(&) = Heddle.run(backend: backend, &)
 

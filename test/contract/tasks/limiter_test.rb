@@ -4,7 +4,7 @@ require "stringio"
 
 require_relative "../../test_helper"
 
-# Heddle::Limiter: so many at the same time, in tasks and in threads.
+# Heddle::Limiter: a limited number at the same time, in tasks and in threads.
 contract "Limiter" do
   def setup
     super
@@ -145,10 +145,10 @@ contract "Limiter" do
     assert_equal([0, 0], [limiter.count, limiter.waiting])
   end
 
-  # A thread may be struck anywhere; what it had is given back.
+  # An exception may be raised anywhere in a thread; its place is given back.
   def test_killed_and_struck_threads
     limiter = Heddle::Limiter.new(1)
-    strike_threads { limiter.acquire { Thread.pass } }
+    raise_into_threads { limiter.acquire { Thread.pass } }
 
     assert_equal([0, 0], [limiter.count, limiter.waiting])
   end

@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# Heddle.map and Heddle.each: a task for each item, so many at a time.
+# Heddle.map and Heddle.each: a task for each item, a limited number at a time.
 contract "Map" do
   heddle_only "Heddle.map"
 

@@ -2,14 +2,14 @@
 
 require_relative "../../test_helper"
 
-# One round of random use of a Heddle::Pool, by tasks and by threads that are cancelled, timed out, struck and killed.
-# The seed decides what they do, not how they meet.
+# One round of random use of a Heddle::Pool, by tasks and by threads that are cancelled, timed out, raised into and
+# killed. The seed decides what they do, not how they meet.
 class RandomPoolRound
   # What went wrong; the first is enough.
   class Failure < StandardError; end
 
-  # A strike from outside, at any time.
-  class Strike < StandardError; end
+  # An exception from outside, at any time.
+  class FromOutside < StandardError; end
 
   # A connection that notices when it is used wrongly.
   class Connection
@@ -43,7 +43,7 @@ class RandomPoolRound
     @threads = @rng.rand(3).zero? ? @rng.rand(1..3) : 0
     @tasks = @rng.rand(2..12)
     @open = {}.compare_by_identity
-    @strikes = @ticket = @started = @uses = 0
+    @raised = @ticket = @started = @uses = 0
     @lock = Thread::Mutex.new
     check = @rng.rand(2).zero? ? ->(_) { pause(0.3) || @luck.rand(8).positive? } : nil
     @pool = Heddle::Pool.new(size: @size, check:) { make }
@@ -51,11 +51,11 @@ class RandomPoolRound
 
   # @return [Integer] how often a connection was used
   def play
-    threads = Thread.handle_interrupt(Strike => :never) do
+    threads = Thread.handle_interrupt(FromOutside => :never) do
       Array.new(@threads) { |i| Thread.new { act_in_thread(@seed + (100 * i)) } }
     end
     tasks = Array.new(@tasks) { |i| Heddle.spawn { act(Random.new(@seed + 1000 + i)) } }
-    strike(tasks, threads)
+    raise_into(tasks, threads)
     tasks.each(&:wait)
     threads.each(&:join)
     tasks.each { |task| task.value unless task.cancelled? }
@@ -78,7 +78,7 @@ class RandomPoolRound
 
     Connection.new(self).tap do |connection|
       @lock.synchronize { @open[connection] = true }
-      flaw("#{@open.size} connections of #{@size}") if @open.size > @size + @strikes
+      flaw("#{@open.size} connections of #{@size}") if @open.size > @size + @raised
     end
   end
 
@@ -88,10 +88,10 @@ class RandomPoolRound
 
   def act_in_thread(seed)
     Thread.current.report_on_exception = false
-    Thread.handle_interrupt(Strike => :never) do
+    Thread.handle_interrupt(FromOutside => :never) do
       20.times do |i|
-        Thread.handle_interrupt(Strike => :immediate) { act(Random.new(seed + i), 1) }
-      rescue Strike
+        Thread.handle_interrupt(FromOutside => :immediate) { act(Random.new(seed + i), 1) }
+      rescue FromOutside
         nil
       end
     end
@@ -137,24 +137,24 @@ class RandomPoolRound
     @started = ticket
   end
 
-  def strike(tasks, threads)
+  def raise_into(tasks, threads)
     @rng.rand(10).times do
       sleep(@rng.rand * 0.01)
       tasks.sample(random: @rng).cancel if @rng.rand < 0.5
       thread = threads.sample(random: @rng)
       next unless thread
 
-      @strikes += 1 # what it was about to get from the block that makes connections may be lost
-      @rng.rand(4).zero? ? thread.kill : thread.raise(Strike)
+      @raised += 1 # what it was about to get from the block that makes connections may be lost
+      @rng.rand(4).zero? ? thread.kill : thread.raise(FromOutside)
     end
   end
 
   def check_end
     flaw("#{@pool.inspect} at the end") unless [@pool.in_use, @pool.waiting].sum.zero?
-    flaw("#{@open.size} open, #{@pool.idle} idle") unless (@open.size - @pool.idle).between?(0, @strikes)
+    flaw("#{@open.size} open, #{@pool.idle} idle") unless (@open.size - @pool.idle).between?(0, @raised)
     check_all_places
     @pool.close
-    flaw("#{@open.size} open after close") if @open.size > @strikes
+    flaw("#{@open.size} open after close") if @open.size > @raised
   end
 
   def check_all_places

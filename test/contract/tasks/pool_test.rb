@@ -251,16 +251,16 @@ contract "Pool" do
     assert_equal([0, made.size, 0], state(pool))
   end
 
-  # A thread may be struck anywhere; what it had is given back.
+  # An exception may be raised anywhere in a thread; its connection is given back.
   def test_killed_and_struck_threads
     pool = make_pool(size: 1)
-    strike_threads { pool.with { Thread.pass } }
+    raise_into_threads { pool.with { Thread.pass } }
 
     assert_equal([0, 0], [pool.in_use, pool.waiting])
   end
 
-  # That is where Ruby looks whether a thread was struck; and where it waits.
-  def test_a_strike_at_the_end_of_any_call
+  # Ruby looks there for exceptions that were sent to a thread; and it waits there.
+  def test_an_exception_at_the_end_of_any_call
     uses = { "new" => ->(pool) { pool.with { nil } },
              "broken" => ->(pool) { pool.with { pool.discard } },
              "failing" => ->(pool) { pool.with { raise IOError } },
@@ -270,12 +270,12 @@ contract "Pool" do
       points = (0..).find do |point|
         pool = make_pool(check: ->(_) { true })
         pool.with { nil } unless name == "new"
-        struck = struck_at(point) { use.call(pool) }
+        raised = raised_at(point) { use.call(pool) }
         pool.close
 
-        assert_equal([0, 0, 0], state(pool), "#{name}, struck at #{point}")
-        assert_includes([@made, @made - 1], @closed.size, "#{name}, struck at #{point}") # what is just made may be lost
-        !struck
+        assert_equal([0, 0, 0], state(pool), "#{name}, raised at #{point}")
+        assert_includes([@made, @made - 1], @closed.size, "#{name}, raised at #{point}") # a new one may be lost
+        !raised
       end
 
       assert_operator(points, :>, 5)
@@ -362,14 +362,14 @@ contract "Pool" do
 
   private
 
-  # Calls the block in a thread that is struck when so many calls of Heddle have ended.
+  # Calls the block in a thread that gets an exception when this number of calls of Heddle has ended.
   # @return [Boolean] were there as many?
-  def struck_at(point)
-    struck = false
+  def raised_at(point)
+    raised = false
     trace = TracePoint.new(:return, :b_return) do |event|
-      next unless event.path.include?("/lib/heddle/") && (point -= 1).negative? && !struck
+      next unless event.path.include?("/lib/heddle/") && (point -= 1).negative? && !raised
 
-      struck = true
+      raised = true
       Thread.current.raise(SecurityError)
     end
     thread = Thread.new do
@@ -381,6 +381,6 @@ contract "Pool" do
     rescue SecurityError, IOError
       nil
     end
-    struck
+    raised
   end
 end

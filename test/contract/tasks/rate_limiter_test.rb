@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# Heddle::RateLimiter: so many in any window of time.
+# Heddle::RateLimiter: a limited number in any window of time.
 contract "RateLimiter" do
   def setup
     super

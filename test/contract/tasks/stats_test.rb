@@ -2,11 +2,11 @@
 
 require_relative "../../test_helper"
 
-# Heddle.stats tells how much there is to do, and what has been done.
+# Heddle.stats shows the work that waits, and the work that has been done.
 contract "Stats" do
   heddle_only "they count nothing"
 
-  # What has been counted more after the block than before.
+  # The counts that are larger after the block than before.
   def counted
     before = Heddle.stats
     yield

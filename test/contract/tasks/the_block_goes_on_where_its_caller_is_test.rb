@@ -2,7 +2,7 @@
 
 require_relative "../../test_helper"
 
-# What a block and a task see of those who have started them, and the hook by which they can be given more.
+# The values that a block and a task see of the code that has started them, and the hook that gives them more.
 contract "TaskContext" do
   heddle_only "Heddle.run"
 

@@ -36,7 +36,7 @@ contract "ValuesThatTasksSee" do
       Fiber[:request] = 7
       inside = everywhere { (Fiber[:request] += 1) && sleep(0.001) && Fiber[:request] }
 
-      # Heddle.blocking runs its block in the task itself, so those that come after it begin with 8.
+      # Heddle.blocking runs its block in the task itself, so the tasks after it begin with 8.
       assert_equal(([8] * 9) + [9, 9], inside)
       assert_equal(8, Fiber[:request])
     end

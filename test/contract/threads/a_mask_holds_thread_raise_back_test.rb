@@ -2,8 +2,8 @@
 
 require_relative "../../test_helper"
 
-# What is sent to a thread while one of its fibers is in Thread.handle_interrupt waits for the end of that block, as it
-# does without a scheduler. A kill does not.
+# An exception that is sent to a thread while one of its fibers is in Thread.handle_interrupt waits for the end of that
+# block, as it does without a scheduler. A kill does not.
 contract "MaskedThreadRaise" do
   def test_to_itself
     reactor do

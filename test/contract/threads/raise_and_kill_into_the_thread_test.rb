@@ -2,8 +2,8 @@
 
 require_relative "../../test_helper"
 
-# Thread#raise, Thread#kill and Timeout from outside reach the Heddle.run of the thread, wherever they strike. What a
-# block raises by itself ends its fiber only.
+# Thread#raise, Thread#kill and Timeout from outside reach the Heddle.run of the thread, wherever they are raised. What
+# a block raises by itself ends its fiber only.
 contract "ThreadRaise" do
   heddle_only "schedulers"
 

@@ -157,7 +157,7 @@ contract "ThreadDeath" do
     end
   end
 
-  # What is sent to the thread while it is masked arrives when the mask is gone.
+  # An exception that is sent to the thread while it is masked arrives when the mask is gone.
   def test_thread_raise_with_a_mask
     name = backend
     thread = Thread.new do
@@ -175,8 +175,8 @@ contract "ThreadDeath" do
     end
   end
 
-  # Its fibers wait in ensure blocks, and the thread is raised into again: they are struck there, too. (One that stayed
-  # would be collected, and whoever closes the IO would look at its stack.)
+  # Its fibers wait in ensure blocks, and another exception is raised in the thread: they get it there, too. A fiber
+  # that stayed would be collected, and the close of the IO would look at its stack.
   def test_raised_into_until_it_ends
     name = backend
     reader, writer = pipe

@@ -5,7 +5,7 @@ require_relative "../../test_helper"
 
 # Thread.handle_interrupt holds back the timeouts of a fiber as it does those of a thread.
 contract "InterruptMask" do
-  # What the timeout is told to raise, the class that is masked, and what it is unmasked for at last.
+  # The class that the timeout raises, the class that is masked, and the class for which the mask is lifted at last.
   { "with_a_class" => [[Timeout::Error], Timeout::Error, :immediate],
     "without_a_class" => [[], Timeout::ExitException, :on_blocking] }.each do |name, (given, masked, last)|
     define_method("test_never_#{name}") do
@@ -60,7 +60,7 @@ contract "InterruptMask" do
       end
 
       assert(returned)
-      refute(after, "the end of the mask lets it strike")
+      refute(after, "it is raised at the end of the mask")
     end
   end
 

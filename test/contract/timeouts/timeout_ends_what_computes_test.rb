@@ -224,7 +224,7 @@ contract "ComputingTimeout" do
     end
   end
 
-  # The block ends at about the time of the timeout: nothing strikes what comes after it.
+  # The block ends at about the time of the timeout: nothing is raised after it.
   def test_a_timeout_at_the_last_moment
     reactor do
       outcomes = Array.new(300) do

@@ -46,7 +46,7 @@ contract "Readiness" do
     e.message
   end
 
-  # Hazard: an error or a hang-up that nobody asked for is told at once, again and again.
+  # Hazard: an error or a hang-up that nobody asked for is reported at once, again and again.
   { "that_nobody_reads" => "pipe, no reader", "that_has_ended" => "pipe, end" }.each do |name, state|
     define_method("test_a_pipe_#{name}_is_waited_for_in_peace") do
       reactor do

@@ -23,7 +23,7 @@ contract "Select" do
     assert_equal([[reader], [writer], []], IO.select([reader], [writer]))
   end
 
-  # The kernel looks at no more at once than a process may have descriptors.
+  # The kernel refuses to look at more descriptors at once than a process may have.
   def test_more_entries_than_descriptors
     limits = Process.getrlimit(:NOFILE)
     reactor do
@@ -291,7 +291,7 @@ contract "Select" do
     end
   end
 
-  # The pipe has room for a moment. When the task that was told of it looks, it is full again, and about to be closed.
+  # The pipe has room for a moment. When the task that was woken for it looks, it is full again, and about to be closed.
   def test_an_io_is_closed_that_was_ready_for_a_moment
     heddle_only("on threads a select of an IO that is closed waits on")
     reactor do

@@ -59,8 +59,8 @@ EXHAUSTION = <<~RUBY
   end
 RUBY
 
-# When no thread or no descriptor is to be had any more, plain Ruby goes on with what is open already, and so does
-# Heddle: what it would give to a worker it does inline.
+# When no thread or no descriptor is left, plain Ruby goes on with what is open already, and so does Heddle: it does
+# inline what it would give to a worker.
 contract "Exhaustion" do
   # What goes on without descriptors, and what without threads. $file is written and read, $big is read.
   both = {
@@ -105,7 +105,7 @@ contract "Exhaustion" do
     end
   end
 
-  # Nobody but this process can give it back: the others go on, and so does the one that holds it.
+  # Nobody but this process can give it back: the others go on, and so does the holder.
   def test_no_thread_to_wait_for_a_lock
     heddle_only("Ruby's own threads")
     out = without("thread", { "lock" => <<~RUBY })

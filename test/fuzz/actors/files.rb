@@ -21,8 +21,8 @@ module Fuzz
     def read
       at = number(0...@model.bytesize)
       size = number(1..20_000)
-      state, text = struck(0.4) { chance(0.3) ? File.binread(@path, size, at) : read_at(at, size) }
-      check(state == :struck || text == @model.byteslice(at, size), "the file holds something else")
+      state, text = raised_into(0.4) { chance(0.3) ? File.binread(@path, size, at) : read_at(at, size) }
+      check(state == :raised || text == @model.byteslice(at, size), "the file holds something else")
     end
 
     def read_at(at, size)

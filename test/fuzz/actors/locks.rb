@@ -32,7 +32,7 @@ module Fuzz
         pause if chance(0.3)
         item = [producer, i]
         if Fiber.scheduler && chance(0.3)
-          next if struck(0.5) { @queue << item }.first == :done
+          next if raised_into(0.5) { @queue << item }.first == :done
         elsif @queue.is_a?(Thread::SizedQueue) && chance(0.3)
           next if @queue.push(item, timeout: moment)
         end
@@ -52,7 +52,7 @@ module Fuzz
       limit = chance(0.3) ? moment : nil
       return @queue.pop(timeout: limit) unless Fiber.scheduler
 
-      struck(0.3) { @queue.pop(timeout: limit) }.last.then { |item| item if item.is_a?(Array) }
+      raised_into(0.3) { @queue.pop(timeout: limit) }.last.then { |item| item if item.is_a?(Array) }
     end
 
     def check_items(got, producers)
@@ -84,7 +84,7 @@ module Fuzz
     def work(count)
       count.times do
         if Fiber.scheduler && chance(0.3)
-          struck(0.5) { enter }
+          raised_into(0.5) { enter }
         else
           enter
         end

@@ -13,11 +13,11 @@ module Fuzz
       code = number(0..100)
       pid = keep(Process.spawn("sleep #{moment.round(4)}; exit #{code}"))
       loop do
-        state, status = struck(0.6) { Process.wait2(pid).last }
-        next if state == :struck && !ended?(pid)
+        state, status = raised_into(0.6) { Process.wait2(pid).last }
+        next if state == :raised && !ended?(pid)
 
         @kept.delete(pid)
-        check(state == :struck || status.exitstatus == code, "a wrong status")
+        check(state == :raised || status.exitstatus == code, "a wrong status")
         return
       end
     end

@@ -26,7 +26,7 @@ module Fuzz
     end
 
     def once(depth)
-      struck(0.4, KINDS) { somewhere { in_time { one_run(depth) } } }
+      raised_into(0.4, KINDS) { somewhere { in_time { one_run(depth) } } }
       pause
     end
 
@@ -115,7 +115,7 @@ module Fuzz
       check(whole, "a shield was pierced by #{$!.inspect}")
     end
 
-    # What an ensure clause starts is not cancelled with the others, if something has struck.
+    # What an ensure clause starts is not cancelled with the others, if an exception has come.
     def clean_up(id)
       cancelled = $!.is_a?(Heddle::Cancelled)
       whole = false

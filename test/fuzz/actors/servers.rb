@@ -26,7 +26,7 @@ module Fuzz
 
     def accept_until_closed(server, served)
       loop do
-        state, client = struck(0.4) { chance(0.7) ? server.accept : accept_nonblock(server) }
+        state, client = raised_into(0.4) { chance(0.7) ? server.accept : accept_nonblock(server) }
         next unless state == :done && client
 
         go("serves") { serve(client, served) }
@@ -89,7 +89,7 @@ module Fuzz
 
     def receive(socket)
       loop do
-        state, text = struck(0.3) { pick(socket.method(:recv), socket.method(:recvmsg)).call(100) }
+        state, text = raised_into(0.3) { pick(socket.method(:recv), socket.method(:recvmsg)).call(100) }
         return Array(text).first if state == :done
       end
     end
@@ -120,7 +120,7 @@ module Fuzz
     def read_parts(client)
       got = +""
       loop do
-        state, text = struck(0.3) { client.readpartial(number(1..20_000)) }
+        state, text = raised_into(0.3) { client.readpartial(number(1..20_000)) }
         got << text if state == :done
       rescue EOFError
         return got
@@ -134,8 +134,8 @@ module Fuzz
 
     def perform
       steps(8).times do
-        state, list = struck(0.5, ANY) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
-        check(state == :struck || list.any? { |one| one.ip_address =~ /\A(127\.|::1)/ }, "localhost is elsewhere")
+        state, list = raised_into(0.5, ANY) { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
+        check(state == :raised || list.any? { |one| one.ip_address =~ /\A(127\.|::1)/ }, "localhost is elsewhere")
       end
     end
   end

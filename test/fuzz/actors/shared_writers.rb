@@ -3,8 +3,8 @@
 require "support/shared_writer"
 
 module Fuzz
-  # Several tasks write to one IO, buffered or not, to a slow reader. A task that is struck may leave a part of what it
-  # was writing, but nothing of the others is lost, doubled or mixed.
+  # Several tasks write to one IO, buffered or not, to a slow reader. A task that gets an exception may leave a part of
+  # what it was writing, but nothing of the others is lost, doubled or mixed.
   class SharedWriters < StreamActor
     private
 
@@ -24,7 +24,7 @@ module Fuzz
 
     def write(shared, writer, task)
       steps(20).times do |number|
-        struck(0.1) { shared.write_one(writer, task, number) }
+        raised_into(0.1) { shared.write_one(writer, task, number) }
         pause if chance(0.3)
       end
     end

@@ -13,7 +13,7 @@ module Fuzz
 
     class << self
       # The handler of the process: it does what was asked for, whoever asked. Not in another actor's task: if that is
-      # struck while the handler waits, it has lost what it had just read.
+      # if one is raised while the handler waits, it has lost what it had just read.
       def handle
         foreign = Fiber[:fuzz_rng] && !Fiber[:fuzz_signals]
         return Thread.new { sleep(0.001) && Process.kill(:USR2, Process.pid) } if foreign
@@ -43,7 +43,7 @@ module Fuzz
       end
     end
 
-    # What strikes the task that it has interrupted strikes a handler that waits.
+    # An exception for the task that it has interrupted is raised in a handler that waits.
     def answer(answers)
       answer = true
       answer = yield if Fiber.current_scheduler
@@ -111,7 +111,7 @@ module Fuzz
       reader.close
       wait_for(task)
       task.value == :closed
-    ensure # what is to strike the task that the handler has interrupted strikes here
+    ensure # an exception for the task that the handler has interrupted is raised here
       [reader, writer].compact.each(&:close)
     end
 
@@ -127,7 +127,7 @@ module Fuzz
   # Thread#raise into a thread whose fibers wait and compute: its Heddle.run ends with that exception, and the ensure
   # blocks of all have run.
   class Raises < Actor
-    # What is sent.
+    # The objects that are sent.
     class Wanted < StandardError; end
 
     private

@@ -47,7 +47,7 @@ module Fuzz
           io.write(part)
           written = part.bytesize
         else
-          written = struck(0.3) { write_some(io, part) }.then { |state, count| state == :done ? count : 0 }
+          written = raised_into(0.3) { write_some(io, part) }.then { |state, count| state == :done ? count : 0 }
         end
         text = text.byteslice(written..)
       end
@@ -78,8 +78,8 @@ module Fuzz
       got = +""
       loop do
         pause
-        state, text = struck(0.3) { read_some(io) }
-        next if state == :struck
+        state, text = raised_into(0.3) { read_some(io) }
+        next if state == :raised
         return got unless text
 
         got << text
@@ -238,8 +238,8 @@ module Fuzz
     def select_until_all_ended(readers, got)
       open = readers.dup
       until open.empty?
-        state, answer = struck(0.3) { IO.select(open, nil, chance(0.2) ? open : nil, pick(nil, moment, 5)) }
-        next if state == :struck || answer.nil?
+        state, answer = raised_into(0.3) { IO.select(open, nil, chance(0.2) ? open : nil, pick(nil, moment, 5)) }
+        next if state == :raised || answer.nil?
 
         answer.first.each do |reader|
           text = reader.read_nonblock(number(1..4096), exception: false)
@@ -273,7 +273,7 @@ module Fuzz
         nil
       end
       loop do # ends with the StopIteration
-        state, text = struck(0.3, GENTLE) { parts.next }
+        state, text = raised_into(0.3, GENTLE) { parts.next }
         got << text if state == :done
         pause
       end

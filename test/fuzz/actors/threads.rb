@@ -16,7 +16,7 @@ module Fuzz
         end
         limit = chance(0.5) ? moment : nil
         started = now
-        state, result = struck(0.3, ANY) { limit ? worker.join(limit) : worker.value }
+        state, result = raised_into(0.3, ANY) { limit ? worker.join(limit) : worker.value }
         took = now - started
         if state == :done
           check(result || took >= limit - 0.0001) { "join(#{limit}) gave up after #{took}" }

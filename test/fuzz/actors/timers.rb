@@ -16,14 +16,14 @@ module Fuzz
     def one_sleep
       duration = moment
       started = now
-      state, = struck(0.4, ANY) { sleep(duration) }
+      state, = raised_into(0.4, ANY) { sleep(duration) }
       took = now - started
-      check(state == :struck || took >= duration - 0.0001) { "sleep(#{duration}) took #{took}" }
+      check(state == :raised || took >= duration - 0.0001) { "sleep(#{duration}) took #{took}" }
       check(took < duration + 0.1 + (LATE / @slow)) { "sleep(#{duration}) took #{took}" }
     end
   end
 
-  # Timeouts in timeouts: the right one strikes, once, not before its time.
+  # Timeouts in timeouts: the right one comes, once, not before its time.
   class Timeouts < Actor
     private
 
@@ -35,16 +35,16 @@ module Fuzz
       outer, inner, work = Array.new(3) { moment + 1e-5 }
       started = now
       result = begin
-        Timeout.timeout(outer, Strike, "outer") do
-          Timeout.timeout(inner, Strike, "inner") { wait(work) }
+        Timeout.timeout(outer, Raised, "outer") do
+          Timeout.timeout(inner, Raised, "inner") { wait(work) }
         end
-      rescue Strike => e
+      rescue Raised => e
         e.message
       end
       took = now - started
       due = { "outer" => outer, "inner" => inner }.fetch(result, work)
       check(took >= due - 0.0001) { "#{result.inspect} after #{took} s of #{[outer, inner, work]}" }
-      check(result != "outer" || outer <= inner || took >= inner, "the later timeout struck")
+      check(result != "outer" || outer <= inner || took >= inner, "the later timeout came")
       sleep(0) # nothing may come late
     end
 

@@ -22,10 +22,10 @@ ANSWER = { "postgresql" => "SELECT %d FROM pg_sleep(%f)", "trilogy" => "SELECT %
 
 class Entry < ActiveRecord::Base; end
 
-# What each of these does is told by the test of the same name (ActiveRecordCase).
+# The test of the same name says what each of these does (ActiveRecordCase).
 module Program
   COUNT = 200
-  BEGUN = Thread::Queue.new # a transaction has, whose end is to come
+  BEGUN = Thread::Queue.new # a transaction has, whose end will come
   SCENARIOS = %i[many_tasks block_and_task transactions cancels checkout_timeouts leases endings
                  interrupted_begin busy_writer].freeze
 
@@ -51,7 +51,7 @@ module Program
 
   def heddle(&) = Heddle.run(backend: BACKEND, &)
 
-  # An answer that the server takes so long for.
+  # An answer for which the server takes this time.
   def ask(number, seconds)
     pool.with_connection { |connection| connection.select_value(format(ANSWER, number, seconds)).to_i }
   end

@@ -6,7 +6,7 @@ require "heddle/rack"
 require "rack/timeout/base"
 require "warden"
 
-# What is around the application: it sets and looks at fiber-locals, and answers what was timed out.
+# The middleware around the application: it sets and looks at fiber-locals, and answers requests that were timed out.
 class Surroundings
   def initialize(app)
     @app = app

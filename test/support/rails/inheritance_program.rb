@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What tasks have of the one that spawns them, as JSON. It is a process of its own, for two versions of ActiveSupport do
-# not fit into one: inheritance_program.rb VERSION BACKEND
+# The values that tasks have of the task that spawns them, as JSON. It is a process of its own, for two versions of
+# ActiveSupport do not fit into one: inheritance_program.rb VERSION BACKEND
 
 require "json"
 require "stringio"
@@ -20,7 +20,7 @@ class Current < ActiveSupport::CurrentAttributes
   attribute :user, :visited
 end
 
-# What each of these does is told by the test of the same name (test/rails/inheritance_test.rb).
+# The test of the same name says what each of these does (test/rails/inheritance_test.rb).
 module Program
   module_function
 

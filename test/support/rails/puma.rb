@@ -47,7 +47,7 @@ module TestSupport
 
     private
 
-    # @return [Boolean] whether it has ended within so many seconds
+    # @return [Boolean] whether it has ended within this number of seconds
     def wait(seconds)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       until (ended = Process.wait(@pid, Process::WNOHANG))

@@ -2,9 +2,9 @@
 
 require "grpc"
 
-# A service whose messages are text: "number seconds". It answers with the number, after so many seconds; a stream
-# answers three times. "number fifty" is answered when fifty of these wait, or with "late" after 25 seconds. Its stub is
-# for the tests. (A program when it is started with a port.)
+# A service whose messages are text: "number seconds". It answers with the number, after these seconds; a stream answers
+# three times. "number fifty" is answered when fifty of these wait, or with "late" after 25 seconds. Its stub is for the
+# tests. The file is a program when it is started with a port.
 class LateService
   # A message.
   Text = Struct.new(:text) do

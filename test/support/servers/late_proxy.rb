@@ -5,8 +5,8 @@ require_relative "server"
 
 module TestSupport
   module Servers
-    # Makes a server late that has no slow commands: a process that hands on what clients and the server send. When a
-    # client sends "late=0.2" among other bytes, it hands them on after so many seconds.
+    # Makes a server late that has no slow commands: a process that hands on the bytes of clients and server. When a
+    # client sends "late=0.2" among other bytes, it hands them on after 0.2 seconds.
     class LateProxy < Server
       PROGRAM = RbConfig.ruby
       SCRIPT = File.join(__dir__, "late_proxy_process.rb")

@@ -5,9 +5,9 @@ require "support/certificate"
 
 module TestSupport
   module Servers
-    # nginx with the echo module. /answer?number=7&seconds=0.2 answers "7" after so many seconds, /echo with the body
-    # that it was sent, /parts?seconds=0.1 with three lines that come so many seconds apart. It speaks HTTP on #port,
-    # and HTTPS with HTTP/2 on #tls_port; who is to trust its certificate is given #certificate_file.
+    # nginx with the echo module. /answer?number=7&seconds=0.2 answers "7" after 0.2 seconds, /echo with the body that
+    # it was sent, /parts?seconds=0.1 with three lines that come 0.1 seconds apart. It speaks HTTP on #port, and HTTPS
+    # with HTTP/2 on #tls_port; a client that must trust its certificate is given #certificate_file.
     class Nginx < Server
       PROGRAM = "nginx"
       PACKAGE = "nginx-light"

@@ -2,7 +2,7 @@
 
 module TestSupport
   module Servers
-    # Processes that stand still while a block runs. What is sent to them meanwhile stays in the kernel.
+    # Processes that stand still while a block runs. Bytes that are sent to them meanwhile stay in the kernel.
     class Pause
       # In seconds. Who waits for them and keeps the block from going on would wait for ever.
       LIMIT = 30

@@ -4,7 +4,7 @@ require_relative "server"
 
 module TestSupport
   module Servers
-    # Redis, which is told to keep nothing on disk.
+    # Redis, which keeps nothing on disk.
     class Redis < Server
       PROGRAM = "redis-server"
       PACKAGE = "redis-server"

@@ -13,7 +13,7 @@ module TestSupport
     # Raised when a server cannot be had here.
     class Missing < StandardError; end
 
-    # What is common to all of them. A server says in its class: PROGRAM, PACKAGE and #command.
+    # The common part of all of them. A server says in its class: PROGRAM, PACKAGE and #command.
     class Server
       include FreePort
 
@@ -105,7 +105,7 @@ module TestSupport
         false
       end
 
-      # How this server is told to end.
+      # The signal that ends this server.
       def end_signal = :TERM
 
       def log_file = File.join(@folder, "log")

@@ -99,7 +99,7 @@ class Meet
   end
 end
 
-# Fails so many times.
+# Fails this number of times.
 class Fail
   include Sidekiq::Job
 

@@ -41,7 +41,7 @@ class Current < ActiveSupport::CurrentAttributes
   attribute :number
 end
 
-# Each of them waits until so many have begun.
+# Each of them waits until this number has begun.
 class MeetJob < ActiveJob::Base
   def perform(count, number)
     Current.number = number

@@ -20,7 +20,6 @@ typedef struct {
     VALUE duration, exception, message; /* exception nil: the caller has named none */
     VALUE raised;        /* the exception, once it is made */
     VALUE sent;          /* what Thread#raise was given by hd_timeouts_raise (overdue.h), or nil */
-    bool blocking;       /* it belongs to a blocking fiber: it also ends system calls, as Ruby's own Timeout does */
     bool suspected;      /* the fiber was seen computing, when the scheduler had counted this number of parks */
     unsigned parks;
     unsigned generation; /* the reactor's generation: a fork in between voids the record */

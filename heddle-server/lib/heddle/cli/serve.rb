@@ -42,7 +42,7 @@ module Heddle
         return :help if options.given[:help]
 
         CLI.make_room
-        require_relative "../server/program"
+        require_relative "../server/process/program"
         Server::Program.new(settings(options.given, rest)).run
       rescue LoadError, ArgumentError, SystemCallError => e
         raise unless known?(e)

@@ -13,15 +13,15 @@ module Heddle
         @io.sync = true # a worker that is killed loses no line
       end
 
-      # @param request [Request]
-      # @param status [Integer, nil] of the answer; nil if there was none
+      # @param answer [Answer]
       # @param seconds [Float]
-      def add(request, status, seconds)
+      def add(answer, seconds)
+        request = answer.request
         @io.write(format("%<client>s - - [%<time>s] \"%<method>s %<path>s %<version>s\" %<status>s %<size>s " \
                          "%<took>.4f\n",
                          client: request.peer&.ip_address || "-", time: Time.now.strftime("%d/%b/%Y:%H:%M:%S %z"),
                          method: request.method, path: request.path.dump[1..-2], version: request.version,
-                         status: status || "-", size: request.sent, took: seconds))
+                         status: answer.status || "-", size: answer.sent, took: seconds))
       rescue IOError, SystemCallError
         nil # a request does not fail because of its line
       end

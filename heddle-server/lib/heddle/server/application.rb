@@ -5,11 +5,11 @@ require "protocol/http/body/file"
 require "protocol/rack"
 require "stringio"
 require "timeout"
-require_relative "answer_body"
+require_relative "answer/answer_body"
 require_relative "headers"
 require_relative "rack_input"
 require_relative "refusal"
-require_relative "trailers"
+require_relative "answer/trailers"
 
 module Heddle
   class Server

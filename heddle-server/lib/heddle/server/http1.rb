@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "protocol/http1"
-require_relative "chunked_body"
+require_relative "http1/chunked_body"
 require_relative "headers"
-require_relative "http1_answer"
-require_relative "http1_lines"
+require_relative "http1/answer"
+require_relative "http1/lines"
 require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
@@ -17,7 +17,6 @@ module Heddle
     #
     # @private
     class HTTP1 < ::Protocol::HTTP1::Connection
-      include HTTP1Answer
       include HTTP1Lines
 
       # Seconds without a request after which the connection gives back its task.
@@ -42,7 +41,7 @@ module Heddle
         @limits = @server.limits
         begin_lines
         @fresh = @server.http2? && connection.scheme == "http"
-        @refused = @plain = false
+        @refused = false
       end
 
       # Serves requests as long as they come.
@@ -78,18 +77,37 @@ module Heddle
       # @param headers [Hash{String => String}]
       # @return [void]
       def write_interim_response(status, headers = {})
-        super(@version, status, headers) unless @answer_from || @version == "HTTP/1.0"
+        super(@version, status, headers) unless @answer.answered? || @version == "HTTP/1.0"
       rescue StandardError
         @stream&.drop_output # the lines before a header that cannot be sent
         raise
       end
 
-      # @return [Integer] bytes of the answer's body that were sent
-      def body_sent = @stream && @body_from ? [@stream.written - @body_from - @framing, 0].max : 0
-
       # -- for the body of a request ---------------------------------------------------------------------------------
 
       def read_chunked_body(headers) = ChunkedBody.new(self, headers)
+
+      # -- for the answer --------------------------------------------------------------------------------------------
+
+      # Reads the rest of a short body that the application has not read. If the rest is long, the connection ends.
+      #
+      # @param request [Request]
+      def finish(request)
+        @persistent = false unless request.body.nil? || request.body.finish
+      end
+
+      # Sends a refusal, at most once: the connection ends with it.
+      #
+      # @param refusal [Refusal]
+      def send_refusal(refusal)
+        return if hijacked? || @refused
+
+        @refused = true
+        @persistent = false
+        @stream.patience = @limits.stall
+        @stream.write(refusal.answer(head: @head))
+        @stream.flush
+      end
 
       # -- for the connection ----------------------------------------------------------------------------------------
 
@@ -115,7 +133,7 @@ module Heddle
 
       # Cuts off the connection if its end would also be the end of an incomplete answer. So the client sees that a part
       # of the answer is missing.
-      def farewell = @plain && !@whole && @stream&.cut_off
+      def farewell = @answer&.unfinished? && @stream&.cut_off
 
       private
 
@@ -241,96 +259,18 @@ module Heddle
       def write_stream(bytes) = @stream.append(bytes)
       def flush_stream = @stream.flush
 
+      def write_header(name, value)
+        name, value = Fields.checked(name, value)
+        write_stream("#{name}: #{value}\r\n")
+      end
+
       def respond(request)
         @request = request
-        started = Clock.now
-        @answer_from = @body_from = @status = @whole = nil
-        @framing = 0
-        answer(request)
-      rescue Refusal => e
-        send_refusal(e)
-        raise
+        @answer = Answer.new(self, @server, request)
+        @answer.serve
       ensure
-        request.answered!
-        request.watched&.over!
-        @server.answered(request, @status, started)
         @request = nil
       end
-
-      def answer(request)
-        @server.handle(request) do |response|
-          @status = response.status
-          next close_unsent(response) if hijacked?
-
-          if (refused = request.refused)
-            response.close
-            raise refused
-          end
-
-          write(request, response)
-        end
-        finish(request) unless hijacked?
-      rescue Aborted
-        raise
-      rescue ApplicationError => e
-        # The error may come from a task that the application has spawned. If the whole answer was sent, nothing of it
-        # is missing because of this error.
-        @whole || hijacked? ? tell(e) : give_up(e)
-        finish(request) unless hijacked?
-      end
-
-      # Reads the rest of a short body that the application has not read. If the rest is long, the connection ends.
-      def finish(request)
-        @persistent = false unless request.body.nil? || request.body.finish
-      end
-
-      # Closes a response that is not sent, because its body may call somebody at its end.
-      def close_unsent(response)
-        response.close
-      rescue ApplicationError => e
-        tell(e)
-      end
-
-      # Reports an error of the application. A refusal is not an error of the application.
-      def tell(error) = error.is_a?(Refusal) || @server.report(error, @request)
-
-      def write(request, response)
-        body = response.body
-        request.answered!
-        request.body&.invite_for(response)
-        @answer_from = @stream.written
-        @persistent = false if @server.stopping? || request.last? || ends_with_connection?(request, response) ||
-                               request.body&.left_unread?(response)
-        upgrades = response.protocol && body && request.protocol
-        write_head(response, upgrades)
-        return upgrade(response) if upgrades
-
-        write_connection_header(request.version)
-        write_response_body(request, response, body)
-      rescue ApplicationError => e
-        give_up(error = e)
-      ensure
-        body&.close(error)
-      end
-
-      # Gives up an answer. If a part of it was sent, the connection ends. Otherwise the client gets a 500, or the
-      # status of the refusal.
-      #
-      # @param error [Exception] an error of the application's body or headers, an error because the client has gone, or
-      #   a refusal
-      def give_up(error)
-        @persistent = false
-        raise Aborted if @stream.nil? || @stream.broken?
-
-        tell(error)
-        raise Aborted if begun? || @stream.torn? # the client must see a broken answer
-
-        @stream.drop_output
-        raise error.is_a?(Refusal) ? error : Refusal.new(500)
-      end
-
-      # @return [Boolean] whether a part of the answer was sent
-      def begun? = @answer_from && @stream.written > @answer_from
 
       # @param refusal [Refusal]
       def refuse(refusal)
@@ -340,21 +280,6 @@ module Heddle
         linger
       rescue SystemCallError, IOError
         nil
-      end
-
-      # Sends a refusal, at most once: the connection ends with it.
-      def send_refusal(refusal)
-        return if hijacked? || @refused
-
-        @refused = true
-        @persistent = false
-        @status = refusal.status
-        @stream.patience = @limits.stall
-        @stream.write(refusal.answer(head: @head))
-        @body_from = @stream.put - (@head ? 0 : refusal.reason.bytesize)
-        @framing = 0
-        @stream.flush
-        @whole = true
       end
 
       def linger = @stream.linger(@limits)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http/status"
-require_relative "http_date"
+require_relative "answer/http_date"
 
 module Heddle
   class Server

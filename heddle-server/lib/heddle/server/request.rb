@@ -2,24 +2,20 @@
 
 require "protocol/http/request"
 require_relative "disconnected"
-require_relative "noted"
 
 module Heddle
   class Server
-    # A request of HTTP/1, in the form that protocol-rack takes.
+    # A request, in the form that protocol-rack takes.
     #
     # @private
     class Request < ::Protocol::HTTP::Request
-      include EarlyHints
-      include Noted
-
       # @return [#ip_address] the address of the client
       attr_reader :peer
       # @return [Trailers, nil] the trailers of the answer
-      attr_accessor :trailers
+      attr_writer :trailers
 
       # @param connection [Connection]
-      # @param session [HTTP1]
+      # @param session [HTTP1, HTTP2::Stream]
       # @param parts [Array] the parts of the request, as the superclass takes them
       def initialize(connection, session, *parts)
         @session = session
@@ -34,6 +30,18 @@ module Heddle
       def send_interim_response(status, headers)
         check_unanswered
         @session.write_interim_response(status, headers)
+      end
+
+      # Sends early hints.
+      #
+      # @param headers [Hash{String => String, Array<String>}] several values stand in an Array, or in lines
+      # @return [void]
+      # @raise [IOError] if the answer has begun
+      def send_early_hints(headers)
+        fields = headers.flat_map do |name, values|
+          Array(values).flat_map { |value| value.to_s.split("\n") }.map { |value| [name.to_s.downcase, value] }
+        end
+        send_interim_response(103, fields)
       end
 
       # Notes that the answer has begun. From now on only the answer reaches the connection.
@@ -52,8 +60,11 @@ module Heddle
       # @return [Boolean] whether this must be the last request of its connection
       def last? = @last
 
-      # @return [Boolean] whether the application may take over the connection
-      def hijack? = true
+      # @return [Trailers, nil] the trailers of the answer; HTTP/1.0 has none
+      def trailers = (@trailers unless version == "HTTP/1.0")
+
+      # @return [Boolean] whether the application may take over the connection. One of HTTP/2 has other streams
+      def hijack? = @session.respond_to?(:hijack!)
 
       # Gives the connection to the application: its IO, which stands at the byte after the request.
       #
@@ -73,11 +84,21 @@ module Heddle
       # @return [IO, OpenSSL::SSL::SSLSocket]
       attr_reader :io
 
-      # @return [Integer] bytes of the answer's body that were sent
-      def sent = @session.body_sent
-
       # @return [Refusal, nil] why the request's body could not be read
       def refused = body&.refused
+
+      # Notes which errors of the request were reported.
+      #
+      # @param error [Exception]
+      # @return [Boolean] whether the error is new, or has more suppressed errors than before
+      def note(error)
+        @noted ||= {}.compare_by_identity
+        suppressed = error.is_a?(TaskFailure) ? error.suppressed.size : 0
+        return false if @noted[error]&.>=(suppressed)
+
+        @noted[error] = suppressed
+        true
+      end
 
       private
 

@@ -14,7 +14,7 @@ module Heddle
       attr_reader :refused
 
       # @param body [Protocol::HTTP::Body::Readable]
-      # @param session [HTTP1]
+      # @param session [HTTP1, HTTP2::Stream]
       # @param limits [Limits]
       # @param continue [String, nil] the header Expect
       def initialize(body, session, limits, continue: nil)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/server/program"
+require "heddle/server/process/program"
 require "rackup/handler"
 
 module Rackup

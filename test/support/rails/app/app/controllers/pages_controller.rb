@@ -35,7 +35,7 @@ class PagesController < ActionController::API
     Net::HTTP.get("127.0.0.1", "/answer?number=#{number}&seconds=0.2", Integer(ENV.fetch("APP_HTTP")))
   end
 
-  # What is seen here: the transaction of the request sees its own visit.
+  # The transaction of the request sees its own visit here.
   def here
     { user: Current.user, zone: Time.zone.name, locale: I18n.locale, own_visits: Visit.where(name: params[:user]).count,
       transaction: Visit.with_connection(&:transaction_open?) }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../server"
+require_relative "../../server"
 require_relative "control"
 require_relative "signals"
 require_relative "thread_state"

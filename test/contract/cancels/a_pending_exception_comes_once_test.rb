@@ -3,7 +3,7 @@
 require_relative "../../test_helper"
 
 # An exception for a fiber that another one has resumed, in which it waits: it is raised there, once, or withdrawn.
-contract "StrikeOnce" do
+contract "PendingOnce" do
   heddle_only "Scheduler#interrupt"
 
   # Runs the block in a fiber that a task resumes. It is given the fiber, what has happened so far, and the root.
@@ -20,7 +20,7 @@ contract "StrikeOnce" do
 
   def scheduler = Fiber.scheduler
 
-  # A mask of the fiber that has resumed it does not turn a strike into the end of a sleep.
+  # A mask of the fiber that has resumed it does not turn a pending exception into the end of a sleep.
   def test_behind_the_mask_of_another
     log = []
     reactor do
@@ -31,7 +31,7 @@ contract "StrikeOnce" do
       end.value
     end
 
-    assert_equal([:struck], log)
+    assert_equal([:raised], log)
   end
 
   def test_an_unblock_overtakes_it
@@ -42,11 +42,11 @@ contract "StrikeOnce" do
         sleep(0.05)
         all << :not_struck
       rescue IOError
-        all << :struck
+        all << :raised
       end
     end
 
-    assert_equal(%i[unblocked struck], log)
+    assert_equal(%i[unblocked raised], log)
   end
 
   def test_an_unblock_overtakes_it_and_it_is_withdrawn
@@ -64,10 +64,10 @@ contract "StrikeOnce" do
 
   private
 
-  # An unblock comes when the strike is on its way.
-  def overtake(fiber, strike)
+  # An unblock comes when the exception is on its way.
+  def overtake(fiber, exception)
     sleep(0.02)
-    scheduler.interrupt(fiber, strike)
+    scheduler.interrupt(fiber, exception)
     scheduler.unblock(:nobody, fiber)
   end
 
@@ -76,6 +76,6 @@ contract "StrikeOnce" do
     sleep(10)
     log << :slept
   rescue IOError
-    log << :struck
+    log << :raised
   end
 end

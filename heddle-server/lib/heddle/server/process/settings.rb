@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "check"
-require_relative "limits"
+require_relative "../check"
+require_relative "../limits"
 
 module Heddle
   class Server

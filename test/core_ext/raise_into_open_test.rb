@@ -6,7 +6,7 @@ require_relative "../test_helper"
 
 # A fiber that is cancelled or killed while it opens a file on a thread of the pool loses no descriptor: either nothing
 # was opened, or the file is opened, and the fiber hears of it at its next wait.
-contract "StruckOpen" do
+contract "RaiseIntoOpen" do
   heddle_only "tasks"
 
   def setup
@@ -21,7 +21,7 @@ contract "StruckOpen" do
     super
   end
 
-  def strike(rounds, how = :cancel, &block)
+  def raise_into(rounds, how = :cancel, &block)
     rounds.times do
       task = Heddle.spawn(&block)
       sleep(rand * 0.0002)
@@ -32,10 +32,10 @@ contract "StruckOpen" do
 
   def assert_loses_nothing(how = :cancel, &block)
     reactor do
-      strike(20, how, &block)
+      raise_into(20, how, &block)
       before = descriptor_count
       GC.disable # what is collected is closed
-      strike(400, how, &block)
+      raise_into(400, how, &block)
 
       assert_equal(before, descriptor_count)
     ensure
@@ -86,7 +86,7 @@ contract "StruckOpen" do
       reactor do
         sizes = Array.new(300) do
           File.write(@path, "")
-          strike(1, how) { File.open(@path, "w") { |file| file.write("x" * 100) } }
+          raise_into(1, how) { File.open(@path, "w") { |file| file.write("x" * 100) } }
           File.size(@path)
         end
 
@@ -95,7 +95,7 @@ contract "StruckOpen" do
     end
   end
 
-  # The block had no further wait, in which it could have been struck.
+  # The block had no further wait, in which an exception could have been raised.
   def test_a_timeout_does_not_strike_after_its_block
     reactor do
       300.times do

@@ -41,7 +41,7 @@ contract "Stalls" do
       Heddle.run do
         Heddle.spawn(name: "busy") do
           n = 50_000
-          sleep(0.01) && work.call(n *= 2) until told?("pbkdf2_hmac") # a new stall each time, and only one is told
+          sleep(0.01) && work.call(n *= 2) until told?("pbkdf2_hmac") # a new stall each time, and only one is reported
         end
       end
     RUBY

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "listener"
+require_relative "../listener"
 
 module Heddle
   class Server

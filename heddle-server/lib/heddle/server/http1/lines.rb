@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "protocol/http1"
-require_relative "refusal"
+require_relative "../refusal"
 
 module Heddle
   class Server

@@ -3,7 +3,7 @@
 require "fileutils"
 require "json"
 require "heddle/prometheus"
-require_relative "../server"
+require_relative "../../server"
 
 module Heddle
   class Server

@@ -4,7 +4,7 @@
 
 require_relative "../../test_helper"
 
-# The failure of a plain Fiber.schedule block is told on stderr; the others go on.
+# The failure of a plain Fiber.schedule block is reported on stderr; the others go on.
 contract "FailureReport" do
   heddle_only "Fiber.schedule"
 
@@ -81,7 +81,7 @@ contract "FailureReport" do
     RUBY
   end
 
-  # What is said on stderr when a thread and when a fiber fails, but for the name of either.
+  # The reports on stderr when a thread and when a fiber fails, but for the name of either.
   def reports(failure, before: "")
     heddle = "Heddle.run(backend: #{backend.inspect}) { Fiber.schedule { work } }"
     ["Thread.new { work }.join rescue nil", heddle].map do |start|

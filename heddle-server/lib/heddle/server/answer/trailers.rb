@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "headers"
+require_relative "../headers"
 
 module Heddle
   class Server

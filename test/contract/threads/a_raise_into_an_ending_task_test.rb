@@ -4,17 +4,17 @@
 
 require_relative "../../test_helper"
 
-# What is sent to the thread (Thread#raise) strikes a task that is just telling of its end: nobody waits for it for
-# ever, and the exception is raised where the scheduler runs.
-contract "StruckEnd" do
+# An exception that is sent to the thread (Thread#raise) comes when a task is just reporting its end: nobody waits for
+# it for ever, and the exception is raised where the scheduler runs.
+contract "RaiseIntoEnd" do
   heddle_only "tasks"
 
   # Raises ZeroDivisionError in these methods, when they are called or when they return, once.
-  def striking(method, event, &)
-    struck = false
+  def raising_at(method, event, &)
+    raised = false
     trace = TracePoint.new(event) do |point|
-      if point.method_id == method && !struck && Thread.current == @thread
-        struck = true
+      if point.method_id == method && !raised && Thread.current == @thread
+        raised = true
         raise ZeroDivisionError, "sent to the thread"
       end
     end
@@ -38,7 +38,7 @@ contract "StruckEnd" do
       define_method("test_at_the_#{event}_of_#{method}") do
         ended = []
         assert_raises(ZeroDivisionError) do
-          striking(method, event) do
+          raising_at(method, event) do
             Heddle.run(backend: backend) do
               Heddle.spawn { sleep(0.01) && (ended << 1) }
               task = Heddle.spawn { sleep(0.02) && (ended << 2) }
@@ -56,7 +56,7 @@ contract "StruckEnd" do
       define_method("test_at_the_#{event}_of_#{method}_when_the_task_fails") do
         cancelled = false
         assert_raises(ZeroDivisionError, IOError) do
-          striking(method, event) do
+          raising_at(method, event) do
             Heddle.run(backend: backend) do
               Heddle.spawn do
                 sleep
@@ -75,7 +75,7 @@ contract "StruckEnd" do
 
   def test_the_main_task
     assert_raises(ZeroDivisionError) do
-      striking(:finish, :call) { Heddle.run(backend: backend) { 1 } }
+      raising_at(:finish, :call) { Heddle.run(backend: backend) { 1 } }
     end
   end
 

@@ -2,7 +2,7 @@
 
 require "protocol/http/body/stream"
 require_relative "answer_body"
-require_relative "stream"
+require_relative "../stream"
 
 module Heddle
   class Server
@@ -10,8 +10,6 @@ module Heddle
     # object to a task or to a thread: the answer ends when the object is closed, also if the application's own call has
     # returned before that. A write to an answer that has ended raises an error, because its bytes would stand in front
     # of the next answer.
-    #
-    # A subclass defines send_chunk(chunk) and send_end(trailers).
     #
     # @private
     class Output
@@ -33,9 +31,11 @@ module Heddle
       end
       private_constant :Both
 
+      # @param answer [Answer] frames the body
       # @param length [Integer, nil] bytes that the head of the answer has announced
       # @param trailers [Trailers, nil]
-      def initialize(length = nil, trailers = nil)
+      def initialize(answer, length, trailers)
+        @answer = answer
         @length = @remaining = length
         @trailers = trailers
         @lock = Thread::Mutex.new
@@ -73,7 +73,8 @@ module Heddle
 
           count(chunk.bytesize) if @remaining
           @ended = true if @remaining&.zero?
-          send_chunk(chunk)
+          @answer.send_chunk(chunk, @ended)
+          @answer.flush
         end
       rescue *Stream::GONE => e
         @error ||= e
@@ -130,7 +131,8 @@ module Heddle
 
         trailers = @trailers ? @trailers.fields : NO_TRAILERS # if this raises an error, no end is sent
         @ended = true
-        send_end(trailers)
+        @answer.send_end(trailers)
+        @answer.flush
       end
     end
   end
