@@ -64,7 +64,8 @@ module Heddle
       return finished_already if @finished
       raise Error, "a task cannot wait for its own end: #{inspect}" if timeout.nil? && equal?(Task.current)
 
-      waiters.wait(@scheduler, timeout) unless @finished # closed, not filled, when the task ends
+      queue = waiters # comes before the question: the end of the task closes only what is there
+      queue.wait(@scheduler, timeout) unless @finished
       @finished ? self : nil
     end
 

@@ -1,11 +1,12 @@
 /* Seeded random runs of the reactor over the simulated backend: fibers park with and without deadlines, on events
- * and on nothing; others settle them, raise in them, close their descriptors; time jumps; completions come late,
- * twice, out of order. A model knows who may be woken by which event. It checks that each wait is woken exactly
- * once, for a reason that is true, not before its deadline, in order; that nobody is forgotten; and that nothing
- * stays linked in the end. A seed always gives the same run. */
+ * and on nothing, or compute until their time slices are over; others settle them, raise in them, close their
+ * descriptors; time jumps; completions come late, twice, out of order. A model knows who may be woken by which event.
+ * It checks that each wait is woken exactly once, for a reason that is true, not before its deadline, in order; that
+ * nobody is forgotten, and nobody who is woken waits for two that compute; and that nothing stays linked in the end.
+ * A seed always gives the same run. */
 #include "harness.h"
 
-enum { FIBERS = 60, PAIRS = 10, FDS = 2 * PAIRS, STEPS = 4000, INTERESTS_MAX = 4 };
+enum { FIBERS = 60, PAIRS = 10, FDS = 2 * PAIRS, STEPS = 4000, INTERESTS_MAX = 4, SLICE_NS_MAX = 6 * HD_NS_PER_MS };
 
 typedef enum { IDLE, PARKED, READY } model_state;
 
@@ -35,8 +36,9 @@ typedef struct {
 
 /* Who can run, as it must be: those whose deadline has come by themselves, and those behind by themselves. */
 static line ready, due, behind;
-static bool due_was_last;
-static int64_t behind_ns; /* when one of those behind was taken last, or the first of them came */
+static bool due_was_last, behind_was_last;
+static int64_t behind_ns; /* when the turn of one of those behind ended last, or the first of them came */
+static bool woken_before; /* one that was woken was ready when the last one behind was taken, right before */
 static uint64_t sequence;
 static int64_t turn_began_ns; /* of the fiber that was taken last, but for one in front */
 static int fds[FDS];
@@ -44,6 +46,8 @@ static bool event_stays[FIBERS];  /* an event of this parked fiber is there, sin
 static int64_t looked_ns[FIBERS]; /* ... and a turn has ended then that found it so from its start; 0 = not yet */
 static uint64_t trace;                 /* hash of all that happened */
 static int wakes[HD_WOKEN_BY_EXCEPTION + 1];
+static int slices;                     /* time slices that have ended */
+static bool finishing;                 /* nobody computes any longer */
 static sim_faults faults;
 
 static void note(uint64_t what)
@@ -108,17 +112,30 @@ static bool can_run(void)
     return ready.length || due.length || behind.length;
 }
 
+/* Does this fiber let the first one behind run before it? It does so once. */
+static bool yields(fiber *f)
+{
+    if (f->place != HD_YIELDS) return false;
+    f->place = HD_IN_LINE;
+    return fibers[behind.fibers[0]].order < f->order;
+}
+
 /* Who must run next, taken out of the model; or -1. */
 static int model_next(void)
 {
+    if (behind_was_last) behind_ns = reactor.now_ns;
     if (!ready.length && !due.length && !behind.length) return -1;
     const fiber *first = ready.length ? &fibers[ready.fibers[0]] : NULL;
     bool front = first && first->place == HD_IN_FRONT;
     bool passed_over = behind.length && !front && reactor.now_ns - behind_ns >= HD_NS_PASSED_OVER;
     bool waits = first && (due_was_last || front || first->order < fibers[due.fibers[0]].order);
     if (!passed_over) due_was_last = due.length && !waits;
-    line *of = passed_over || (!ready.length && !due.length) ? &behind : due_was_last ? &due : &ready;
-    if (of == &behind) behind_ns = reactor.now_ns;
+    bool woken = ready.length || due.length;
+    line *of = passed_over || !woken ? &behind : due_was_last ? &due : &ready;
+    if (behind.length && of != &behind && yields(&fibers[of->fibers[0]])) of = &behind;
+    behind_was_last = of == &behind;
+    CHECK(!(behind_was_last && woken && woken_before)); /* one that was woken waits for one slice, not for two */
+    woken_before = behind_was_last && woken;
     int next = of->fibers[0];
     memmove(&of->fibers[0], &of->fibers[1], (size_t)--of->length * sizeof(*of->fibers));
     return next;
@@ -164,7 +181,7 @@ static void park_fiber(fiber *f)
     f->record = calloc(1, sizeof(*f->record));
     CHECK(f->record);
     if (chance(10)) {
-        f->place = (hd_place)rnd(3);
+        f->place = (hd_place)rnd(4);
         hd_wait_begin_ready(&f->record->wait, &reactor, word_of(f), f->place);
         f->deadline_ns = HD_NO_DEADLINE;
         model_ready(f, HD_WOKEN_BY_EVENT);
@@ -335,6 +352,22 @@ static void take_turn(int64_t limit_ns)
     check_nobody_is_forgotten(stayed, began_ns);
 }
 
+/* The fiber computes until its time slice is over. Then those run that are ready, and it stands behind all others. */
+static void compute(fiber *f)
+{
+    sim_advance((int64_t)rnd(SLICE_NS_MAX));
+    take_turn(0);
+    if (!can_run()) return;
+    f->record = calloc(1, sizeof(*f->record));
+    CHECK(f->record);
+    f->place = HD_BEHIND;
+    f->deadline_ns = HD_NO_DEADLINE;
+    hd_wait_begin_ready(&f->record->wait, &reactor, word_of(f), HD_BEHIND);
+    f->record->wait.sliced = true;
+    model_ready(f, HD_WOKEN_BY_EVENT);
+    slices++;
+}
+
 static void run_one(void)
 {
     hd_wait *wait = hd_next_ready(&reactor);
@@ -353,7 +386,9 @@ static void run_one(void)
     note((uint64_t)(f - fibers) << 8 | wait->wake);
     note((uint64_t)sim_now());
     if (chance(20)) CHECK(!hd_wait_settle(wait, HD_WOKEN_BY_UNBLOCK)); /* a late one, before it cleans up */
+    bool computes = !finishing && chance(f->place == HD_BEHIND ? 80 : 10);
     end_wait(f);
+    if (computes) compute(f);
 }
 
 static void step(void)
@@ -401,6 +436,7 @@ static void step(void)
 static void finish_all(void)
 {
     int64_t end_ns = sim_now() + 10 * HD_NS_PER_SECOND;
+    finishing = true;
     for (;;) {
         int waiting = 0;
         for (int i = 0; i < FIBERS; i++) {
@@ -441,7 +477,7 @@ static uint64_t run_once(uint64_t seed)
     memset(event_stays, 0, sizeof(event_stays));
     memset(looked_ns, 0, sizeof(looked_ns));
     ready.length = due.length = behind.length = 0;
-    due_was_last = false;
+    due_was_last = behind_was_last = woken_before = finishing = false;
     faults = random_faults();
     sim = (setting){.name = "sim", .ops = &hd_backend_sim, .world = &sim_world, .faults = faults};
     open_setting(&sim);
@@ -467,9 +503,10 @@ TEST(random_runs)
         test_random_state = next;
     }
     for (int cause = HD_WOKEN_BY_EVENT; cause <= HD_WOKEN_BY_EXCEPTION; cause++) CHECK_AT_LEAST(100, wakes[cause]);
-    printf("note: woken %d times by an event, %d by a timeout, %d by unblock, %d by an exception\n",
+    CHECK_AT_LEAST(1000, slices);
+    printf("note: woken %d times by an event, %d by a timeout, %d by unblock, %d by an exception; %d time slices\n",
            wakes[HD_WOKEN_BY_EVENT], wakes[HD_WOKEN_BY_TIMEOUT], wakes[HD_WOKEN_BY_UNBLOCK],
-           wakes[HD_WOKEN_BY_EXCEPTION]);
+           wakes[HD_WOKEN_BY_EXCEPTION], slices);
 }
 
 TEST(the_same_seed_gives_the_same_run)

@@ -10,6 +10,7 @@
  *  - Code in Ruby must be on top, or a method in C that only computes (ruby/top_frame.h).
  *  - The fiber must be one of the scheduler's own, on its thread, not blocking, not in a wait, and in no call that
  *    Heddle has not finished.
+ *  - No function that the gem ffi has called must be running: its callbacks in Ruby must not stop.
  *  - Neither Heddle.without_time_slices nor handle_interrupt(Object => :never) must hold it.
  *
  * The stopped fiber still counts as computing: no event, cancel or timeout ends its wait. Exceptions that are sent to
@@ -34,14 +35,14 @@
 
 /* -- may the slice end here? ------------------------------------------------------------------------------------- */
 
-/* Finds the scheduler whose fiber has run for its slice here, or NULL: Ruby calls the job in any thread. */
-static hd_scheduler *whose_slice_is_over(void)
+/* Finds the scheduler of the current fiber, or NULL: Ruby calls the job in any thread. */
+static hd_scheduler *scheduler_here(void)
 {
     VALUE current = rb_fiber_scheduler_current();
     if (hd_data_type(current) != &hd_scheduler_type) return NULL;
     hd_scheduler *scheduler = hd_scheduler_get(current);
     bool runs = scheduler->reactor.backend && hd_scheduler_inside(scheduler) && !hd_scheduler_foreign(scheduler);
-    return runs && hd_watch_slice_is_over(scheduler) ? scheduler : NULL;
+    return runs ? scheduler : NULL;
 }
 
 static bool is_in_frame(const hd_scheduler *scheduler, VALUE fiber)
@@ -61,7 +62,7 @@ static bool must_go_on(hd_scheduler *scheduler)
     if (is_in_frame(scheduler, fiber) || (root != fiber && is_in_frame(scheduler, root))) return true;
     if (scheduler->masks.ended || scheduler->virtual_clock.on) return true;
     if (hd_interrupt_mask(scheduler, (hd_recipient){root, fiber, 0, false}, rb_cObject) == HD_MASK_NEVER) return true;
-    return hd_thread_was_sent_something(scheduler);
+    return hd_thread_was_sent_something(scheduler) || hd_in_foreign_call();
 }
 
 /* -- the end of a slice ------------------------------------------------------------------------------------------- */
@@ -106,10 +107,10 @@ static void end_of_slice(hd_scheduler *scheduler)
 static void slice(void *unused)
 {
     (void)unused;
-    hd_scheduler *scheduler = whose_slice_is_over();
-    if (!scheduler) return;
+    hd_scheduler *scheduler = scheduler_here();
+    if (!scheduler || !hd_watch_slice_is_over(scheduler)) return;
     hd_watch_slice_job_runs(true);
-    if (hd_top_frame() != HD_TOP_COMPUTES) {
+    if (hd_top_frame(0) != HD_TOP_COMPUTES) {
         hd_watch_try_again(scheduler);
     }
     else {
@@ -117,6 +118,20 @@ static void slice(void *unused)
         hd_watch_note_start(scheduler); /* the next slice begins */
     }
     hd_watch_slice_job_runs(false);
+}
+
+/* @private Ends the slice of the current fiber, unless the fiber must go on. For tests, which do this at every line.
+ *
+ * @param skipped [Integer, nil] the frames on top that belong to the test; nil: code that is exempt is stopped, too */
+static VALUE scheduler_s_end_slice(VALUE class, VALUE skipped)
+{
+    (void)class;
+    hd_scheduler *scheduler = scheduler_here();
+    if (!scheduler || (!NIL_P(skipped) && hd_top_frame(NUM2INT(skipped)) != HD_TOP_COMPUTES)) return Qnil;
+    hd_watch_slice_job_runs(true);
+    if (!must_go_on(scheduler)) end_of_slice(scheduler);
+    hd_watch_slice_job_runs(false);
+    return Qnil;
 }
 
 /* -- for programs -------------------------------------------------------------------------------------------------- */
@@ -166,6 +181,7 @@ void hd_init_time_slice(void)
     rb_define_private_method(hd_cScheduler, "slice_time", scheduler_slice_time, 1);
     rb_define_private_method(hd_cScheduler, "time_slice", scheduler_time_slice, 0);
     rb_define_private_method(hd_cScheduler, "whole", scheduler_whole, 0);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "end_slice", scheduler_s_end_slice, 1);
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "exempt", scheduler_s_exempt, 1);
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "no_slices", scheduler_s_no_slices, 0);
 }

@@ -17,7 +17,12 @@
 
 typedef enum { HD_TOP_COMPUTES, HD_TOP_IS_C, HD_TOP_IS_EXEMPT } hd_top;
 
-hd_top hd_top_frame(void);
+/* Judges the top of the stack. A number of frames on top may be skipped. */
+hd_top hd_top_frame(int skipped);
+
+/* Does a function run here that the gem ffi has called? It may have called this code in Ruby. The gem keeps a list of
+ * such calls for each thread, and the exceptions of their callbacks: a switch of fibers would mix them up. */
+bool hd_in_foreign_call(void);
 
 /* Makes code exempt, for good, in every file whose real path begins with this. */
 void hd_exempt(VALUE prefix);

@@ -380,4 +380,14 @@ contract "Spawn" do
 
     assert(tasks.all?(&:finished?))
   end
+
+  # The report of a wait has the name of the task, and the block that makes it may take long.
+  def test_a_task_that_ends_while_its_name_is_made
+    value = run do
+      task = Heddle.spawn(name: -> { sleep(0.02) && "slow" }) { sleep(0.001) && :value }
+      Timeout.timeout(20) { task.value }
+    end
+
+    assert_equal(:value, value)
+  end
 end

@@ -8,6 +8,12 @@ require_relative "http2/receiving"
 require_relative "http2/stream"
 require_relative "http2/wire"
 
+# The tasks of the streams share the state of a connection, which these gems change between two waits: its tables of
+# header fields, and frames that are written in parts.
+%w[Protocol::HTTP2::Connection Protocol::HPACK::Context].each do |name|
+  Heddle.exempt_from_time_slices(File.dirname(Object.const_source_location(name).first))
+end
+
 module Heddle
   class Server
     # Serves the requests of an HTTP/2 connection. Each request is a stream with a task of its own (RFC 9113).
