@@ -8,6 +8,12 @@ require_relative "http2/receiving"
 require_relative "http2/stream"
 require_relative "http2/wire"
 
+# The tasks of a connection share the state of these libraries: the tables of header fields, the windows, the list of
+# the streams. No time slice ends in the midst of a change.
+[Protocol::HTTP2, Protocol::HPACK].zip(%i[Connection Context]) do |library, name|
+  Heddle.exempt_from_time_slices(File.dirname(library.const_source_location(name).first))
+end
+
 module Heddle
   class Server
     # Serves the requests of an HTTP/2 connection. Each request is a stream with a task of its own (RFC 9113).
