@@ -33,12 +33,13 @@ module TestSupport
 
     # @return [Heddle::Server] with this application
     # @param lint [Boolean] whether it is checked that both sides keep to the Rack specification
-    def serve(bind: "tcp://127.0.0.1:0", lint: true, **options, &app)
+    # @param time_slice [Float, nil] see Heddle.run
+    def serve(bind: "tcp://127.0.0.1:0", lint: true, time_slice: nil, **options, &app)
       server = nil
       started = Thread::Queue.new
       @server_thread = Thread.new do
         Thread.current.report_on_exception = false
-        Heddle.run(backend: backend) do
+        Heddle.run(backend:, time_slice:) do
           server = Heddle::Server.new(lint ? Rack::Lint.new(app) : app, bind: bind, **options)
           Heddle.spawn(background: true) { (grace = @stop.pop) && server.stop(grace: grace) }
           started << true

@@ -76,13 +76,13 @@ module Heddle
     def tell(scheduler, fiber, seconds)
       lines = TaskFailure.clean(scheduler.thread.backtrace || []).map { |line| "        #{line}\n" }
       text = format("heddle: %s has kept the others from running for %.3f s (HEDDLE_STALLS=%g). It is at\n%s",
-                    name_of(scheduler, fiber), seconds, LIMIT, [*lines, *hint(scheduler)].join)
+                    name_of(scheduler, fiber), seconds, LIMIT, [*lines, *hint(scheduler, fiber)].join)
       Fiber.blocking { $stderr.write(text) }
     end
 
     # Time slices help only while Ruby has a say.
-    def hint(scheduler)
-      return if scheduler.time_slice || scheduler.thread.status != "run"
+    def hint(scheduler, fiber)
+      return if scheduler.time_slice || scheduler.thread.status != "run" || fiber&.blocking?
 
       "        A time slice would let them run: Heddle.run(time_slice: 0.01)\n"
     end

@@ -26,6 +26,21 @@ contract "TimeSlices" do
 
   def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
+  # Runs tasks that compute beside one that ticks, until each of them has had so many turns.
+  #
+  # @return [Array<Integer, :tick>] whose turns they were before the tasks ended
+  def turns(count, rounds:)
+    turns = []
+    note = ->(who) { Heddle.without_time_slices { turns.last == who || (turns << who) } }
+    wanted = (2 * count * rounds) + 10
+    enough = -> { turns.size > wanted }
+    slices(time_slice: 0.003) do
+      Heddle.spawn { sleep(0.001) && note.call(:tick) until enough.call }
+      count.times { |number| Heddle.spawn { compute_until { note.call(number).nil? || enough.call } } }
+    end
+    turns.first(wanted)
+  end
+
   # Computes in each of these tasks until a task that only waits has ended.
   def beside_ticks(count = 4, ticks: 30)
     done = false
@@ -48,6 +63,20 @@ contract "TimeSlices" do
     end
 
     assert_operator(counts.min, :>, 50)
+  end
+
+  # However many tasks compute, a task that waits comes after the slice of one of them; and each of them has its turn.
+  [1, 4, 30].each do |count|
+    define_method("test_the_order_of_turns_with_#{count}_that_compute") do
+      turns = turns(count, rounds: 4)
+      begun = turns.index(count - 1) # they begin in this order, before any tick that comes later
+      gaps = turns.drop(begun).slice_when { |_, turn| turn == :tick }.map(&:size)[1...-1]
+      rounds = (turns - [:tick]).each_slice(count).select { |round| round.size == count }
+
+      assert_operator(gaps.size, :>, 2)
+      assert_operator(gaps.max, :<=, 3, "a tick, and the slices until the next one")
+      assert_equal([[*0...count]], rounds.map(&:sort).uniq, "who computes in each round")
+    end
   end
 
   def test_the_block_of_the_run_has_slices_too

@@ -10,6 +10,12 @@ require_relative "request_body"
 require_relative "refusal"
 require_relative "targets"
 
+# The tasks of an application may send something while the task of the connection does. No time slice ends in the midst
+# of a head.
+[Protocol::HTTP, Protocol::HTTP1].zip(%i[Headers Connection]) do |library, name|
+  Heddle.exempt_from_time_slices(File.dirname(library.const_source_location(name).first))
+end
+
 module Heddle
   class Server
     # Serves the requests of an HTTP/1 connection, one after another. protocol-http1 reads the requests. This class

@@ -8,10 +8,10 @@ require_relative "http2/receiving"
 require_relative "http2/stream"
 require_relative "http2/wire"
 
-# The tasks of the streams share the state of a connection, which these gems change between two waits: its tables of
-# header fields, and frames that are written in parts.
-%w[Protocol::HTTP2::Connection Protocol::HPACK::Context].each do |name|
-  Heddle.exempt_from_time_slices(File.dirname(Object.const_source_location(name).first))
+# The tasks of a connection share the state of these libraries: the tables of header fields, the windows, the list of
+# the streams. No time slice ends in the midst of a change.
+[Protocol::HTTP2, Protocol::HPACK].zip(%i[Connection Context]) do |library, name|
+  Heddle.exempt_from_time_slices(File.dirname(library.const_source_location(name).first))
 end
 
 module Heddle
