@@ -18,7 +18,7 @@ class SignaturesTest < HeddleTest
                   File.join(ROOT, "#{names}_test.rb")
                 end].grep_v(/dump|deadlock|random|runs_where/).freeze
   LONG = "/keep|many|never_wait|address_that_is_none|the_workers|may_run_heddle|Shield.*test_timeouts|" \
-         "within_a_second|TimeSlices\\w*#test_(?!without_time|code_that_is_exempt)/"
+         "within_a_second|SlicesAtEveryLine|TimeSlices\\w*#test_(?!without_time|code_that_is_exempt)/"
   # What they need not call: what Ruby calls, what a report reads, and what serves no task.
   UNCALLED = /\AHeddle(::(Accelerate|CLI|Scheduler|Patch|Rails|Sidekiq|TaskFailure|Testing::(Minitest|RSpec)|
                          Pool\#timeout\z|Server::Limits)|
