@@ -71,11 +71,13 @@ contract "TimeSlices" do
       turns = turns(count, rounds: 4)
       begun = turns.index(count - 1) # they begin in this order, before any tick that comes later
       gaps = turns.drop(begun).slice_when { |_, turn| turn == :tick }.map(&:size)[1...-1]
-      rounds = (turns - [:tick]).each_slice(count).select { |round| round.size == count }
+      counts = (turns - [:tick]).tally
 
       assert_operator(gaps.size, :>, 2)
       assert_operator(gaps.max, :<=, 3, "a tick, and the slices until the next one")
-      assert_equal([[*0...count]], rounds.map(&:sort).uniq, "who computes in each round")
+      assert_equal([*0...count], counts.keys.sort)
+      # (On a busy machine a slice may be over before the task has noted its turn.)
+      assert_operator(counts.values.min * 2, :>=, counts.values.max, "who computes, and how often")
     end
   end
 
