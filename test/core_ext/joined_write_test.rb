@@ -151,6 +151,42 @@ contract "JoinedWrite" do
     read.reject(&:empty?)
   end
 
+  # The turn of a task may end at a write for which the buffer had room, and then it has none.
+  def test_lines_of_tasks_that_compute_do_not_mix
+    text = reactor do
+      reader, writer = pipe
+      writer.fcntl(1031, 4096) # F_SETPIPE_SZ
+      writer.sync = false
+      random = Random.new(1)
+      tasks = Array.new(4) do |number|
+        sizes = number.zero? ? 500..2000 : 1..9
+        go { 150.times { compute(0.0003) && writer.puts(number.to_s * random.rand(sizes)) } }
+      end
+      reading = go { slowly(reader) }
+      tasks.each(&:value)
+      writer.close
+      reading.value
+    end
+
+    assert_empty(text.lines(chomp: true).grep_v(/\A(\d)\1*\z/))
+    assert_equal(600, text.lines.size)
+  end
+
+  def compute(seconds)
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    true until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
+    true
+  end
+
+  def slowly(reader)
+    text = +""
+    while (part = reader.read(700))
+      text << part
+      sleep(0.0005)
+    end
+    text
+  end
+
   def test_a_full_socket_and_an_empty_string
     read = read_of_full_socket(:STREAM, "", "y" * 20_000, "", "!")
 

@@ -22,17 +22,21 @@ module Fuzz
     BACKENDS = /\Aanon_inode:\[(?:eventpoll|eventfd|io_uring)\]\z/
     # Seconds in which a worker of a file ends its call.
     WORKER_PATIENCE = 1
-    private_constant :BACKENDS, :WORKER_PATIENCE
+    # Seconds of a time slice.
+    SLICES = 0.0002..0.003
+    private_constant :BACKENDS, :WORKER_PATIENCE, :SLICES
 
     # @param limit [Integer] seconds that a round may take
     # @param size [Integer] the most actors of a round
-    def initialize(backend:, limit: 300, size: 12, slow: 1.0, actors: Actor.all, abort: true, out: $stdout)
+    # @param slices [Float] the part of the rounds with time slices, from 0 to 1
+    def initialize(backend:, limit: 300, size: 12, slow: 1.0, actors: Actor.all, abort: true, slices: 0, out: $stdout)
       @backend = backend
       @limit = limit
       @size = size
       @slow = slow
       @actors = actors
       @abort = abort
+      @slices = slices
       @out = out
     end
 
@@ -66,9 +70,12 @@ module Fuzz
       @cast = Array.new(rng.rand(1..@size)) { @actors[rng.rand(@actors.size)].new(rng.rand(2**32), slow: @slow) }
       @cast.select! { |actor| CALM.include?(actor.class.label) } if @cast.any?(Signals)
       @delays = @cast.map { rng.rand < 0.5 ? 0 : rng.rand * 0.01 }
+      @slice_rng = rng.rand < @slices ? Random.new(rng.rand(2**32)) : nil
     end
 
-    def title = "#{@entry}#{", aborted after #{@aborted.round(4)} s" if @aborted}"
+    def title
+      "#{@entry}#{", time slices" if @slice_rng}#{", aborted after #{@aborted.round(4)} s" if @aborted}"
+    end
 
     # A round that was ended may have raised in an actor between making a thread, an IO or a child, and keeping it. And
     # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too.
@@ -174,6 +181,7 @@ module Fuzz
 
     def scene
       scheduler = Fiber.scheduler
+      slicer = Heddle.spawn(name: "slices") { slice_at_random(scheduler) } if @slice_rng
       tasks = @cast.zip(@delays).map do |actor, delay|
         Heddle.spawn(name: actor.class.label) do
           sleep(delay) if delay > 0
@@ -182,7 +190,17 @@ module Fuzz
       end
       tasks.each(&:wait)
       tasks.each(&:value)
+      slicer&.cancel
+      slicer&.wait
       check_idle(scheduler)
+    end
+
+    # Changes the length of the slices all the time, so that they end at ever other points of the code.
+    def slice_at_random(scheduler)
+      loop do
+        scheduler.__send__(:slice_time, @slice_rng.rand(SLICES))
+        sleep(@slice_rng.rand(0.0..0.01))
+      end
     end
 
     # This fiber alone, and nothing in the kernel.

@@ -20,7 +20,7 @@ require_relative "rounds"
 
 Heddle.shared_io = :ignore # its actors share readers
 
-options = { seed: Random.new_seed % 1_000_000_000, seconds: nil, rounds: nil, limit: 300, size: 12 }
+options = { seed: Random.new_seed % 1_000_000_000, seconds: nil, rounds: nil, limit: 300, size: 12, slices: 0.3 }
 OptionParser.new do |parser|
   parser.on("--seed N", Integer) { |value| options[:seed] = value }
   parser.on("--seconds N", Float, "how long (default 60, or as many rounds as said)") { |v| options[:seconds] = v }
@@ -30,6 +30,9 @@ OptionParser.new do |parser|
   parser.on("--size N", Integer, "the most actors of a round (default 12)") { |value| options[:size] = value }
   parser.on("--limit N", Integer, "seconds that a round may take (default 300)") { |value| options[:limit] = value }
   parser.on("--no-abort", "no rounds that are ended by Thread#raise") { options[:abort] = false }
+  parser.on("--slices PART", Float, "of the rounds have time slices of random lengths (default 0.3)") do |value|
+    options[:slices] = value
+  end
   parser.on("--stress", "with GC.stress, on and off") { options[:stress] = true }
   parser.on("--faults", "system calls fail now and then (with HEDDLE_VARIANT=faults)") { options[:faults] = true }
   parser.on("--plan", "only prints what the rounds would be") { options[:plan] = true }
@@ -72,7 +75,7 @@ end
 slow = options[:stress] ? 0.3 : 1.0
 limit = options[:stress] ? options[:limit] * 2 : options[:limit]
 rounds = Fuzz::Rounds.new(backend: backend, limit: limit, size: options[:size], slow: slow, actors: actors,
-                          abort: options.fetch(:abort, true))
+                          abort: options.fetch(:abort, true), slices: options[:slices])
 if options[:plan]
   options.fetch(:rounds).times { |i| puts rounds.plan(seed + i) }
   exit

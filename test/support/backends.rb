@@ -153,6 +153,12 @@ module TestSupport
       skip("#{name} is #{patch.state}") unless reference? || patch.active?
     end
 
+    # For a test in which nobody may run between two waits of a task, or a task that computes holds up all others.
+    def needs_whole_turns
+      slices = ENV.fetch("HEDDLE_TIME_SLICE", "")
+      skip("HEDDLE_TIME_SLICE lets other tasks run meanwhile") unless slices.empty? || Float(slices).zero?
+    end
+
     # For a test of an error that a socket keeps until somebody asks for it (SO_ERROR). libkqueue, with which the kqueue
     # backend runs on Linux, asks for it when it reports the socket. The kqueue(2) of a BSD leaves it there.
     def needs_pending_errors

@@ -48,6 +48,7 @@ module TestSupport
       require "stringio"
       require "timeout"
       def say(word) = $said << word.to_s
+      def whole_task(&) = Heddle.spawn { Heddle.without_time_slices(&) }
       $said = []
       $over = false
       $in, $out, $go, handled = Array.new(4) { Thread::Queue.new }
@@ -57,7 +58,7 @@ module TestSupport
         Heddle.run do
           $read, $write = IO.pipe
           Heddle.spawn { $out << $in.pop.tap { |item| exit(8) if item == :exit } }
-          $sleeper = Heddle.spawn do
+          $sleeper = whole_task do
             sleep
           rescue ArgumentError
             say :raised
@@ -65,7 +66,7 @@ module TestSupport
             say :ended unless $over
           end
           $short = Heddle.spawn { $go.pop && "short" }
-          Heddle.spawn { IO.select([$read]) rescue ($over || say(:closed)) }
+          whole_task { IO.select([$read]) rescue ($over || say(:closed)) }
           STATE
           $over = true
           $in.close

@@ -69,6 +69,14 @@ static VALUE write_by_ruby(VALUE io, int argc, const VALUE *argv)
     return rb_funcallv(io, HD_KEPT("write"), argc, argv);
 }
 
+/* As needs_no_join says it. Other fibers may run here, and fill the buffer, so this asks once more behind that. */
+static bool needs_no_join_in_this_turn(VALUE io, VALUE write_io, long size)
+{
+    if (!needs_no_join(write_io, size)) return false;
+    hd_turn_spend_here(io, HD_TURN_ENDS_LATER);
+    return needs_no_join(write_io, size);
+}
+
 static VALUE write_one(VALUE io, VALUE string)
 {
     VALUE write_io = RB_TYPE_P(io, T_FILE) ? rb_io_get_write_io(io) : io;
@@ -88,8 +96,9 @@ static VALUE write_the_joined(VALUE pointer)
 
 static VALUE write_joined(VALUE io, VALUE write_io, int count, VALUE *strings, long size)
 {
-    VALUE joined = needs_no_join(write_io, size) ? Qnil : join(write_io, count, strings);
-    if (NIL_P(joined)) return write_by_ruby(io, count, strings);
+    bool whole = needs_no_join_in_this_turn(io, write_io, size);
+    VALUE joined = whole ? Qnil : join(write_io, count, strings);
+    if (NIL_P(joined)) return rb_funcallv(io, HD_KEPT("write"), count, strings);
     if (hd_io_writes_bytes(write_io)) return write_one(io, joined);
     joined_call writing = {io, joined};
     hd_caught caught;

@@ -283,6 +283,7 @@ contract "Turns" do
 
   # It may be closed meanwhile.
   def test_a_close_strikes
+    needs_whole_turns
     reactor do
       reader, writer = socket_pair
       job = go { loop { writer.write("x") && reader.readpartial(1) } }

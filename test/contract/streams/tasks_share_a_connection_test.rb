@@ -91,6 +91,7 @@ contract "SharedConnection", both_ways: true do
   end
 
   def test_tcp_and_tls
+    needs_whole_turns
     %i[tcp_pair tls_pair].each do |pair|
       said = said_with(:raise) do
         silently do

@@ -101,6 +101,7 @@ contract "Stats" do
 
   # Then a timer that is over has to wait.
   def test_a_task_that_computes
+    needs_whole_turns
     latency = run do
       Heddle.spawn { sleep(0.01) }
       compute(0.1)
@@ -116,6 +117,7 @@ contract "Stats" do
 
   # The loop looks at the kernel between them, but the last of them waits for all others.
   def test_a_long_queue
+    needs_whole_turns
     latency = run do
       30.times { Heddle.spawn { sleep(0) && compute(0.004) } }
       sleep(0.001)

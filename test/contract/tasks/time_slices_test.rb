@@ -512,6 +512,65 @@ contract "TimeSlices" do
     assert_equal([true, true], results)
   end
 
+  # As often as there is time for, all objects move that can, while the tasks have stopped in the middle of anything.
+  def test_objects_move_while_tasks_are_stopped
+    skip("this Ruby cannot move objects") unless GC.respond_to?(:verify_compaction_references)
+
+    wrong = []
+    slices do
+      done = false
+      Heddle.spawn do
+        5.times { GC.verify_compaction_references(toward: :empty) && sleep(0.003) }
+        done = true
+      end
+      moved.each { |name, work| Heddle.spawn { compute_until { (wrong << name unless work.call) || done } } }
+    end
+
+    assert_empty(wrong)
+  end
+
+  # Work whose parts hold references that only the stack of a fiber, or Ruby itself, knows.
+  def moved
+    numbers = Enumerator.new { |list| 1.step { |number| list << "n#{number}" } }
+    expected = 0
+    fiber = Fiber.new { |value| loop { value = Fiber.yield("#{value} #{fib(8)}") } }
+    queue = Thread::Queue.new
+    {
+      enumerator: -> { numbers.next == "n#{expected += 1}" },
+      fiber: -> { fiber.resume("fiber") == "fiber 21" },
+      queue: -> { (queue << "item #{fib(8)}") && queue.pop == "item 21" },
+      blocks: -> { %w[b a].sort_by { |text| fib(7) && text.upcase }.map(&:to_sym) == %i[a b] },
+      exceptions: -> { exception_of { fib(8) && raise(ArgumentError, "text #{fib(8)}") }.message == "text 21" },
+      strings: -> { "a-b".gsub(/[ab]/) { |found| fib(7) && found.upcase } == "A-B" },
+      hashes: -> { { "a" => "b" }.to_h { |key, value| [value, key + fib(7).to_s] } == { "b" => "a13" } }
+    }
+  end
+
+  def exception_of
+    yield
+  rescue ArgumentError => e
+    e
+  end
+
+  def test_files_that_two_tasks_load_at_once
+    folder = File.realpath(tempdir)
+    body = "ends = Process.clock_gettime(1) + 0.03\nnil until Process.clock_gettime(1) > ends\n"
+    File.write(File.join(folder, "sliced_by_name.rb"), "module SlicedByName\n#{body}VALUE = 1\nend\n")
+    File.write(File.join(folder, "sliced_by_file.rb"), "module SlicedByFile; end\n#{body}SlicedByFile::VALUE = 2\n")
+    Object.autoload(:SlicedByName, File.join(folder, "sliced_by_name.rb"))
+    named, loaded = slices do
+      [Array.new(3) { Heddle.spawn { SlicedByName::VALUE } },
+       Array.new(3) { Heddle.spawn { [require(File.join(folder, "sliced_by_file.rb")), SlicedByFile::VALUE] } }]
+        .map { |tasks| tasks.map(&:value) }
+    end
+
+    assert_equal([1, 1, 1], named)
+    assert_equal([[false, 2], [false, 2], [true, 2]], loaded.sort_by(&:to_s))
+  ensure
+    %i[SlicedByName SlicedByFile].each { |name| Object.send(:remove_const, name) if Object.const_defined?(name) }
+    $LOADED_FEATURES.reject! { |feature| feature.start_with?("#{folder}/") }
+  end
+
   def test_the_watching_thread_sleeps_while_no_task_runs
     slices do
       compute(0.01)
