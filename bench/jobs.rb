@@ -17,12 +17,14 @@ module Bench
           --modes threads:25,tasks:500
           --processes 1,2       with so many processes at a time
           --wait 0.05           seconds that the HTTP server takes
+          --slow 100            each 100th job computes for about a second instead, and the table has the times of
+                                the others. The mode sliced has tasks with time slices of 10 ms
           --output FILE         writes the tables to a file as well
     TEXT
     ENGINES = { "sidekiq" => 10_000, "solid_queue" => 2_000 }.freeze
     MODES = %w[threads:10 threads:25 threads:100 threads:500 tasks:500].freeze
 
-    Options = Struct.new(:engines, :jobs, :modes, :processes, :wait, :output)
+    Options = Struct.new(:engines, :jobs, :modes, :processes, :wait, :output, :slow)
 
     module_function
 
@@ -53,6 +55,7 @@ module Bench
         parser.on("--modes LIST", Array) { |modes| options.modes = modes }
         parser.on("--processes LIST", Array) { |numbers| options.processes = numbers.map { |text| Integer(text) } }
         parser.on("--wait SECONDS", Float) { |seconds| options.wait = seconds }
+        parser.on("--slow N", Integer) { |number| options.slow = number }
         parser.on("--output FILE") { |file| options.output = file }
         parser.on("-h", "--help") { puts(HELP) || exit }
       end.parse!(arguments)
@@ -61,16 +64,24 @@ module Bench
       abort(e.message)
     end
 
+    def head(engine, jobs, options)
+      times = ["HTTP of the others: median ms", "p99 ms", "longest ms"] if options.slow
+      columns = ["mode", "processes", "jobs/s", "CPU ms / job", "memory MB", "database connections",
+                 "Redis connections", *times].join(" | ")
+      slow = "; but each #{options.slow}th computes for about a second" if options.slow
+      wait = (options.wait * 1000).round
+      ["#{engine}, #{jobs} jobs, each waits #{wait} ms for HTTP and does one query#{slow}:", "",
+       "| #{columns} |", "|#{"---|" * (columns.count("|") + 1)}"]
+    end
+
     # @return [String] printed line by line
     def table(engine, options)
       jobs = options.jobs || ENGINES.fetch(engine)
-      lines = ["#{engine}, #{jobs} jobs, each waits #{(options.wait * 1000).round} ms for HTTP and does one query:", "",
-               "| mode | processes | jobs/s | CPU ms / job | memory MB | database connections | Redis connections |",
-               "|---|---|---|---|---|---|---|"]
+      lines = head(engine, jobs, options)
       puts(lines)
       options.processes.product(options.modes).each do |processes, mode|
         kind, concurrency = mode.split(":")
-        figures = Measurement.new(engine, kind, Integer(concurrency), processes, jobs, options.wait).run
+        figures = Measurement.new(engine, kind, Integer(concurrency), processes, jobs, options.wait, options.slow).run
         lines << "| #{["#{kind} #{concurrency}", processes, *figures].join(" | ")} |"
         puts(lines.last)
       end

@@ -5,8 +5,8 @@
 # Every row is plain Ruby in rows/, every implementation an adapter in peers/. Each row runs on each peer in a process
 # of its own with a time limit, peers by turns, and its result is checked. An absolute time means little on another
 # machine; the ratio of two peers in one run does. Rows that belong together are a group with its own table:
-# single operations, servers, many that wait, memory, would-block errors, replaced methods, connections by name,
-# memcached, a database.
+# single operations, servers, many that wait, some that compute, memory, would-block errors, replaced methods,
+# connections by name, memcached, a database.
 
 require_relative "support/session"
 

@@ -21,6 +21,9 @@ module Bench
       "large" => ["A body of 64 KB, 64 connections", Requests.new("/large", 64)],
       "compute30" => ["1 ms of computing in each request, 30 connections", Clients.new("/compute", 30)],
       "compute200" => ["1 ms of computing in each request, 200 connections", Clients.new("/compute", 200)],
+      "slow" => ["27 connections, beside 3 whose requests compute for 200 ms", Beside.new("/", 27, 3, "/slow")],
+      "slow_page" => ["A page of Rails, 27 connections, beside 3 that ask for one whose template takes 200 ms",
+                      Beside.new("/page", 27, 3, "/slow", application: Load::RAILS, gems: Pages::GEMS)],
       "page" => ["A page of Rails without a query, 32 connections", Pages.new("/page", 32)],
       "query" => ["A page of Rails with one query (SQLite), 32 connections", Pages.new("/query", 32)],
       "uploads" => ["Small requests on 16 connections, beside 4 that upload 1 MB, which is digested",
@@ -46,13 +49,15 @@ module Bench
       private
 
       def parse(arguments)
-        options = Options.new(3, 3, LOADS.keys, KINDS.keys, nil)
+        options = Options.new(3, 3, LOADS.keys, KINDS.keys - ["Heddle-sliced"], nil)
         OptionParser.new do |on|
           on.banner = "usage: bin/ruby bench/web_servers.rb [options]"
           on.on("--seconds N", Integer, "for each load (3)") { |number| options.seconds = number }
           on.on("--rounds N", Integer, "of which the medians count (3)") { |number| options.rounds = number }
           on.on("--loads LIST", Array, LOADS.keys.join(",")) { |names| options.loads = names }
-          on.on("--servers LIST", Array, KINDS.keys.join(",")) { |names| options.servers = names }
+          on.on("--servers LIST", Array, KINDS.keys.join(","), "(default: all but Heddle-sliced)") do |names|
+            options.servers = names
+          end
           on.on("--output FILE", "gets the tables in place of the terminal") { |file| options.output = file }
         end.parse(arguments)
         options
@@ -65,7 +70,7 @@ module Bench
       end
 
       def facts(options, gems, load)
-        others = options.servers.map { |name| name.delete_suffix("-2") }.uniq - ["Heddle"]
+        others = options.servers.map { |name| name[/\w+/] }.uniq - ["Heddle"]
         versions = others.map { |name| "#{name} #{gems.version(KINDS[name].gems.first)}" }
         facts = { "Ruby" => "#{RUBY_DESCRIPTION}, with YJIT", "Heddle" => Environment.heddle,
                   "others" => versions.join(", "), "machine" => "#{Etc.nprocessors} x #{Environment.processor}",

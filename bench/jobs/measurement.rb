@@ -19,16 +19,20 @@ module Bench
       LIMIT = 600
       private_constant :FOLDER, :SPARE, :SHARED_POOL, :POOL_OF_THREADS, :LIMIT
 
-      def initialize(engine, kind, concurrency, processes, jobs, wait)
+      # @param kind [String] "threads", "tasks", or "sliced": tasks with time slices
+      # @param slow [Integer, nil] one job of this number computes
+      def initialize(engine, kind, concurrency, processes, jobs, wait, slow = nil)
         @engine = engine
         @kind = kind
         @concurrency = concurrency
         @processes = processes
         @jobs = jobs
         @wait = wait
+        @slow = slow
       end
 
-      # @return [Array] jobs a second, milliseconds of CPU time of a job, megabytes, and connections
+      # @return [Array] jobs a second, milliseconds of CPU time of a job, megabytes, connections, and the
+      #   milliseconds of an HTTP request beside jobs that compute
       def run
         prepare
         start
@@ -40,7 +44,7 @@ module Bench
         wait_until { sample(most) && count("done") >= @jobs }
         seconds = now - began
         [(@jobs / seconds).round, ((cpu - before) * 1000 / @jobs).round(2), most[:memory] / 1024, most[:database],
-         @engine == "sidekiq" ? most[:redis] : "-"]
+         @engine == "sidekiq" ? most[:redis] : "-", *(times if @slow)]
       ensure
         stop
       end
@@ -56,7 +60,8 @@ module Bench
         @redis = RedisClient.new(host: "127.0.0.1", port: @redis_port)
         @redis.call("FLUSHALL")
         @database.exec("SET client_min_messages = warning; DROP TABLE IF EXISTS done, ready; " \
-                       "CREATE TABLE done (id serial); CREATE TABLE ready (id serial)")
+                       "CREATE TABLE done (id serial, took real); " \
+                       "CREATE TABLE ready (id serial, took real)")
         @children = [start_http]
       end
 
@@ -79,12 +84,13 @@ module Bench
       end
 
       def environment
-        pool = [@concurrency, @kind == "tasks" ? SHARED_POOL : POOL_OF_THREADS].min
+        pool = [@concurrency, @kind == "threads" ? POOL_OF_THREADS : SHARED_POOL].min
         database = "postgresql://heddle@127.0.0.1:#{@postgres}/postgres"
         { "DATABASE_URL" => "#{database}?pool=#{pool + SPARE}&checkout_timeout=60",
           "REDIS_URL" => "redis://127.0.0.1:#{@redis_port}/0", "BENCH_KIND" => @kind,
           "BENCH_CONCURRENCY" => @concurrency.to_s, "BENCH_PROCESSES" => @processes.to_s,
-          "BENCH_URL" => "http://127.0.0.1:#{@http}/", "RAILS_ENV" => "production" }
+          "BENCH_URL" => "http://127.0.0.1:#{@http}/", "BENCH_SLOW" => @slow&.to_s, "RAILS_ENV" => "production",
+          "HEDDLE_TIME_SLICE" => ("0.01" if @kind == "sliced") }
       end
 
       def enqueue
@@ -93,13 +99,19 @@ module Bench
         @redis.call("SADD", "queues", "default")
         @jobs.times.each_slice(1000) do |numbers|
           jobs = numbers.map do |number|
-            JSON.generate(class: "BenchJob", args: [], jid: number.to_s, queue: "default", retry: false, created_at: 0)
+            JSON.generate(class: "BenchJob", args: [number], jid: number.to_s, queue: "default", retry: false,
+                          created_at: 0)
           end
           @redis.call("LPUSH", "queue:default", *jobs)
         end
       end
 
       def count(table) = @database.exec("SELECT count(*) FROM #{table}").getvalue(0, 0).to_i
+
+      def times
+        points = "percentile_cont(array[0.5, 0.99, 1.0]) WITHIN GROUP (ORDER BY took)"
+        @database.exec("SELECT unnest(#{points}) FROM done").map { |row| (row["unnest"].to_f * 1000).round }
+      end
 
       def sample(most)
         now_used = { memory:, database: database_connections, redis: redis_connections }

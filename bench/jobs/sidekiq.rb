@@ -17,7 +17,7 @@ ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL"))
 class BenchJob
   include Sidekiq::Job
 
-  def perform = Work.perform
+  def perform(number) = Work.perform(number)
 end
 
 Sidekiq.configure_server do |config|

@@ -21,7 +21,7 @@ class Application < Rails::Application
 end
 Application.initialize!
 
-BenchJob = Class.new(ActiveJob::Base) { def perform = Work.perform }
+BenchJob = Class.new(ActiveJob::Base) { def perform(number) = Work.perform(number) }
 
 ActiveRecord::Schema.verbose = false
 load File.join(Gem.loaded_specs["solid_queue"].full_gem_path,
@@ -34,7 +34,9 @@ Thread.new do
     raw.exec("LISTEN enqueue")
     raw.exec("INSERT INTO ready DEFAULT VALUES") # (before that a notification would be lost)
     raw.wait_for_notify do |_, _, count|
-      Integer(count).times.each_slice(500) { |numbers| ActiveJob.perform_all_later(numbers.map { BenchJob.new }) }
+      Integer(count).times.each_slice(500) do |numbers|
+        ActiveJob.perform_all_later(numbers.map { |number| BenchJob.new(number) })
+      end
     end
   end
 end

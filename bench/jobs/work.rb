@@ -1,23 +1,39 @@
 # frozen_string_literal: true
 
-# What the job of each engine does, and what its processes say. BENCH_KIND is "threads" or "tasks".
+# What the job of each engine does, and what its processes say. BENCH_KIND is "threads", "tasks" or "sliced".
 
 require "net/http"
 require "active_record"
 
 module Work
   URL = URI(ENV.fetch("BENCH_URL"))
-  TASKS = ENV.fetch("BENCH_KIND") == "tasks"
+  TASKS = ENV.fetch("BENCH_KIND") != "threads"
+  SLOW = ENV["BENCH_SLOW"]&.to_i
   CONCURRENCY = Integer(ENV.fetch("BENCH_CONCURRENCY"))
 
   module_function
 
-  def perform
+  def perform(number)
+    return compute if SLOW && (number % SLOW).zero?
+
+    began = now
     Net::HTTP.get(URL)
+    insert("done", now - began)
+  end
+
+  def insert(table, took = "NULL")
+    ActiveRecord::Base.with_connection do |connection|
+      connection.execute("INSERT INTO #{table} (took) VALUES (#{took})")
+    end
+  end
+
+  # For about a second, whatever else runs meanwhile.
+  def compute
+    10_000.times { fib(20) }
     insert("done")
   end
 
-  def insert(table)
-    ActiveRecord::Base.with_connection { |connection| connection.execute("INSERT INTO #{table} DEFAULT VALUES") }
-  end
+  def fib(number) = number < 2 ? number : fib(number - 1) + fib(number - 2)
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

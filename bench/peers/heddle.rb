@@ -37,8 +37,9 @@ end
   Bench.peer("heddle-#{backend}", prepare: unavailable, env: { "HEDDLE_BACKEND" => backend }, &heddle)
 end
 
-# On request: the backend that Heddle chooses; with Net::HTTP accelerated; and with Heddle.spawn in place of
-# Fiber.schedule.
+# On request: the backend that Heddle chooses; with time slices; with Net::HTTP accelerated; and with Heddle.spawn in
+# place of Fiber.schedule.
 Bench.peer("heddle", prepare: missing, default: false, &heddle)
+Bench.peer("heddle-sliced", prepare: missing, default: false, env: { "HEDDLE_TIME_SLICE" => "0.01" }, &heddle)
 Bench.peer("heddle-accelerated", prepare: missing, default: false, &accelerated)
 Bench.peer("heddle-tasks", prepare: missing, default: false, &tasks)

@@ -12,7 +12,7 @@ module Bench
     # Nothing of Bundler or of the caller's Ruby options may reach a child.
     CLEAN_ENV = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_BIN_PATH" => nil,
                   "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "HEDDLE_BACKEND" => nil,
-                  "HEDDLE_CALLS" => nil }.freeze
+                  "HEDDLE_CALLS" => nil, "HEDDLE_TIME_SLICE" => nil }.freeze
     # So that it ends even if we are killed without a chance to clean up.
     TIED = system("setpriv", "true", out: File::NULL, err: File::NULL) ? %w[setpriv --pdeathsig KILL --] : []
     SCRIPT = File.join(ROOT, "child.rb")

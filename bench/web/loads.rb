@@ -69,8 +69,10 @@ module Bench
 
     # wrk asks for a page of the Rails application.
     class Pages < Requests
+      GEMS = %w[railties activerecord sqlite3].freeze
+
       def application = RAILS
-      def gems = %w[railties activerecord sqlite3]
+      def gems = GEMS
 
       private
 
@@ -86,7 +88,7 @@ module Bench
         ask(server, 1) # YJIT has compiled it
         sleep(0.5) # (the last requests are answered then)
         before = server.cpu
-        counts, delays = ask(server, seconds)
+        counts, delays, @others = ask(server, seconds)
         least, most = counts.minmax
         Result.new(rate: delays.size / seconds.to_f, median: delays[delays.size / 2],
                    worst: delays[delays.size * 99 / 100],
@@ -96,31 +98,35 @@ module Bench
 
       private
 
-      # @return [Array(Array<Integer>, Array<Float>)] the answers of each connection, and the times that they took,
-      #   sorted
+      # @return [Array<String>] the path of each connection. Connections with another path than the load do not count
+      def paths = [@path] * @connections
+
+      # @return [Array(Array<Integer>, Array<Float>, Integer)] the answers of each connection, the times that they took,
+      #   sorted, and the answers of the connections that do not count
       def ask(server, seconds)
         begun = {}
-        sockets = Array.new(@connections) { TCPSocket.new("127.0.0.1", server.port) }
-        counts = sockets.to_h { |socket| [socket, 0] }
-        sockets.each { |socket| begun[socket] = send_to(socket) }
+        sockets = paths.to_h { |path| [TCPSocket.new("127.0.0.1", server.port), path] }
+        counts = sockets.transform_values { 0 }
+        sockets.each { |socket, path| begun[socket] = send_to(socket, path) }
         delays = []
         ends = now + seconds
-        while (left = ends - now).positive? && (ready, = IO.select(sockets, nil, nil, left))
+        while (left = ends - now).positive? && (ready, = IO.select(sockets.keys, nil, nil, left))
           ready.each do |socket|
             next unless whole?(socket)
 
-            delays << (now - begun[socket])
+            delays << (now - begun[socket]) if sockets[socket] == @path
             counts[socket] += 1
-            begun[socket] = send_to(socket)
+            begun[socket] = send_to(socket, sockets[socket])
           end
         end
-        [counts.values, delays.sort]
+        own, others = counts.partition { |socket, _| sockets[socket] == @path }.map { |part| part.map(&:last) }
+        [own, delays.sort, others.sum]
       ensure
-        sockets&.each(&:close)
+        sockets&.each_key(&:close)
       end
 
-      def send_to(socket)
-        socket.write("GET #{@path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      def send_to(socket, path)
+        socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
         (@answers ||= {})[socket] = +""
         now
       end
@@ -134,6 +140,34 @@ module Bench
         length = head[LENGTH, 1]
         length ? body.bytesize >= length.to_i : answer.end_with?("0\r\n\r\n")
       end
+    end
+
+    # Clients of a path, beside clients of another one, whose requests compute for long. The figures are of the former.
+    class Beside < Clients
+      # @return [String] a config.ru
+      attr_reader :application
+      # @return [Array<String>] gems that the application needs
+      attr_reader :gems
+
+      # @param slow [Integer] how many clients ask for the slow path
+      def initialize(path, connections, slow, slow_path, application: PLAIN, gems: [])
+        super(path, connections)
+        @slow = slow
+        @slow_path = slow_path
+        @application = application
+        @gems = gems
+      end
+
+      def run(server, seconds)
+        super.tap do |result|
+          result.cpu = nil # it is that of both
+          result.note = [result.note, format("%.1f slow/s", @others / seconds.to_f)].compact.join(", ")
+        end
+      end
+
+      private
+
+      def paths = ([@slow_path] * @slow) + super
     end
 
     # Small requests, beside clients that upload. The figures are those of the small ones.

@@ -22,6 +22,7 @@ class Shop < Rails::Application
   routes.append do
     get "page", to: "pages#page"
     get "query", to: "pages#query"
+    get "slow", to: "pages#slow"
   end
 end
 
@@ -39,6 +40,10 @@ class PagesController < ActionController::Base
   prepend_view_path(File.expand_path("views", __dir__))
 
   def page = render(:page, locals: { names: NAMES })
+
+  # Renders for about 200 ms.
+  def slow = render(:page, locals: { names: NAMES * 200 })
+
   def query = render(:page, locals: { names: Product.order(:id).pluck(:name) })
 end
 

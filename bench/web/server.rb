@@ -13,8 +13,8 @@ module Bench
     LIB = File.expand_path("../../heddle-server/lib", __dir__)
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
-    # How each server is started: one process that serves, or two, and threads only where it has nothing else. +gems+:
-    # the gems that it needs, of which the first one is named in the report.
+    # How each server is started: one process that serves, or two, and threads only where it has nothing else.
+    # Heddle-sliced has time slices. +gems+: the gems that it needs, of which the first one is named in the report.
     Kind = Struct.new(:gems, :command) do
       def arguments(port, application, gems)
         command.map do |part|
@@ -39,6 +39,7 @@ module Bench
     PUMA = Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--bind", "tcp://127.0.0.1:PORT", "APPLICATION"])
     KINDS = {
       "Heddle" => HEDDLE,
+      "Heddle-sliced" => HEDDLE.with("--time-slice", "0.01"),
       "Falcon" => Kind.new(%w[falcon], ["BIN/falcon", "serve", "--count", "1", "--bind", "http://127.0.0.1:PORT",
                                         "--config", "APPLICATION"]),
       "Puma" => PUMA.with("--threads", "32:32"),

@@ -58,6 +58,14 @@ module Heddle
         raise Error, "time slices do not work here: #{reason}" if wanted
       end
 
+      # Chooses the time slice of a product that has them by default. A value that the program has set comes first, then
+      # HEDDLE_TIME_SLICE. Where they do not work, the default has no effect.
+      #
+      # @param wanted [Numeric, false, nil] the value that the program has set
+      # @param default [Numeric, false]
+      # @return [Numeric, false, nil] for Heddle.run
+      def chosen(wanted, default) = wanted.nil? && forced.nil? && obstacle.nil? ? default : wanted
+
       # @return [String, nil] why they do not work here
       def obstacle
         return "ZJIT is on, with which they are not tested" if defined?(RubyVM::ZJIT) && RubyVM::ZJIT.enabled?
@@ -81,6 +89,10 @@ module Heddle
   private_constant :TimeSlices
 
   class << self
+    # @return [Boolean] whether time slices work here: on this Ruby, in this Ractor. Where they do not, a `time_slice:`
+    #   of Heddle.run raises an error
+    def time_slices? = TimeSlices.obstacle.nil?
+
     # Runs the block without time slices: between two waits of its own, no other task runs. Use it for code that
     # relies on this, in a program whose Heddle.run has a time_slice. Other tasks run while the block waits, as always.
     # Without time slices, it only calls the block.

@@ -30,6 +30,18 @@ class JobsBenchmarkTest < HeddleTest
     end
   end
 
+  def test_jobs_beside_others_that_compute
+    skip("sidekiq is not installed") if Gem::Specification.find_all_by_name("sidekiq").empty?
+    missing = [TestSupport::Servers::Postgres, TestSupport::Servers::Redis].filter_map(&:missing).first
+    skip("missing: #{missing}") if missing
+
+    outcome = run_command(*ruby_command, "-W0", COMMAND, "--engine", "sidekiq", "--jobs", "50", "--wait", "0.01",
+                          "--modes", "tasks:20", "--processes", "1", "--slow", "50")
+
+    assert_predicate(outcome, :success?, outcome.err)
+    assert_match(/\| [1-9]\d* \| [1-9]\d* \| [1-9]\d* \|\n\z/, outcome.out)
+  end
+
   def test_wrong_options
     outcome = run_command(*ruby_command, COMMAND, "--engine", "cron")
 

@@ -52,6 +52,11 @@ class WebServersBenchTest < Minitest::Test
     assert_match(LINE, load_heddle("query", 5))
   end
 
+  def test_requests_beside_others_that_compute
+    assert_match(%r{^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \| \d+ \| .*\d slow/s \|$},
+                 load_heddle("slow"))
+  end
+
   def test_small_requests_beside_uploads
     assert_match(%r{^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \| \d+ \| .*\d uploads/s \|$},
                  load_heddle("uploads"))

@@ -22,6 +22,16 @@ class SidekiqSettingsTest < HeddleTest
     assert_equal("capsules: nil is not the name of a capsule", error.message)
   end
 
+  # What the program has set comes first, then the environment.
+  def test_time_slice
+    assert_equal(%w[false 0.05 false], %w[nil 0.05 false].map { |set| time_slice(set, nil) })
+    assert_equal(%w[nil 0.05 false], %w[nil 0.05 false].map { |set| time_slice(set, "0.5") })
+    assert_equal("nil", time_slice("nil", "0"))
+    error = assert_raises(ArgumentError) { Heddle::Sidekiq.time_slice = 0 }
+
+    assert_equal("time_slice: must be from 0.001 to 10 seconds, not 0", error.message)
+  end
+
   def test_fetch_reliably
     skip("sidekiq is not installed") if Gem::Specification.find_all_by_name("sidekiq").empty?
 
@@ -42,6 +52,19 @@ class SidekiqSettingsTest < HeddleTest
       else
         abort("no error")
       end
+    RUBY
+  end
+
+  private
+
+  # @param set [String] by the program
+  # @param environment [String, nil]
+  # @return [String] the value that counts
+  def time_slice(set, environment)
+    assert_script(<<~RUBY, env: { "HEDDLE_TIME_SLICE" => environment }).chomp
+      require "heddle/sidekiq/settings"
+      Heddle::Sidekiq.time_slice = #{set}
+      p Heddle::Sidekiq.time_slice
     RUBY
   end
 end

@@ -5,9 +5,11 @@
 require_relative "../test_helper"
 require "support/sidekiq_case"
 
-# heddle/sidekiq: a process ends while a job computes, and holds up all other tasks.
+# heddle/sidekiq: a process ends while a job computes, and holds up all other tasks, because they have no time slices.
 contract "SidekiqHeldUp" do
   extend TestSupport::SidekiqCase
+
+  def start_sidekiq(*, **) = super(*, **, HEDDLE_TIME_SLICE: "0")
 
   # Those that were pushed meanwhile are in the queue, with the one that computes; so is the one that has a lock, for
   # which the program waits at the end, and the connections of the pool.

@@ -57,6 +57,11 @@ module TestSupport
                      jobs["failures"])
       end
 
+      # They end before it does, with time slices.
+      def test_jobs_beside_one_that_computes
+        assert_equal({ "computed" => [0, 1], "slice" => [0.005] }, outcome.fetch("beside"))
+      end
+
       # SIGKILL: the supervisor lets the jobs fail that were running, so that they can be retried.
       def test_a_kill_loses_no_job
         killed = outcome.fetch("killed_worker")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "fileutils"
 require "support/http2_client"
 require "support/rack_server"
 require "support/serve_case"
@@ -16,7 +17,7 @@ class ServeTimeSlicesTest < HeddleTest
     run(lambda do |env|
       if env["PATH_INFO"] == "/compute"
         File.write("begun", "")
-        ends = clock.call + 60
+        ends = clock.call + Float(env["QUERY_STRING"])
         1 until done || clock.call > ends
       else
         done = true
@@ -25,15 +26,17 @@ class ServeTimeSlicesTest < HeddleTest
     end)
   RUBY
 
-  def test_a_request_that_computes_lets_others_run
-    write("config.ru", APPLICATION)
-    program = serve("--time-slice", "0.005")
-    computing = Thread.new { program.get("/compute").body }
-    wait_until_begun
+  # By name: the arguments, and HEDDLE_TIME_SLICE.
+  { "as_the_command_line_says" => [%w[--time-slice 0.005], "0"],
+    "as_the_environment_says" => [[], "0.005"] }.each do |name, (arguments, environment)|
+    define_method("test_a_request_that_computes_lets_others_run_#{name}") do
+      assert_equal("true", beside_computing(60, *arguments, environment:))
+    end
+  end
 
-    assert_equal("true", program.get("/done").body)
-    assert_equal("true", computing.value)
-    assert_ends(program)
+  def test_none
+    assert_equal("false", beside_computing(0.3, environment: nil))
+    assert_equal("false", beside_computing(0.3, "--time-slice", "0", environment: "0.005"))
   end
 
   def test_wrong_lengths
@@ -41,6 +44,21 @@ class ServeTimeSlicesTest < HeddleTest
 
     assert_equal(2, outcome.status.exitstatus)
     assert_match(/invalid argument: --time-slice 20 \(must be from 0.001 to 10\)$/, outcome.err)
+  end
+
+  private
+
+  # @return [String] whether another request has run while one computes for so many seconds
+  def beside_computing(seconds, *arguments, environment:)
+    write("config.ru", APPLICATION)
+    FileUtils.rm_f(path("begun"))
+    program = serve(*arguments, env: { "HEDDLE_TIME_SLICE" => environment })
+    computing = Thread.new { program.get("/compute?#{seconds}").body }
+    wait_until_begun
+
+    assert_equal("true", program.get("/done").body)
+    assert_ends(program)
+    computing.value
   end
 end
 

@@ -8,9 +8,11 @@ module Heddle
   #
   # A task is isolated: its failure ends no other task. The tasks that it spawns belong to it.
   class LoopThread
+    # @param time_slice [Numeric, false, nil] see Heddle.run
     # @yieldparam work [Proc] the work that the thread has to call
     # @yieldreturn [Thread]
-    def initialize
+    def initialize(time_slice: nil)
+      @time_slice = time_slice
       @orders = Thread::Queue.new
       @scheduler = nil
       @thread = yield(method(:work).to_proc)
@@ -54,7 +56,7 @@ module Heddle
     private
 
     def work
-      Heddle.run do
+      Heddle.run(time_slice: @time_slice) do
         @scheduler = Fiber.scheduler
         scope = Scope.current
         while (order = @orders.pop)

@@ -4,7 +4,12 @@ module Heddle
   # Runs the processors of Sidekiq as tasks of one thread, with `require "heddle/sidekiq"`. guides/jobs.md shows how to
   # use it.
   module Sidekiq
+    # Seconds of a time slice, or false, unless the program sets another value.
+    TIME_SLICE = false
+    private_constant :TIME_SLICE
+
     @threaded = []
+    @time_slice = nil
 
     class << self
       # Keeps the processors of these capsules as threads, for jobs that compute, or that wait in C. Call it in an
@@ -22,6 +27,23 @@ module Heddle
         @threaded |= capsules.map(&:to_s)
         nil
       end
+
+      # Sets for how long a job may compute while other jobs wait. Then they run, in the middle of its code. Call it in
+      # an initializer.
+      #
+      # @example
+      #   Heddle::Sidekiq.time_slice = 0.01
+      #
+      # @param seconds [Numeric, false, nil] from 0.001; false: a job computes until it waits, so no other job runs
+      #   between two waits; nil: HEDDLE_TIME_SLICE, else false
+      # @raise [ArgumentError] if it is no such number
+      def time_slice=(seconds)
+        TimeSlices.check(seconds)
+        @time_slice = seconds
+      end
+
+      # @return [Numeric, false, nil] the seconds that a job may compute while other jobs wait
+      def time_slice = TimeSlices.chosen(@time_slice, TIME_SLICE)
 
       # Makes Sidekiq fetch jobs in such a way that none is lost when its process is killed: a job stays in a list in
       # Redis until it is done. When the process has been silent for a minute, another one puts the job back into its

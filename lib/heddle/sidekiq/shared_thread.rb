@@ -13,8 +13,10 @@ module Heddle
     # @private
     class SharedThread
       # @param name [String]
-      def initialize(name)
+      # @yieldreturn [Numeric, false, nil] the time slice of its tasks: see Heddle.run
+      def initialize(name, &time_slice)
         @name = name
+        @time_slice = time_slice
         @lock = Mutex.new
         @users = 0
       end
@@ -80,14 +82,14 @@ module Heddle
       def current(component)
         locked do
           @loop = nil unless ours? && !@loop&.closed?
-          @loop ||= LoopThread.new { |work| component.safe_thread(@name, &work) }
+          @loop ||= LoopThread.new(time_slice: @time_slice&.call) { |work| component.safe_thread(@name, &work) }
         end
       end
     end
     private_constant :SharedThread
 
     # The thread in which the jobs run.
-    JOBS = SharedThread.new("heddle")
+    JOBS = SharedThread.new("heddle") { Sidekiq.time_slice }
     # The thread in which Redis is asked for jobs: no job stops it.
     FETCHES = SharedThread.new("heddle/fetch")
     private_constant :JOBS, :FETCHES

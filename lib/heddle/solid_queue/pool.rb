@@ -11,6 +11,13 @@ module Heddle
     # Replaces SolidQueue::FiberPool, which needs the gem async. The worker claims one job for each free place, and
     # hands the jobs over; everything else is Solid Queue's own.
     class FiberPool < ::SolidQueue::Pool
+      # Seconds of a time slice, or false, unless config/queue.yml says something else.
+      TIME_SLICE = false
+      private_constant :TIME_SLICE
+
+      # @return [Numeric, false, nil] the time slice of its jobs: see Heddle.run
+      attr_writer :time_slice
+
       def initialize(...)
         super
         @lock = Mutex.new
@@ -52,9 +59,13 @@ module Heddle
         @lock.synchronize do
           raise Error, "the pool is shut down" if @shutdown
 
-          @loop ||= LoopThread.new { |work| create_thread(&work) }
+          @loop ||= new_loop
           @loop.post("job #{execution.job_id}") { perform_execution(execution) }
         end
+      end
+
+      def new_loop
+        LoopThread.new(time_slice: TimeSlices.chosen(@time_slice, TIME_SLICE)) { |work| create_thread(&work) }
       end
 
       # The name of its thread.
@@ -64,6 +75,18 @@ module Heddle
     # Takes the place of a method of SolidQueue::Pool.
     module Build
       def build(type:, size:, **) = type.to_sym == :fiber ? FiberPool.new(size, **) : super
+    end
+
+    # Takes the place of a method of SolidQueue::Worker: it takes the setting time_slice of a worker with fibers, in
+    # seconds. 0 or false: none.
+    module Worker
+      def initialize(**options)
+        time_slice = options[:time_slice]
+        time_slice = false if time_slice == 0
+        TimeSlices.check(time_slice)
+        super
+        pool.time_slice = time_slice if pool.is_a?(FiberPool)
+      end
     end
 
     # Takes the place of a method of SolidQueue::Configuration, which asks for the gem async.
@@ -89,6 +112,7 @@ module Heddle
     feature = "heddle/solid_queue"
     ::SolidQueue.on_worker_start { |worker| Patience.give if worker.pool.is_a?(FiberPool) }
     Adapters.prepend_to("solid_queue", ::SolidQueue::Pool.singleton_class, Build, feature:)
+    Adapters.prepend_to("solid_queue", ::SolidQueue::Worker, Worker, feature:)
     Adapters.prepend_to("solid_queue", ::SolidQueue::Configuration, Configuration, feature:)
   end
   private_constant :SolidQueue

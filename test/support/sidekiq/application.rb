@@ -18,6 +18,7 @@ when "mixed"
   require "heddle/sidekiq"
   Heddle::Sidekiq.keep_threads("threaded")
 end
+Heddle::Sidekiq.time_slice = Float(ENV["TEST_TIME_SLICE"]) if ENV["TEST_TIME_SLICE"]
 
 REPORT = "report"
 

@@ -121,6 +121,18 @@ class AloneJob < ActiveJob::Base
   end
 end
 
+# Computes until a file is there, and never waits meanwhile.
+class ComputeJob < ActiveJob::Base
+  GO = File.join(ENV.fetch("TEST_FOLDER"), "go")
+
+  def perform
+    Report.tell("computes", Fiber.scheduler.send(:time_slice))
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    1 until File.exist?(GO) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
+    Report.tell("computed")
+  end
+end
+
 # Each second (recurring.yml).
 class TickJob < ActiveJob::Base
   def perform = Report.tell("tick", Thread.current.name)

@@ -8,7 +8,7 @@ require_relative "application"
 require "rbconfig"
 
 COUNT = Integer(ARGV.fetch(0))
-WORKERS = { workers: [{ queues: "*", fibers: COUNT, polling_interval: 0.05 }],
+WORKERS = { workers: [{ queues: "*", fibers: COUNT, polling_interval: 0.05, time_slice: 0.005 }],
             dispatchers: [{ polling_interval: 0.1, batch_size: 100 }] }.freeze
 
 def postgres? = ActiveRecord::Base.connection_db_config.adapter == "postgresql"
@@ -43,7 +43,7 @@ module Program
   def run
     prepare
     supervisor = Supervisor.new
-    outcomes = { jobs:, killed_worker: }
+    outcomes = { jobs:, beside:, killed_worker: }
     outcomes.update(holding:, others:, paused_worker:) if postgres?
     outcomes[:ending] = ending(supervisor)
     puts JSON.generate(outcomes)
@@ -102,6 +102,18 @@ module Program
     return unless postgres?
 
     Report.connection.select_value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+  end
+
+  # Jobs that wait, beside one that computes.
+  def beside
+    ComputeJob.perform_later
+    wait_until("begin of the computing") { Report.with("computes").any? }
+    COUNT.times { |number| SlowJob.perform_later(0.01, number) }
+    wait_until("end of those that wait") { Report.with("done").map(&:last).grep(Integer).size >= COUNT }
+    computed = Report.with("computed").size
+    File.write(ComputeJob::GO, "")
+    wait_until("end of the computing") { settled? }
+    { computed: [computed, Report.with("computed").size], slice: Report.with("computes").flatten }
   end
 
   def killed_worker

@@ -4,6 +4,7 @@ require "heddle/cli/options"
 require_relative "../../server/address"
 require_relative "../../server/check"
 require_relative "../../server/limits"
+require_relative "../../server/process/settings"
 
 module Heddle
   module CLI
@@ -106,7 +107,8 @@ module Heddle
           parser.on("--backend NAME", %w[uring epoll poll],
                     "uring, epoll or poll (the first that the kernel allows)") { |name| @given[:backend] = name }
           parser.on("--time-slice SECONDS", NUMBER,
-                    "time after which a request that computes lets others run (0, never)") do |number|
+                    "time after which a request that computes lets others run;",
+                    "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE || 0})") do |number|
             @given[:time_slice] = number.zero? ? false : self.class.within(TIME_SLICES, number)
           end
         end

@@ -14,7 +14,7 @@ module Heddle
     # workers::         how many processes serve; 0: this process alone
     # preload::         whether the application is loaded before the workers are started
     # backend::         nil, "uring", "epoll" or "poll"
-    # time_slice::      see Heddle.run
+    # time_slice::      see Heddle.run; nil: HEDDLE_TIME_SLICE, else TIME_SLICE where time slices work
     # limits::          see Limits
     # drain::           seconds that requests have to end
     # delay::           seconds after TERM in which it goes on, but says that it is not ready
@@ -47,6 +47,7 @@ module Heddle
         self.hooks ||= {}
         self.worker_timeout ||= 60
         self.boot_timeout ||= 60
+        self.time_slice = default_time_slice if time_slice.nil?
         Check.seconds("drain", drain)
       end
 
@@ -127,10 +128,17 @@ module Heddle
 
       private
 
+      def default_time_slice
+        Settings::TIME_SLICE if Heddle.time_slices? && ENV.fetch("HEDDLE_TIME_SLICE", "").empty?
+      end
+
       def load
         require "rack"
         ::Rack::Builder.parse_file(file)
       end
     end
+
+    # Seconds that a request may compute while others are ready, or false, unless the settings say something else.
+    Settings::TIME_SLICE = false
   end
 end
