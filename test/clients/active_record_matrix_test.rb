@@ -34,21 +34,27 @@ require "support/servers/postgres"
     def setup
       super
       ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
-      ActiveRecord::Base.establish_connection(**settings)
-      @pool = ActiveRecord::Base.connection_pool
     end
 
     def teardown
       ActiveRecord::Base.remove_connection if @pool
-      ActiveSupport::IsolatedExecutionState.isolation_level = :thread if @pool
+      ActiveSupport::IsolatedExecutionState.isolation_level = :thread if defined?(ActiveRecord)
       super
     end
 
+    def pool
+      @pool ||= begin
+        ActiveRecord::Base.establish_connection(**settings)
+        ActiveRecord::Base.connection_pool
+      end
+    end
+
     # One connection of the pool.
-    def open_client(timeout:) = @pool.checkout.tap { |one| one.execute(limit(one, timeout)) }
+    def open_client(timeout:) = pool.checkout.tap { |one| one.execute(limit(one, timeout)) }
     def timeout_errors = [ActiveRecord::StatementInvalid]
 
-    # The limit is the server's.
+    def limit_of_the_server? = true
+
     def limit(connection, seconds)
       return "SET max_statement_time = #{seconds}" unless connection.adapter_name == "PostgreSQL"
 
@@ -57,7 +63,7 @@ require "support/servers/postgres"
 
     def close_client(client)
       client.disconnect!
-      @pool.remove(client)
+      pool.remove(client)
     end
 
     def ask(client, number, seconds)

@@ -31,9 +31,14 @@ contract "Bunny" do
     Integer(client.queue_declare(name, auto_delete: true, durable: false).queue[/\d+\z/])
   end
 
-  def connect(port = server.port, **options)
+  # bunny raises what ends a connection in the thread that has made it. That is the thread of all tasks.
+  handler = Struct.new(:errors) do
+    def raise(error) = errors << error
+  end
+
+  define_method(:connect) do |port = server.port, **options|
     @connections << Bunny.new(host: "127.0.0.1", port: port, logger: Logger.new(nil), automatically_recover: false,
-                              **options)
+                              session_error_handler: handler.new([]), **options)
     @connections.last.start
   end
 
@@ -47,8 +52,10 @@ contract "Bunny" do
     super
   end
 
-  # With time enough: if there is no answer within its limit, bunny gives up, and leaves its threads.
+  # With time enough: if there is no answer within its limit, bunny gives up, and leaves its threads. A connection that
+  # has failed is not answered any more.
   def close_at_last(connection)
+    connection.transport.close if connection.instance_variable_get(:@session_error_handler).errors.any?
     connection.instance_variable_set(:@continuation_timeout, 20_000)
     connection.close unless connection.closed?
   end

@@ -28,6 +28,12 @@ contract "NetImap" do
     end
   end
 
+  # The lines of a late answer are kept, and the next command of that kind finds them.
+  def mend(client)
+    client.noop
+    client.clear_responses
+  end
+
   # Waits for news for so long, then asks for the mailbox of that number.
   def ask(client, number, seconds)
     client.idle(seconds) { nil } if seconds.positive?
@@ -57,6 +63,26 @@ contract "NetImap" do
       assert_equal("You have mail.\r\n", listener.fetch(last, "BODY[TEXT]").first.attr["BODY[TEXT]"])
     ensure
       [listener, sender].each { |one| one&.disconnect }
+    end
+  end
+
+  # IMAP's lines have no number: so it is in plain Ruby, too.
+  def test_a_late_answer
+    reactor do
+      client = connect
+      waiting = nil
+      server.paused do
+        waiting = go { Timeout.timeout(0.1) { client.list("", "1") } }
+
+        assert_kind_of(Timeout::Error, waiting.failure)
+      end
+
+      assert_equal(%w[1 2], client.list("", "2").map(&:name), "the guide need not warn any more")
+      mend(client)
+
+      assert_equal(%w[3], client.list("", "3").map(&:name))
+    ensure
+      client&.disconnect
     end
   end
 

@@ -10,10 +10,14 @@ require "support/http_matrix"
 http_contracts "OpenUri", "open-uri", own: true do
   def name_in_table = "open-uri"
   def timeout_errors = [Net::ReadTimeout]
+  def errors_of_a_server_that_stands_still = [Net::ReadTimeout, Net::OpenTimeout]
   def close_client(_) = nil
   def connects_for_each_question? = true
   def ask(client, number, seconds) = Integer(URI.parse(url(number, seconds)).open(**client, &:read))
-  def open_client(timeout:) = { read_timeout: timeout, **(tls? ? { ssl_ca_cert: server.certificate_file } : {}) }
+
+  def open_client(timeout:)
+    { read_timeout: timeout, open_timeout: timeout, **(tls? ? { ssl_ca_cert: server.certificate_file } : {}) }
+  end
 
   # What is long goes to a file.
   def test_a_long_answer

@@ -19,7 +19,9 @@ contract "PgClient" do
   def close_client(client) = client.close
   def timeout_errors = [PG::QueryCanceled]
 
-  # The limit is the server's: libpq has none for an answer.
+  # libpq has none for an answer.
+  def limit_of_the_server? = true
+
   def open_client(timeout:) = connect(options: "-c statement_timeout=#{(timeout * 1000).to_i}")
 
   def ask(client, number, seconds)

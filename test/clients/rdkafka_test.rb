@@ -5,6 +5,7 @@
 require_relative "../test_helper"
 require "logger"
 require "support/clients"
+require "support/servers/kafka"
 
 # rdkafka, with the broker that librdkafka has for tests. It has threads of its own in C, and calls back in a thread of
 # Ruby: a task waits for that by a condition variable. Only a consumer's poll waits in C.
@@ -37,6 +38,15 @@ contract "Rdkafka" do
 
   def producer(address = @address, **settings)
     opened(Rdkafka::Config.new("bootstrap.servers": address, "linger.ms": 0, **settings).producer)
+  end
+
+  # In a process of its own, which can be killed and stopped. Its address takes the place of the other one.
+  def broker_apart
+    broker = TestSupport::Servers::Kafka.new.tap(&:start)
+    @address = "127.0.0.1:#{broker.port}"
+    yield(broker)
+  ensure
+    broker&.stop
   end
 
   # Of one partition, from its beginning.
@@ -108,5 +118,57 @@ contract "Rdkafka" do
     end
 
     assert_equal("polled", message.payload)
+  end
+
+  def start_to_produce(sender, texts)
+    texts.map { |payload| sender.produce(topic: "topic", payload:, partition: 0) }
+  end
+
+  # It has some messages when it is killed. Each wait ends, with an error or with the place of the message.
+  def test_a_broker_that_is_killed
+    broker_apart do |broker|
+      sender = producer("message.timeout.ms": 2000)
+      reactor do
+        taker = consumer("topic")
+
+        assert_equal(0, produce(sender, "topic", "before"))
+        assert_equal("before", take(taker))
+        handles = broker.paused do
+          start_to_produce(sender, %w[one two three]).tap { broker.kill }
+        end
+        outcomes = assert_others_run { all_at_once(3) { |number| outcome_of(handles[number]) }.first }
+
+        outcomes.each_with_index { |outcome, number| assert_includes([Rdkafka::RdkafkaError, number + 1], outcome) }
+        assert_times_out(0.2, Timeout::Error) { Timeout.timeout(0.2) { take(taker) } }
+      end
+    end
+  end
+
+  def outcome_of(handle)
+    handle.wait(max_wait_timeout_ms: 25_000).offset
+  rescue Rdkafka::RdkafkaError => e
+    e.class
+  end
+
+  # Waits end by their own limits. The messages arrive when it goes on, each once, except for those whose time is over.
+  def test_a_broker_that_stands_still
+    broker_apart do |broker|
+      sender = producer("message.timeout.ms": 60_000)
+      short = producer("message.timeout.ms": 1000)
+      reactor do
+        [sender, short].each { |one| produce(one, "topic", "before") }
+        handles = broker.paused do
+          start_to_produce(sender, %w[one two three]).tap do |begun|
+            assert_times_out(0.2, Rdkafka::AbstractHandle::WaitTimeoutError) { begun[0].wait(max_wait_timeout_ms: 200) }
+            assert_raises(Rdkafka::RdkafkaError) { produce(short, "other", "too late") }
+          end
+        end
+        offsets = handles.map { |handle| handle.wait(max_wait_timeout_ms: 25_000).offset }
+        taker = consumer("topic")
+
+        assert_equal([2, 3, 4], offsets)
+        assert_equal(%w[before before one two three], Array.new(5) { take(taker) })
+      end
+    end
   end
 end

@@ -20,7 +20,9 @@ contract "Sequel" do
   def close_client(client) = client.disconnect
   def timeout_errors = [Sequel::DatabaseError]
 
-  # The limit is the server's: libpq has none for an answer.
+  # libpq has none for an answer.
+  def limit_of_the_server? = true
+
   def open_client(timeout:)
     Sequel.extension(:fiber_concurrency)
     limit = "SET statement_timeout = #{(timeout * 1000).to_i}"

@@ -5,6 +5,7 @@
 require_relative "../test_helper"
 require "support/clients"
 require "support/fake_resolver"
+require "support/servers/mariadb"
 require "support/servers/postgres"
 require "support/servers/redis"
 
@@ -16,6 +17,8 @@ contract "SilentAddresses" do
 
   client "redis-client", server: TestSupport::Servers::Redis
   client "pg", server: TestSupport::Servers::Postgres
+  client "trilogy", server: TestSupport::Servers::Mariadb
+  client "mysql2"
 
   heddle_only "the resolver of its own process"
 
@@ -48,11 +51,12 @@ contract "SilentAddresses" do
     def open_files = Dir.children("/proc/self/fd").size
   RUBY
 
-  define_method(:script) do |server, gem, code|
+  define_method(:script) do |server, *features, code|
     silence(server.port)
     env = fake_hosts(hosts).merge("HEDDLE_BACKEND" => backend, "PORT" => server.port.to_s)
 
-    program = "require #{gem.inspect}\n#{prelude}\nHeddle.run do\n#{code}\nend\n"
+    requires = features.map { |feature| "require #{feature.inspect}\n" }.join
+    program = "#{requires}#{prelude}\nHeddle.run do\n#{code}\nend\n"
 
     assert_script(program, gems: true, env:, options: %w[-W0])
   end
@@ -91,6 +95,27 @@ contract "SilentAddresses" do
       cancelled { connect.call }
       timed_out { connect.call }
       check(client.exec("SELECT 7").values == [["7"]], "another answer")
+    RUBY
+  end
+
+  # So do the clients of MySQL.
+  def test_trilogy
+    script(TestSupport::Servers::Mariadb.running, "bigdecimal", "trilogy", <<~RUBY)
+      connect = -> { Trilogy.new(host: "both", port: PORT, username: "heddle", connect_timeout: 1) }
+      client = asking { connect.call }
+      cancelled { connect.call }
+      timed_out { connect.call }
+      check(client.query("SELECT 7").to_a == [[7]], "another answer")
+    RUBY
+  end
+
+  def test_mysql2
+    script(TestSupport::Servers::Mariadb.running, "mysql2", "heddle/adapters/mysql2", <<~RUBY)
+      connect = -> { Mysql2::Client.new(host: "both", port: PORT, username: "heddle", connect_timeout: 1) }
+      client = asking { connect.call }
+      cancelled { connect.call }
+      timed_out { connect.call }
+      check(client.query("SELECT 7 AS number").to_a == [{ "number" => 7 }], "another answer")
     RUBY
   end
 end

@@ -2,6 +2,7 @@
 
 require "support/clients"
 require "support/client_figures"
+require "support/failing_servers"
 
 module TestSupport
   # Questions to every client. A contract that extends Clients includes this, and says:
@@ -14,8 +15,10 @@ module TestSupport
   #   def timeout_errors = [Faraday::TimeoutError]   # what the client's own limit raises; empty if it has none
   #
   # and, where it differs: #asked, #after_a_cancel, #shortest_timeout, #timeout_of_one_that_is_closed,
-  # #connects_for_each_question?.
+  # #connects_for_each_question?, #limit_of_the_server?.
   module ClientMatrix
+    include FailingServers
+
     COUNT = 50
     SECONDS = 0.2
 

@@ -20,7 +20,19 @@ module TestSupport
         @target = target
       end
 
+      # While the block runs, the process is dead. Then it is there again, at the same port.
+      def killed
+        Process.kill(:KILL, @pid)
+        Process.wait(@pid)
+        @pid = nil
+        yield
+      ensure
+        launch or raise Missing, "#{SCRIPT} does not start again:\n#{log}"
+      end
+
       private
+
+      def free_port = port || super
 
       # Another user may not be allowed to read this Ruby's files.
       def other_user = nil
