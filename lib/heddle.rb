@@ -67,7 +67,7 @@ module Heddle
     #
     # Inside of another Heddle.run it only opens a new scope.
     #
-    # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
+    # @param backend [String, Symbol, nil] "uring", "epoll", "kqueue" or "poll"; nil: HEDDLE_BACKEND, else the best that
     #   this machine offers
     # @param grace [Numeric, nil] seconds that ensure clauses, and the tasks that they start, have when the tasks are
     #   cancelled, before they are cancelled once more; nil: the grace of the run around it, else 5

@@ -5,7 +5,8 @@
 #
 # HEDDLE_VARIANT   release (default), assert (HD_VERIFY on), faults (assert, and system calls fail on demand: only in
 #                  the repository, see test/faults/inject.c), opaque (assert, and nothing is known about the insides
-#                  of an IO, as it may be with a later Ruby), asan, ubsan, tsan
+#                  of an IO, as it may be with a later Ruby), portable (assert, and Linux is not known: see
+#                  os/platform.h), asan, ubsan, tsan
 # HEDDLE_PEDANTIC  any value: warnings are errors
 # --with-kqueue=DIR  (an option of extconf.rb) the kqueue backend, too, with libkqueue, which is installed in DIR. It
 #                  lets the tests of this backend run on Linux.
@@ -17,6 +18,7 @@ VARIANTS = {
   "assert" => %w[-DHEDDLE_ASSERT_BUILD -g],
   "faults" => %w[-DHEDDLE_ASSERT_BUILD -g -U_FORTIFY_SOURCE],
   "opaque" => %w[-DHEDDLE_ASSERT_BUILD -g],
+  "portable" => %w[-DHEDDLE_ASSERT_BUILD -DHEDDLE_PORTABLE -g],
   "asan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=address -fno-omit-frame-pointer],
   "ubsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=undefined -fno-sanitize-recover=undefined],
   "tsan" => %w[-DHEDDLE_ASSERT_BUILD -g -fsanitize=thread]
@@ -25,11 +27,13 @@ VARIANTS = {
 variant = ENV.fetch("HEDDLE_VARIANT", "release")
 flags = VARIANTS.fetch(variant) { abort "HEDDLE_VARIANT: #{variant.inspect} is not one of #{VARIANTS.keys.join(", ")}" }
 
-abort "Heddle needs Linux for now (io_uring or epoll)." unless RUBY_PLATFORM.include?("linux")
+linux = RbConfig::CONFIG.fetch("host_os").include?("linux")
 unless Heddle::RubyFeatures.at_least?(Heddle::RubyFeatures::OLDEST)
   abort "Heddle needs Ruby #{Heddle::RubyFeatures::OLDEST} or newer, this is #{RUBY_VERSION}."
 end
-abort "Heddle needs linux/io_uring.h (package linux-libc-dev)." unless have_header("linux/io_uring.h")
+if linux && !have_header("linux/io_uring.h")
+  abort "Heddle needs linux/io_uring.h (package linux-libc-dev on Debian, linux-headers on Alpine)."
+end
 have_struct_member("rb_io_t", "wbuf", ["ruby.h", "ruby/io.h"]) unless variant == "opaque"
 
 layers = %w[core os ruby fibers fibers/pending io hooks core_ext]
@@ -39,9 +43,12 @@ if (kqueue = with_config("kqueue"))
   abort "There is no libkqueue in #{kqueue}." unless have_library("kqueue", "kqueue", "sys/event.h")
   $defs << "-DHEDDLE_KQUEUE"
   $LDFLAGS << " -Wl,-rpath,#{File.join(kqueue, "lib")}"
-else
-  $srcs.reject! { |source| source.end_with?("/backend_kqueue.c") }
 end
+# The backends that this system does not have (HD_HAS_LINUX and HD_KQUEUE_BACKEND of os/platform.h).
+absent = []
+absent << %r{/(backend_epoll|backend_uring|uring_\w+)\.c\z} if !linux || variant == "portable"
+absent << %r{/backend_kqueue\.c\z} if linux ? !kqueue : !have_header("sys/event.h")
+$srcs.reject! { |source| absent.any? { |pattern| source.match?(pattern) } }
 $VPATH.concat(layers.map { |layer| "$(srcdir)/#{layer}" })
 if variant == "faults"
   injection = File.expand_path("../../test/faults/inject.c", __dir__)
@@ -55,7 +62,7 @@ $headers.concat(["extconf.rb", *Dir["{#{layers.join(",")}}/*.h", base: __dir__]]
 $INCFLAGS << " -I$(srcdir)"
 $CFLAGS << " -std=gnu11 -fvisibility=hidden -D_GNU_SOURCE"
 $warnflags = "-Wall -Wextra -Wno-unused-parameter" if $warnflags.nil?
-append_cflags(%w[-Wall -Wextra])
+append_cflags(%w[-Wall -Wextra -Wno-unused-parameter])
 append_cflags("-Werror") if ENV["HEDDLE_PEDANTIC"]
 # GCC would clear each small record with `rep stos`, which takes longer to begin than to write: a twelfth of a switch.
 append_cflags("-mmemset-strategy=vector_loop:256:noalign,libcall:-1:noalign")

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "idle_set/selected"
+
 module Heddle
   # A set of sockets that one task, or one thread, watches together until there is something to read. A task for each
   # socket would do the same, but it takes a fiber with its stack; a socket in a set takes an entry in the kernel and
@@ -21,7 +23,9 @@ module Heddle
 
     # @raise [SystemCallError] if the process has no descriptor left
     def initialize
-      @poller = IO.for_fd(Poller.create, "r")
+      fd = Poller.create
+      @calls = fd ? Poller : Selected
+      @set = fd ? IO.for_fd(fd, "r") : Selected.new
       @ios = {} # by descriptor
       @buffered = [] # descriptors of IOs with bytes in Ruby's buffer, of which the kernel does not know
     end
@@ -33,7 +37,7 @@ module Heddle
     def empty? = @ios.empty?
 
     # @return [Boolean] whether {#close} was called
-    def closed? = @poller.closed?
+    def closed? = @set.closed?
 
     # @return [String]
     def inspect = "#<#{self.class} #{closed? ? "closed" : "#{size} sockets"}>"
@@ -50,11 +54,12 @@ module Heddle
     def add(io)
       Check.responds("io", io, :to_io)
       own = io.to_io
-      @ios[fd = Poller.add(@poller, own)] = io
+      Check.refuse("io: is in the set: #{Check.shown(io)}") if watches?(own)
+      @ios[fd = @calls.add(@set, own)] = io
       note_buffered(fd) if Poller.buffered?(own)
       self
-    rescue Errno::EEXIST, Errno::EPERM => e
-      Check.refuse("io: #{e.is_a?(Errno::EPERM) ? "cannot be watched" : "is in the set"}: #{Check.shown(io)}")
+    rescue Errno::EPERM
+      Check.refuse("io: cannot be watched: #{Check.shown(io)}")
     end
 
     # Takes a socket out of the set.
@@ -66,7 +71,7 @@ module Heddle
       fd = own.closed? ? @ios.key(io) : own.fileno
       return unless @ios[fd].equal?(io)
 
-      Poller.delete(@poller, fd)
+      @calls.delete(@set, fd)
       @buffered.delete(fd)
       @ios.delete(fd)
     end
@@ -79,8 +84,8 @@ module Heddle
     #   was faster
     # @raise [IOError] if the set is closed, also meanwhile
     def wait(timeout = nil)
-      @poller.wait_readable(timeout) unless timeout == 0
-      found = Poller.take(@poller, @ios)
+      @set.wait_readable(timeout) unless timeout == 0
+      found = @calls.take(@set, @ios)
       @buffered.empty? ? found : found + take_buffered
     end
 
@@ -88,22 +93,34 @@ module Heddle
     #
     # @return [void]
     def close
-      @poller.close
+      @set.close
       @bell&.close
       @ios.clear
     end
 
     private
 
+    # An IO that was closed has left the kernel's set, and another may have its descriptor.
+    def watches?(own)
+      other = @ios[own.fileno]&.to_io
+      other && !other.closed?
+    end
+
     # Adds a descriptor that can always be read, so that {#wait} returns.
     def note_buffered(fd)
-      Poller.ring(@poller, @bell ||= IO.for_fd(Poller.bell, "r"))
+      @calls.ring(@set, @bell ||= ended_pipe)
       @buffered << fd
+    end
+
+    def ended_pipe
+      reader, writer = IO.pipe
+      writer.close
+      reader
     end
 
     def take_buffered
       @buffered.shift(@buffered.size).filter_map do |fd|
-        Poller.delete(@poller, fd) if @ios.key?(fd)
+        @calls.delete(@set, fd) if @ios.key?(fd)
         @ios.delete(fd)
       end
     end

@@ -23,7 +23,7 @@ module Heddle
   class Scheduler
     # Sets a scheduler on this thread, runs the block under it, and removes it again.
     #
-    # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
+    # @param backend [String, Symbol, nil] "uring", "epoll", "kqueue" or "poll"; nil: HEDDLE_BACKEND, else the best that
     #   this machine offers
     # @param grace [Numeric, nil] see Heddle.run
     # @param time_slice [Numeric, false, nil] see Heddle.run
@@ -56,7 +56,7 @@ module Heddle
     end
     private_class_method :end_threads
 
-    # @param backend [String, Symbol, nil] "uring", "epoll" or "poll"; nil: HEDDLE_BACKEND, else the best backend that
+    # @param backend [String, Symbol, nil] "uring", "epoll", "kqueue" or "poll"; nil: HEDDLE_BACKEND, else the best that
     #   this machine offers
     # @param time_slice [Numeric, false, nil] see Heddle.run
     # @raise [ArgumentError] if the backend is unknown

@@ -1,7 +1,7 @@
 /* The child of a fork: closing there leaves the parent's set alone, a new backend works there, and the parent's
  * waiters get their events whatever the child does. What os/fork.h promises: private descriptors are closed, guarded
  * state is whole. For jobs see worker_test.c.
- * Runs under: address, thread. */
+ * Runs under: address, thread, portable. */
 #include "harness.h"
 
 enum { WAITERS = 20 };

@@ -1,5 +1,6 @@
 /* os/read_write.h: a try never blocks, though every descriptor here is in blocking mode. An alarm ends the program
- * if one does. */
+ * if one does.
+ * Runs under: address, portable. */
 #include "harness.h"
 #include "os/read_write.h"
 

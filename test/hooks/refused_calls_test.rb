@@ -58,6 +58,16 @@ class RefusedCallsTest < HeddleTest
     assert_match(/\Auring: .*this kernel has no io_uring/, reasons.first)
   end
 
+  # As on a BSD.
+  def test_everything_works_without_proc
+    skip("only root can hide /proc") unless Process.euid.zero?
+    hidden = run_script("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+    skip("no mounts here: #{hidden.err}") if hidden.err.match?(/\A(unshare|mount): /)
+
+    assert_predicate(hidden, :success?, hidden.err)
+    assert_equal(run_script.out, hidden.out)
+  end
+
   # As in a container of Docker.
   def test_everything_works_without_io_uring
     outcome = run_script(*ruby_command, FILTER, "io_uring")

@@ -70,6 +70,28 @@ class NativeGemTest < HeddleTest
     assert_includes(outcome.out, RUBY_PLATFORM.dump)
   end
 
+  def test_config_h_of_another_system
+    text = CONFIG.sub("#define SIZEOF_LONG 8", "#define HAVE_GNU_QSORT_R 1\n#define NUM2OFFT(v) NUM2LONG(v)\n\\0")
+    check = "#ifdef HAVE_GNU_QSORT_R\nboth\n#endif\nNUM2OFFT(1)"
+
+    assert_match(/both.*NUM2LONG\(1\)/m, preprocess(header("x86_64-linux-gnu", text), check).out)
+    assert_match(/\A\s*NUM2LL\(1\)/, preprocess(header("arm64-darwin", text), check).out)
+    assert_match(/\A\s*NUM2LONG\(1\)/, preprocess(header("x86_64-freebsd", text), check).out)
+  end
+
+  # CI has no compiler for other systems if the registry does not answer.
+  def test_the_check_of_platforms_says_what_it_skips
+    npm = File.join(tempdir, "npm")
+    File.write(npm, "#!/bin/sh\nexit 1\n")
+    File.chmod(0o755, npm)
+    outcome = run_command(File.join(Tools::ROOT, "bin/build"), "--check-platforms", "--ruby", RbConfig.ruby,
+                          env: { "PATH" => "#{tempdir}:#{ENV.fetch("PATH")}", "XDG_CACHE_HOME" => tempdir,
+                                 "HEDDLE_ZIG" => nil })
+
+    assert_predicate(outcome, :success?, outcome.err)
+    assert_match(/skipped: zig #{NATIVE::Zig::VERSION} cannot be had from the npm package/, outcome.err)
+  end
+
   def test_a_platform_that_is_none
     error = assert_raises(Tools::Problem) { NATIVE.target("vax-vms") }
 

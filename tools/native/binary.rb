@@ -22,22 +22,29 @@ module Tools
       end
 
       # @return [String] its path in the gem
-      def name = "lib/heddle/#{@info.abi}/heddle_native.so"
+      def name = "lib/heddle/#{@info.abi}/#{file}"
 
       # @return [String] the path of the file
       def build
-        zig = Zig.new(console: @console).path
-        FileUtils.rm_rf(@folder)
-        FileUtils.mkdir_p(@folder)
-        @console.step("compiling for Ruby #{@info.series} on #{@target}", takes: "1 to 3 minutes") do |show|
-          write_headers
-          run(show, zig, @info.exe, "-r", File.join(__dir__, "rbconfig.rb"), File.join(Extension::SOURCE, "extconf.rb"))
-          run(show, zig, "make", "-j#{Tools.processors}")
-        end
-        File.join(@folder, "heddle_native.so")
+        compile { |show| run(show, "make", "-j#{Tools.processors}") }
+        File.join(@folder, file)
       end
 
       private
+
+      def file = "heddle_native.#{@target.suffix}"
+
+      # Makes the Makefile, and runs the block, which runs make.
+      def compile(takes: "1 to 3 minutes")
+        @zig = Zig.new(console: @console).path
+        FileUtils.rm_rf(@folder)
+        FileUtils.mkdir_p(@folder)
+        @console.step("compiling for Ruby #{@info.series} on #{@target}", takes:) do |show|
+          write_headers
+          run(show, @info.exe, "-r", File.join(__dir__, "rbconfig.rb"), File.join(Extension::SOURCE, "extconf.rb"))
+          yield show
+        end
+      end
 
       def headers = File.join(@folder, "include")
 
@@ -46,11 +53,18 @@ module Tools
         Tools.write_whole(File.join(headers, "ruby/config.h"), ConfigHeader.new(text, @target.name).to_s)
       end
 
-      def run(show, zig, *command)
-        given = { zig:, triple: @target.triple, cpu: @target.cpu, platform: @target.name, headers:, root: ROOT }
+      def run(show, *command)
         environment = { "HEDDLE_NATIVE" => JSON.generate(given), "HEDDLE_VARIANT" => nil, "HEDDLE_PEDANTIC" => nil }
-        Command.run(*command, log: @log, env: environment, chdir: @folder, on_line: show)
+        Command.run(*command, log: @log, env: environment.merge(variant), chdir: @folder, on_line: show)
       end
+
+      # For rbconfig.rb.
+      def given
+        { zig: @zig, triple: @target.triple, cpu: @target.cpu, platform: @target.name, system: @target.system,
+          suffix: @target.suffix, headers:, root: ROOT, system_headers: "", only_checks: false }
+      end
+
+      def variant = {}
     end
   end
 end

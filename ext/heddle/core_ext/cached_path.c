@@ -14,38 +14,23 @@
 #include "cached_path.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ruby/encoding.h>
 
 #include "fibers/turn.h"
 #include "io/transfer.h"
+#include "os/platform.h"
 #include "ruby/init.h"
-
-/* Opens a path without waiting for a disk (RESOLVE_CACHED, Linux 5.12). Returns a descriptor or -errno. */
-static int open_cached(const char *path, uint64_t flags)
-{
-    struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-    return fd < 0 ? -errno : fd;
-}
-
-static int look_up(const char *path)
-{
-    return open_cached(path, O_PATH);
-}
 
 /* Gets the status of a path without waiting for a disk. Ruby 3.3 opens files on this thread anyway, so a look that may
  * take time makes nothing worse there. */
 static bool status_of(const char *path, struct stat *status)
 {
     if (!HD_OPEN_IS_OFFLOADED) return stat(path, status) == 0;
-    int fd = look_up(path);
+    int fd = hd_look_up_cached(path);
     if (fd < 0) return false;
     bool known = fstat(fd, status) == 0;
     close(fd);
@@ -80,7 +65,7 @@ static VALUE cached_p(VALUE self, VALUE path)
     hd_turn_spend(hd_scheduler_get(self), Qnil, HD_TURN_ENDS);
     path = path_of(path);
     if (NIL_P(path)) return Qtrue;
-    int fd = look_up(StringValueCStr(path));
+    int fd = hd_look_up_cached(StringValueCStr(path));
     if (fd >= 0) close(fd);
     return HD_BOOL(fd != -EAGAIN && fd != -ENOSYS && fd != -EINVAL && fd != -EPERM);
 }
@@ -101,7 +86,7 @@ VALUE hd_cached_content(hd_scheduler *scheduler, VALUE path)
     /* A FIFO must not be opened for a look, because its other end would go on. The size of files in /proc is 0. */
     if (!S_ISREG(status.st_mode) || status.st_size == 0 || status.st_size > HD_LARGE_FILE) return Qnil;
     VALUE content = rb_str_new(NULL, (long)status.st_size);
-    int fd = open_cached(RSTRING_PTR(path), O_RDONLY);
+    int fd = hd_open_cached(RSTRING_PTR(path));
     if (fd < 0) return Qnil;
     hd_file_kind kind = HD_MAYBE_FILE;
     /* If the file has more bytes, the byte that ends the String is overwritten. */

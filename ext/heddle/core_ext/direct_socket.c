@@ -19,6 +19,7 @@
 #include "fibers/turn.h"
 #include "io/transfer.h"
 #include "io/way.h"
+#include "os/platform.h"
 #include "ruby/init.h"
 #include "ruby/ruby_internals.h"
 #include "direct_io.h"
@@ -126,7 +127,7 @@ static VALUE receive(ID nonblock, ID kept, int argc, const VALUE *argv, VALUE io
     hd_transfer call;
     bool usual = argc > 0 && argc < 4 && (argc < 2 || has_no_flag(argv[1]));
     if (!usual || !begin_receive(&call, io)) return rb_funcallv(io, kept, argc, argv);
-    attempt receive = {nonblock, 4, {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
+    attempt receive = {.name = nonblock, .argc = 4, .argv = {argv[0], INT2FIX(0), argc > 2 ? argv[2] : Qnil, Qfalse}};
     if (RB_TYPE_P(receive.argv[2], T_STRING)) receive.string = receive.argv[2];
     receive.refuses = !is_size(receive.argv[0]) || !is_room(receive.argv[2]);
     return call_when_ready(&call, &receive);
@@ -163,7 +164,8 @@ static VALUE socket_recvfrom(int argc, VALUE *argv, VALUE io)
 static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_size, VALUE rights)
 {
     hd_transfer call;
-    attempt receive = {rb_intern("__recvmsg_nonblock"), 5, {size, flags, control_size, rights, Qfalse}};
+    ID nonblock = rb_intern("__recvmsg_nonblock");
+    attempt receive = {.name = nonblock, .argc = 5, .argv = {size, flags, control_size, rights, Qfalse}};
     receive.refuses = !(NIL_P(size) || is_size(size)) || !(NIL_P(control_size) || is_size(control_size));
     if (has_no_flag(flags) && begin_receive(&call, io)) return call_when_ready(&call, &receive);
     return rb_funcallv(io, KEPT("__recvmsg"), 4, receive.argv);
@@ -173,7 +175,7 @@ static VALUE socket_recvmsg(VALUE io, VALUE size, VALUE flags, VALUE control_siz
 static VALUE socket_sendmsg(VALUE io, VALUE text, VALUE flags, VALUE to, VALUE controls)
 {
     hd_transfer call;
-    attempt send = {rb_intern("__sendmsg_nonblock"), 5, {text, flags, to, controls, Qfalse}};
+    attempt send = {.name = rb_intern("__sendmsg_nonblock"), .argc = 5, .argv = {text, flags, to, controls, Qfalse}};
     if (begin(&call, HD_WRITE, io) && !hd_in_blocking_mode(call.fd)) return call_when_ready(&call, &send);
     return rb_funcallv(io, KEPT("__sendmsg"), 4, send.argv);
 }
@@ -188,7 +190,8 @@ static VALUE socket_read_nonblock(VALUE io, VALUE size, VALUE string, VALUE rais
 
 static VALUE accept_when_ready(VALUE call)
 {
-    return call_when_ready((hd_transfer *)call, &(attempt){rb_intern("__accept_nonblock"), 1, {Qfalse}});
+    attempt accept = {.name = rb_intern("__accept_nonblock"), .argc = 1, .argv = {Qfalse}};
+    return call_when_ready((hd_transfer *)call, &accept);
 }
 
 /* Accepts by Ruby's own method when no descriptor or no memory is left: it collects garbage, and tries once more. */

@@ -1,12 +1,11 @@
 /* One step of IO.copy_stream from a file, by sendfile(2), which moves the bytes without copying them. */
 
 #include <fcntl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "io/transfer.h"
+#include "os/platform.h"
 #include "ruby/init.h"
 
 enum { STEP_MAX = 1 << 20 };
@@ -15,8 +14,7 @@ enum { STEP_MAX = 1 << 20 };
 static bool is_cached(int fd, off_t offset)
 {
     char byte;
-    struct iovec vector = {&byte, 1};
-    return preadv2(fd, &vector, 1, offset, RWF_NOWAIT) == 1;
+    return hd_read_now(fd, &byte, 1, offset) == 1;
 }
 
 static int source_of(VALUE io, bool *buffered)
@@ -64,10 +62,9 @@ static ssize_t try_send_file(hd_transfer *call, void *pointer)
     if (size == 0) return HD_LEFT_TO_RUBY;
     ssize_t sent;
     do {
-        sent = sendfile(to, from, NIL_P(part->offset) ? NULL : &position, size);
-    } while (sent < 0 && errno == EINTR);
-    if (sent > 0) return sent;
-    return sent == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? HD_LEFT_TO_RUBY : -errno;
+        sent = hd_send_file(to, from, NIL_P(part->offset) ? NULL : &position, size);
+    } while (sent == -EINTR);
+    return sent == 0 || sent == -EINVAL || sent == -ENOSYS || sent == -EOPNOTSUPP ? HD_LEFT_TO_RUBY : sent;
 }
 
 /* Sends a part of the file.

@@ -88,13 +88,6 @@ static int64_t look(void)
 
 /* -- the thread ------------------------------------------------------------------------------------------------ */
 
-/* False: the time was over. */
-static bool wait_until(int64_t until_ns)
-{
-    struct timespec until = {until_ns / HD_NS_PER_SECOND, until_ns % HD_NS_PER_SECOND};
-    return pthread_cond_timedwait(&bell, &guard.lock, &until) == 0;
-}
-
 /* A scheduler that begins to run finds `asleep` set, or the look that follows it finds that scheduler. */
 static void sleep_while_all_rest(void)
 {
@@ -110,14 +103,15 @@ static void *look_out(void *unused)
     pthread_mutex_lock(&guard.lock);
     for (;;) {
         if (hd_list_empty(&watched)) {
-            if (!wait_until(hd_clock_machine() + LINGER_NS) && hd_list_empty(&watched)) break;
+            bool called = hd_condition_wait(&bell, &guard.lock, hd_clock_machine() + LINGER_NS);
+            if (!called && hd_list_empty(&watched)) break;
             continue;
         }
         int64_t next_ns = look();
         if (next_ns == HD_NO_DEADLINE)
             sleep_while_all_rest();
         else
-            wait_until(next_ns);
+            hd_condition_wait(&bell, &guard.lock, next_ns);
     }
     started = false;
     pthread_mutex_unlock(&guard.lock);

@@ -183,7 +183,7 @@ static VALUE scheduler_choose_backend(VALUE self, VALUE name, VALUE calls)
     return Qnil;
 }
 
-/* @return [String] the event backend in use: "uring", "epoll" or "poll" */
+/* @return [String] the event backend in use: "uring", "epoll", "kqueue" or "poll" */
 static VALUE scheduler_backend(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

@@ -372,7 +372,7 @@ static ssize_t try_some(hd_transfer *call, void *pointer)
     if (size == 0 && (call->length > 0 || call->in_part || call->flushes)) return 0;
     size = piece_of(call, size < most ? size : most);
     ssize_t moved = hd_rw_try(call->direction, call->fd, bytes, size, call->from, &call->kind);
-    if (moved == -EAGAIN || moved == -ETIME) {
+    if (moved == -EAGAIN || moved == HD_TERMINAL_WAITS) {
         if (call->in_part) return 0;
         call->gives_up = must_not_wait(call);
         if (moved == -EAGAIN || call->gives_up) return -EAGAIN;

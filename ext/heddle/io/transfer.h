@@ -38,7 +38,7 @@ enum { HD_LEFT_TO_RUBY = -EINPROGRESS };
 
 static inline bool hd_is_left_to_ruby(ssize_t result)
 {
-    return result == HD_LEFT_TO_RUBY || result == -ETIME; /* see hd_rw_try */
+    return result == HD_LEFT_TO_RUBY || result == HD_TERMINAL_WAITS; /* see hd_rw_try */
 }
 
 /* Makes attempts until one of them need not wait, and returns its result. It waits after each that would have to, and

@@ -14,8 +14,10 @@
  * Sources: kqueue(2) of FreeBSD, OpenBSD, NetBSD and macOS. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h> /* before the next one, as the manuals have it */
 #include <sys/event.h>
 #include <sys/stat.h>
 #include <sys/time.h>

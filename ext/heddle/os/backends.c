@@ -5,9 +5,11 @@
 #include <string.h>
 
 const hd_backend_ops *const hd_backends[] = {
+#if HD_HAS_LINUX
     &hd_backend_uring,
     &hd_backend_epoll,
-#ifdef HEDDLE_KQUEUE
+#endif
+#if HD_KQUEUE_BACKEND
     &hd_backend_kqueue,
 #endif
     &hd_backend_poll,

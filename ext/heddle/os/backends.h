@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/backend.h"
+#include "platform.h"
 
 extern const hd_backend_ops hd_backend_uring, hd_backend_epoll, hd_backend_kqueue, hd_backend_poll;
 

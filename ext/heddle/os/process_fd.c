@@ -1,11 +1,13 @@
 /* See process_fd.h. Linux has pidfds (from 5.3 on). On a BSD a kqueue can be waited for as any descriptor can.
- * libkqueue's cannot. Sources: pidfd_open(2), kqueue(2). */
+ * Sources: pidfd_open(2), kqueue(2). */
 #include "process_fd.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#include "platform.h"
+
+#if HD_HAS_LINUX
 #include <sys/syscall.h>
 
 int hd_process_fd(pid_t pid)
@@ -13,7 +15,7 @@ int hd_process_fd(pid_t pid)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     return fd < 0 ? -errno : fd;
 }
-#else
+#elif HD_HAS_KQUEUE
 #include <sys/event.h>
 #include <sys/time.h>
 
@@ -27,5 +29,11 @@ int hd_process_fd(pid_t pid)
     int error = -errno;
     close(fd);
     return error;
+}
+#else
+int hd_process_fd(pid_t pid)
+{
+    (void)pid;
+    return -ENOSYS;
 }
 #endif

@@ -3,5 +3,6 @@
 
 #include <sys/types.h>
 
-/* Returns the descriptor for a child, which the caller closes, or -errno. -ESRCH: no such child exists any longer. */
+/* Returns the descriptor for a child, which the caller closes, or -errno. -ESRCH: no such child exists any longer.
+ * -ENOSYS: the system has no such descriptors. */
 int hd_process_fd(pid_t pid);

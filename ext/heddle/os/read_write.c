@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "platform.h"
 
 enum { BLOCKING_WRITE_MAX = 4096 };
 
@@ -19,15 +19,6 @@ static bool is_file(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-}
-
-int hd_accept(int fd)
-{
-    int accepted;
-    do {
-        accepted = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    } while (accepted < 0 && errno == EINTR);
-    return accepted < 0 ? -errno : accepted;
 }
 
 bool hd_in_blocking_mode(int fd)
@@ -67,15 +58,11 @@ static bool waits_for_more(int fd, size_t size)
     return size > 1 && is_raw(fd, &settings) && settings.c_cc[VMIN] > 1 && settings.c_cc[VTIME] > 0;
 }
 
-/* Opens the same terminal or FIFO once more, in nonblocking mode. Returns -1 where that is not possible. The master
- * of a terminal cannot be opened so: that would be a new terminal. */
-static int open_apart(hd_direction direction, int fd)
+/* poll(2) is never ready for the other direction. */
+static bool is_open_for(hd_direction direction, int fd)
 {
-    char path[32];
-    int number;
-    if (ioctl(fd, TIOCGPTN, &number) == 0) return -1;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return open(path, (direction == HD_READ ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+    return mode == O_RDWR || mode == (direction == HD_READ ? O_RDONLY : O_WRONLY);
 }
 
 static ssize_t read_or_write(hd_direction direction, int fd, void *bytes, size_t size)
@@ -101,7 +88,8 @@ static ssize_t write_in_nonblocking_mode(int fd, void *bytes, size_t size)
 static ssize_t move_in_blocking_mode(hd_direction direction, int fd, void *bytes, size_t size)
 {
     bool fifo = hd_is_fifo(fd), terminal = !fifo && isatty(fd);
-    int apart = fifo || terminal ? open_apart(direction, fd) : -1;
+    int flags = (direction == HD_READ ? O_RDONLY : O_WRONLY) | O_NONBLOCK;
+    int apart = fifo || terminal ? hd_open_again(fd, flags) : -1;
     if (apart >= 0) {
         ssize_t moved = read_or_write(direction, apart, bytes, size);
         close(apart);
@@ -121,9 +109,10 @@ static ssize_t try_after_poll(hd_direction direction, int fd, void *bytes, size_
     struct pollfd poll_fd = {.fd = fd, .events = direction == HD_READ ? POLLIN : POLLOUT};
     int ready = poll(&poll_fd, 1, 0);
     if (ready < 0) return -errno;
+    if (ready == 0 && !is_open_for(direction, fd)) return -EBADF;
     /* A read that does not wait may find the end where poll reports no event: a FIFO that nobody has opened. */
     if (ready == 0 && hd_in_blocking_mode(fd))
-        return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? -ETIME : -EAGAIN;
+        return direction == HD_READ && hd_terminal_read_timeout(fd) != HD_NO_DEADLINE ? HD_TERMINAL_WAITS : -EAGAIN;
     if (kind == HD_TERMINAL && direction == HD_READ && ready > 0 && waits_for_more(fd, size)) return -EINPROGRESS;
     return hd_in_blocking_mode(fd) ? move_in_blocking_mode(direction, fd, bytes, size)
                                    : read_or_write(direction, fd, bytes, size);
@@ -139,17 +128,13 @@ static ssize_t try_once(hd_direction direction, int fd, void *bytes, size_t size
         if (moved >= 0 || errno != ENOTSOCK) return moved < 0 ? -errno : moved;
         *kind = HD_MAYBE_FILE; /* the object is a socket, but was reopened with a path */
     }
-    struct iovec vector = {bytes, size};
-    moved = direction == HD_READ ? preadv2(fd, &vector, 1, offset, RWF_NOWAIT)
-                                 : pwritev2(fd, &vector, 1, offset, RWF_NOWAIT);
-    if (moved >= 0) return moved;
-    int error = errno;
-    if (error == EOPNOTSUPP || error == ENOSYS) {
+    moved = direction == HD_READ ? hd_read_now(fd, bytes, size, offset) : hd_write_now(fd, bytes, size, offset);
+    if (moved == -EOPNOTSUPP || moved == -ENOSYS) {
         *kind = HD_MAYBE_FILE;
         return try_after_poll(direction, fd, bytes, size, offset, *kind);
     }
-    if (error == EAGAIN && (offset != HD_NO_OFFSET || (*kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
-    return -error;
+    if (moved == -EAGAIN && (offset != HD_NO_OFFSET || (*kind == HD_MAYBE_FILE && is_file(fd)))) return -EINPROGRESS;
+    return moved;
 }
 
 ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind)
@@ -201,18 +186,11 @@ static void release(hd_job *job)
 
 static const hd_job_type rw_type = {.run = run, .free = release};
 
-/* Has anybody a record lock on the file, maybe this process? The kernel takes the caller for another owner here. */
-static bool has_record_locks(int fd)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
 hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset)
 {
     hd_rw_job *rw = malloc(sizeof(*rw) + size);
     /* A process loses its record locks when it closes any descriptor of the file (man 2 fcntl). */
-    int own_fd = rw && !has_record_locks(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int own_fd = rw && !hd_may_have_record_locks(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (own_fd < 0) {
         free(rw);
         return NULL;

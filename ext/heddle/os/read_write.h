@@ -1,6 +1,7 @@
 /* Makes one read or write that never blocks, whatever the descriptor is. For files, a worker can make it. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -16,18 +17,17 @@ typedef enum { HD_MAYBE_FILE, HD_STREAM, HD_SOCKET, HD_TERMINAL } hd_file_kind;
 
 enum { HD_NO_OFFSET = -1 };
 
-/* Returns the number of bytes moved, or -errno. -EAGAIN: not ready, wait for readiness. -ETIME: not ready, wait for
- * the time of hd_terminal_read_timeout; then it is the end of the file. -EINPROGRESS: only a worker can do it
- * without blocking (a file that is not in the page cache, or that the kernel cannot write without waiting). *kind is
- * corrected. */
+/* The result of a read of a terminal that must wait, at most for the time of hd_terminal_read_timeout. No call that
+ * moves bytes has this error. */
+enum { HD_TERMINAL_WAITS = -EDOM };
+
+/* Returns the number of bytes moved, or -errno. -EAGAIN: not ready, wait for readiness. HD_TERMINAL_WAITS: not ready,
+ * wait for a time; then it is the end of the file. -EINPROGRESS: only a worker can do it without blocking (a file that
+ * is not in the page cache, or that the kernel cannot write without waiting). *kind is corrected. */
 ssize_t hd_rw_try(hd_direction direction, int fd, void *bytes, size_t size, off_t offset, hd_file_kind *kind);
 
 /* Writes several pieces to a socket, and returns what hd_rw_try would. -EINPROGRESS: it is not a socket. */
 ssize_t hd_send_parts(int fd, struct iovec *parts, int count);
-
-/* Accepts a connection from a socket that does not block. The new socket does not block, and is closed by exec. Returns
- * its descriptor or -errno. */
-int hd_accept(int fd);
 
 /* Does a system call wait here until it is done? */
 bool hd_in_blocking_mode(int fd);
@@ -52,8 +52,8 @@ typedef struct {
     char bytes[];   /* a copy, so that the caller may give up while the worker runs */
 } hd_rw_job;
 
-/* Makes a job for a worker. NULL when there is no memory or no descriptor for it, or the file has record locks
- * (fcntl). For a write, the bytes are copied now. */
+/* Makes a job for a worker. NULL when there is no memory or no descriptor for it, or the file may have record
+ * locks (fcntl). For a write, the bytes are copied now. */
 hd_rw_job *hd_rw_job_new(hd_direction direction, int fd, const void *bytes, size_t size, off_t offset);
 
 /* Makes the transfer on the calling thread, which it may hold up. Returns the number of bytes moved or -errno. */

@@ -2,17 +2,22 @@
  *
  * Way: while the kernel watches descriptors for the backend, a poll sleeps there, and an eventfd among them ends it.
  * With no descriptors it sleeps on a futex, as a waiting thread does. A message to another thread and its answer
- * then take a seventh less time. Price: a state says where the poll sleeps. Sources: eventfd(2), futex(2). */
+ * then take a seventh less time. Price: a state says where the poll sleeps. Without these calls of Linux, a pipe stands
+ * for the eventfd, and a poll always sleeps on descriptors. Sources: eventfd(2), futex(2), pipe(2). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "fork.h"
+#include "platform.h"
 
 typedef struct {
     hd_private_fd fd; /* non-blocking and close-on-exec */
-    int state;        /* see wakeup.c. Atomic */
+#if !HD_HAS_LINUX
+    hd_private_fd writer; /* the other end of the pipe */
+#endif
+    int state; /* see wakeup.c. Atomic */
 } hd_wakeup;
 
 /* Returns 0 or -errno. */
@@ -25,12 +30,12 @@ void hd_wakeup_signal(hd_wakeup *wakeup);
 /* Was it signalled since the last poll that wanted to sleep? Then this poll does not sleep. */
 bool hd_wakeup_was_signalled(hd_wakeup *wakeup);
 
-/* Sleeps on the futex until it is signalled, or a signal handler has run, or for timeout_ns, never less
- * (HD_NO_DEADLINE: for ever). */
+/* Sleeps until it is signalled, or a signal handler has run, or for timeout_ns, never less (HD_NO_DEADLINE: for ever).
+ * No descriptor is watched meanwhile. */
 void hd_wakeup_sleep(hd_wakeup *wakeup, int64_t timeout_ns);
 
-/* Notes that a sleep is over, in the kernel's watch or on the futex. A signal that was sent has ended it. */
+/* Notes that a sleep is over, in the kernel's watch or here. A signal that was sent has ended it. */
 void hd_wakeup_note_awake(hd_wakeup *wakeup);
 
-/* Empties the eventfd. */
+/* Makes the descriptor wait for the next signal. */
 void hd_wakeup_clear(const hd_wakeup *wakeup);

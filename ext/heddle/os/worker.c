@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "thread.h"
 
@@ -25,17 +24,13 @@ static worker_pool pools[HD_POOLS] = {
 /* Makes the pools. The child of a fork has no workers, and the jobs in the queues are the parent's. */
 static void make_pools(void)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     for (int i = 0; i < HD_POOLS; i++) {
         hd_list_init(&pools[i].queue);
         hd_list_init(&pools[i].running);
         pools[i].queued = pools[i].threads = pools[i].idle = 0;
         pools[i].starting = false;
-        pthread_cond_init(&pools[i].work_came, &attributes);
+        hd_condition_init(&pools[i].work_came);
     }
-    pthread_condattr_destroy(&attributes);
 }
 
 static hd_fork_guard pools_guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .reset = make_pools};
@@ -99,14 +94,9 @@ static void finish(hd_job *job)
 /* Waits for a job. False when none has come for long: the worker ends. */
 static bool await_work(worker_pool *own)
 {
-    struct timespec until;
-    int64_t until_ns = hd_clock_now() + HD_WORKER_IDLE_SECONDS * HD_NS_PER_SECOND;
-    until.tv_sec = until_ns / HD_NS_PER_SECOND;
-    until.tv_nsec = until_ns % HD_NS_PER_SECOND;
+    int64_t until_ns = hd_clock_machine() + HD_WORKER_IDLE_SECONDS * HD_NS_PER_SECOND;
     own->idle++;
-    int error = 0;
-    while (hd_list_empty(&own->queue) && error == 0)
-        error = pthread_cond_timedwait(&own->work_came, lock, &until);
+    while (hd_list_empty(&own->queue) && hd_condition_wait(&own->work_came, lock, until_ns)) continue;
     own->idle--;
     return !hd_list_empty(&own->queue);
 }

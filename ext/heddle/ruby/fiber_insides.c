@@ -2,10 +2,10 @@
 #include "fiber_insides.h"
 
 #include <dlfcn.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "caught.h"
 #include "init.h"
 #include "ruby_internals.h"
@@ -43,7 +43,7 @@ static bool on_heap(VALUE object)
 size_t hd_size_of_memory(VALUE object)
 {
     if (thread_size && object == rb_thread_current()) return thread_size;
-    return on_heap(object) ? malloc_usable_size(memory_of(object)) : 0;
+    return on_heap(object) ? hd_memory_size(memory_of(object)) : 0;
 }
 
 /* -- whether a fiber is blocking -------------------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* See ruby_internals.h. */
 #include "ruby_internals.h"
 
-#include <malloc.h>
 #include <ruby/debug.h>
 #include <ruby/encoding.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/memory.h"
 #include "caught.h"
 
 /* -- the insides of an IO -------------------------------------------------------------------------------------- */
@@ -427,7 +427,7 @@ static VALUE look_at_fiber(RB_BLOCK_CALL_FUNC_ARGLIST(unused, pointer))
     owner_search *search = (void *)pointer;
     VALUE fiber = rb_fiber_current();
     uintptr_t *words = RTYPEDDATA_GET_DATA(fiber);
-    size_t size = RTYPEDDATA_EMBEDDED_P(fiber) ? 0 : malloc_usable_size(words) / sizeof(*words), count = 0;
+    size_t size = RTYPEDDATA_EMBEDDED_P(fiber) ? 0 : hd_memory_size(words) / sizeof(*words), count = 0;
     rb_mutex_lock(search->mutex);
     uintptr_t noted = *(uintptr_t *)RTYPEDDATA_GET_DATA(search->mutex);
     rb_mutex_unlock(search->mutex);

@@ -13,9 +13,9 @@ module Heddle
       HELP = <<~TEXT
         usage: heddle doctor [--json]
 
-        Shows what Heddle can use on this machine: the backend (io_uring, epoll or poll) and why it was chosen, what the
-        kernel and Ruby offer, which patches are active, which limits apply, and what you should change. --json prints
-        the same as one line of JSON. The exit status is 0 if Heddle can run here, and 1 if it cannot.
+        Shows what Heddle can use on this machine: the backend (io_uring, epoll, kqueue, poll) and why it was chosen,
+        what the kernel and Ruby offer, which patches are active, which limits apply, and what you should change.
+        --json prints the same as one line of JSON. The exit status is 0 if Heddle can run here, and 1 if it cannot.
       TEXT
 
       # @param args [Array<String>]

@@ -12,6 +12,10 @@ module Heddle
     #
     # @private
     class Run
+      BACKENDS = (RUBY_PLATFORM.include?("linux") ? %w[uring epoll poll] : %w[kqueue poll]).freeze
+      CHOICE = "#{BACKENDS[..-2].join(", ")} or #{BACKENDS.last}"
+      private_constant :CHOICE
+
       HELP = <<~TEXT
         usage: heddle run [OPTIONS] SCRIPT [ARGUMENTS]
                heddle run [OPTIONS] -S NAME [ARGUMENTS]
@@ -25,7 +29,7 @@ module Heddle
         Ruby runs at_exit blocks after that, outside of Heddle, and so the tests of minitest/autorun. Tests run inside
         if the script ends with `exit(Minitest.run(ARGV))` and requires "minitest" without autorun.
 
-          --backend NAME         use uring, epoll or poll (default: the best there is)
+          --backend NAME         use #{CHOICE} (default: the best there is)
           --time-slice SECONDS   a task that computes lets the others run after this time (default: 0, never)
           -S NAME                run a script that is in PATH, such as the command of a gem: heddle run -S rake
           -e CODE                run this line of code; several -e are several lines
@@ -40,8 +44,6 @@ module Heddle
         a second time, in the same process, with larger stacks for tasks. It does not if RUBY_FIBER_VM_STACK_SIZE or
         RUBY_FIBER_MACHINE_STACK_SIZE is set.
       TEXT
-
-      BACKENDS = %w[uring epoll poll].freeze
 
       # @param args [Array<String>]
       # @return [Integer, :help] the exit status, if the script ends without an exception
@@ -86,10 +88,9 @@ module Heddle
       def known(name)
         return name if BACKENDS.include?(name)
 
-        choice = "(#{BACKENDS[..-2].join(", ")} or #{BACKENDS.last})"
-        missing("--backend #{choice}") if name.to_s.empty?
+        missing("--backend (#{CHOICE})") if name.to_s.empty?
 
-        raise UsageError, "heddle run: invalid argument: --backend #{name} #{choice}"
+        raise UsageError, "heddle run: invalid argument: --backend #{name} (#{CHOICE})"
       end
 
       def seconds(text)

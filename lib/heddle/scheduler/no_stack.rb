@@ -6,10 +6,9 @@ module Heddle
     module NoStack
       # The kernel's limit of mappings; a stack needs two.
       MAPPINGS_FILE = "/proc/sys/vm/max_map_count"
-      KERNELS_DEFAULT = 65_530
       # If this share of the limit is used, the limit is the likely reason.
       LIKELY = 0.8
-      private_constant :MAPPINGS_FILE, :KERNELS_DEFAULT, :LIKELY
+      private_constant :MAPPINGS_FILE, :LIKELY
 
       module_function
 
@@ -21,21 +20,23 @@ module Heddle
 
       def reason(waiting)
         limit = mappings_limit
-        mappings = "each takes two memory mappings, of which the process may have #{limit} (vm.max_map_count)"
+        used_up = "the memory or the address space is used up (a container's limit, `ulimit -v`)"
         fewer = "start fewer at a time, as Heddle.each does with limit:"
+        return "#{used_up}. Either raise the limit, or #{fewer}" unless limit
+
+        mappings = "each takes two memory mappings, of which the process may have #{limit} (vm.max_map_count)"
         if waiting * 2 > limit * LIKELY
           "#{mappings}. Either raise that limit with `sysctl -w vm.max_map_count=#{limit * 4}`, or #{fewer}"
         else
-          "the memory or the address space is used up (a container's limit, `ulimit -v`), or #{mappings}. " \
-            "Either raise the limit, or #{fewer}"
+          "#{used_up}, or #{mappings}. Either raise the limit, or #{fewer}"
         end
       end
 
-      # Reads the limit without a wait in a fiber, for which no stack is left.
+      # Reads the limit without a wait in a fiber, for which no stack is left. Returns nil where the kernel has none.
       def mappings_limit
         Fiber.blocking { Integer(File.read(MAPPINGS_FILE)) }
       rescue SystemCallError, ArgumentError
-        KERNELS_DEFAULT
+        nil
       end
     end
     private_constant :NoStack

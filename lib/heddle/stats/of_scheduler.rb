@@ -11,7 +11,7 @@ module Heddle
     # @!attribute [r] thread
     #   @return [Thread] the thread on which it runs
     # @!attribute [r] backend
-    #   @return [String] "uring", "epoll" or "poll"
+    #   @return [String] "uring", "epoll", "kqueue" or "poll"
     # @!attribute [r] tasks
     #   @return [Hash{Symbol => Integer}] how many tasks and fibers are in each state now: see {Stats}
     # @!attribute [r] started

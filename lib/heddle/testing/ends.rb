@@ -35,8 +35,11 @@ module Heddle
 
       private
 
+      # Without this folder, anybody may answer.
       def names
         @names ||= Ends.original(Dir, :children, FOLDER).filter_map { |fd| [fd.to_i, name_of(fd)] if name_of(fd) }.to_h
+      rescue Errno::ENOENT
+        @names = {}
       end
 
       def name_of(descriptor)

@@ -102,9 +102,11 @@ static const world_ops sim_world = {false,     sim_pair, sim_file, sim_dup,  sim
                                     sim_write, sim_read, sim_take, sim_ready};
 
 static const setting settings[] = {
+#if HD_HAS_LINUX
     {.name = "uring", .ops = &hd_backend_uring, .world = &real_world},
     {.name = "uring, pinned", .ops = &hd_backend_uring, .world = &real_world, .pinned = true},
     {.name = "epoll", .ops = &hd_backend_epoll, .world = &real_world},
+#endif
     {.name = "poll", .ops = &hd_backend_poll, .world = &real_world},
     {.name = "sim, kind", .ops = &hd_backend_sim, .world = &sim_world, .faults = {.files_pollable = true}},
     {.name = "sim, nasty",

@@ -25,6 +25,17 @@ class WithoutIoUringAndEpollTest < HeddleTest
     assert_equal('["poll", "text"]["poll"]', out)
   end
 
+  # An idle set is an epoll object elsewhere.
+  def test_idle_sets_work
+    profile = File.join(tempdir, "profile.rb")
+    File.write(profile, "require #{SECCOMP.dump}\n#{REFUSE}\n")
+    file = File.expand_path("../sockets/an_idle_set_reports_each_socket_once_test.rb", __dir__)
+    outcome = run_command(*ruby_command, "-I#{File.expand_path("../..", __dir__)}", "-r#{profile}", file,
+                          env: { "HEDDLE_BACKEND" => "poll" })
+
+    assert_match(/ [1-9]\d* assertions, 0 failures, 0 errors, 0 skips/, outcome.out)
+  end
+
   def test_a_better_backend_that_was_asked_for_is_an_error
     outcome = run_ruby("require #{SECCOMP.dump}; #{REFUSE}; Heddle.run(backend: :epoll) { nil }")
 

@@ -169,9 +169,8 @@ static void wake(void *pointer)
 static void *sleep_without_gvl(void *pointer)
 {
     overdue_thread *ours = pointer;
-    struct timespec until = {ours->look_ns / HD_NS_PER_SECOND, ours->look_ns % HD_NS_PER_SECOND};
     pthread_mutex_lock(&ours->lock);
-    while (!ours->woken && pthread_cond_timedwait(&ours->wakeup, &ours->lock, &until) == 0) continue;
+    while (!ours->woken && hd_condition_wait(&ours->wakeup, &ours->lock, ours->look_ns)) continue;
     ours->woken = false;
     pthread_mutex_unlock(&ours->lock);
     return NULL;
@@ -275,9 +274,8 @@ static void *nap_without_gvl(void *pointer)
 {
     nap *ours = pointer;
     int64_t until_ns = hd_clock_machine() + RAISED_WITHIN_NS;
-    struct timespec until = {until_ns / HD_NS_PER_SECOND, until_ns % HD_NS_PER_SECOND};
     pthread_mutex_lock(&ours->lock);
-    while (!ours->is_interrupted && pthread_cond_timedwait(&ours->interrupted, &ours->lock, &until) == 0) continue;
+    while (!ours->is_interrupted && hd_condition_wait(&ours->interrupted, &ours->lock, until_ns)) continue;
     pthread_mutex_unlock(&ours->lock);
     return NULL;
 }

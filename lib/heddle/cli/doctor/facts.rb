@@ -120,8 +120,8 @@ module Heddle
       def kernel
         name, release = Etc.uname.values_at(:sysname, :release)
         version = release[/\A\d+(\.\d+)*/] || "0"
-        linux = name == "Linux"
-        features = KERNEL_FEATURES.transform_values { |since,| linux && RubyFeatures.at_least?(since, version) }
+        known = name == "Linux" ? KERNEL_FEATURES : {}
+        features = known.transform_values { |since,| RubyFeatures.at_least?(since, version) }
         { name:, release:, cores: Etc.nprocessors, features:, # 0: allowed, 1: for a group only, 2: for nobody
           io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
       end

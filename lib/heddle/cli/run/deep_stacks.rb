@@ -51,13 +51,21 @@ module Heddle
 
       # Returns the command that has started this process, or nil if another program than `heddle` calls the class.
       def self.own_command(args)
-        words = File.binread("/proc/self/cmdline").split("\0", -1)[...-1].map { |word| word.force_encoding("UTF-8") }
         own = args.map { |arg| arg.dup.force_encoding("UTF-8") }
-        return [[File.readlink("/proc/self/exe"), words.first], *words.drop(1)] if words.last(own.size) == own
+        words = words_of_command
+        return [[File.readlink("/proc/self/exe"), words.first], *words.drop(1)] if words && words.last(own.size) == own
 
         [RbConfig.ruby, $PROGRAM_NAME, *args] if File.basename($PROGRAM_NAME) == "heddle" # Bundler sets the title
       end
       private_class_method :own_command
+
+      # Returns nil where the system does not say it.
+      def self.words_of_command
+        File.binread("/proc/self/cmdline").split("\0", -1)[...-1].map { |word| word.force_encoding("UTF-8") }
+      rescue Errno::ENOENT
+        nil
+      end
+      private_class_method :words_of_command
     end
   end
 end

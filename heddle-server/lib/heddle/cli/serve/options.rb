@@ -104,8 +104,8 @@ module Heddle
             @given[:workers] = self.class.within(0..WORKERS_MAX, number)
           end
           parser.on("--preload", "load the application once, before the workers start") { @given[:preload] = true }
-          parser.on("--backend NAME", %w[uring epoll poll],
-                    "uring, epoll or poll (the first that the kernel allows)") { |name| @given[:backend] = name }
+          parser.on("--backend NAME", %w[uring epoll kqueue poll],
+                    "uring, epoll, kqueue or poll (the first that works)") { |name| @given[:backend] = name }
           parser.on("--time-slice SECONDS", NUMBER,
                     "time after which a request that computes lets others run;",
                     "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE || 0})") do |number|

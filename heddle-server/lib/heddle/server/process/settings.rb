@@ -13,7 +13,7 @@ module Heddle
     # bind::            [Array<String>] where to listen; nil: at the sockets of systemd, or at the default address
     # workers::         how many processes serve; 0: this process alone
     # preload::         whether the application is loaded before the workers are started
-    # backend::         nil, "uring", "epoll" or "poll"
+    # backend::         nil, "uring", "epoll", "kqueue" or "poll"
     # time_slice::      see Heddle.run; nil: HEDDLE_TIME_SLICE, else TIME_SLICE where time slices work
     # limits::          see Limits
     # drain::           seconds that requests have to end
