@@ -220,17 +220,18 @@ contract "ServerClients" do
     leave_in_all_ways(ended) { assert_equal(%i[cancelled whole], Array.new(2) { ended.pop(timeout: 30) }) }
   end
 
-  def test_who_waits_for_the_client_is_told_of_the_end_of_the_answer
+  def test_the_end_of_the_answer_ends_the_wait_for_the_client
     heard = Thread::Queue.new
     serve do |env|
       client = env["heddle.disconnected"]
       Thread.new { heard << client.wait }
-      text
+      env["PATH_INFO"] == "/nothing" ? [204, {}, []] : text
     end
     session = http2
-
-    assert_equal([200, 200], [get.status, session.get.status])
-    assert_equal([false, false], Array.new(2) { heard.pop })
+    { "/" => 200, "/nothing" => 204 }.each do |path, status|
+      assert_equal([status, status], [get(path).status, session.get(path).status])
+      assert_equal([false, false], Array.new(2) { heard.pop }, path)
+    end
   end
 
   def test_early_hints

@@ -26,7 +26,7 @@ contract "TimeSlices" do
 
   def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-  # Runs tasks that compute beside one that ticks, until each of them has had so many turns.
+  # Runs tasks that compute beside one that ticks, until each of them has had this number of turns.
   #
   # @return [Array<Integer, :tick>] whose turns they were before the tasks ended
   def turns(count, rounds:)
