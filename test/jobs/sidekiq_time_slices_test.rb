@@ -25,7 +25,7 @@ contract "SidekiqTimeSlices" do
     end
   end
 
-  # A job that computes is back in its queue, with those that wait; and a job that rescues the Shutdown ends once.
+  # A job that computes is back in its queue, with the job that waits, and a job that rescues the Shutdown ends once.
   def test_term
     push("Swallow", false)
     push("Compute", 60)

@@ -109,7 +109,7 @@ module Program
     ComputeJob.perform_later
     wait_until("begin of the computing") { Report.with("computes").any? }
     COUNT.times { |number| SlowJob.perform_later(0.01, number) }
-    wait_until("end of those that wait") { Report.with("done").map(&:last).grep(Integer).size >= COUNT }
+    wait_until("end of the jobs that wait") { Report.with("done").map(&:last).grep(Integer).size >= COUNT }
     computed = Report.with("computed").size
     File.write(ComputeJob::GO, "")
     wait_until("end of the computing") { settled? }
