@@ -1,6 +1,5 @@
 /* os/read_write.h: a try never blocks, though every descriptor here is in blocking mode. An alarm ends the program
- * if one does.
- * Runs under: address, portable. */
+ * if one does. */
 #include "harness.h"
 #include "os/read_write.h"
 

@@ -1,6 +1,6 @@
 /* What may happen from another thread: wake at any time, a wait settled under the lock that stands for Ruby's
  * GVL, a backend that is opened on one native thread and polled on another, wakeups of a closed-down pool.
- * Runs under: address, thread, portable. */
+ * Runs under: address, thread. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* os/worker.h: jobs of several reactors on the pool; released while queued, while running, when finished and when
  * drained; the limit of threads; a fork while jobs run; workers that go when they have no work.
- * Runs under: address, thread, portable. */
+ * Runs under: address, thread. */
 #include <dirent.h>
 
 #include "jobs.h"

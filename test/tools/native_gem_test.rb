@@ -81,11 +81,12 @@ class NativeGemTest < HeddleTest
 
   # CI has no compiler for other systems if the registry does not answer.
   def test_the_check_of_platforms_says_what_it_skips
-    npm = File.join(tempdir, "npm")
+    folder = tempdir
+    npm = File.join(folder, "npm")
     File.write(npm, "#!/bin/sh\nexit 1\n")
     File.chmod(0o755, npm)
     outcome = run_command(File.join(Tools::ROOT, "bin/build"), "--check-platforms", "--ruby", RbConfig.ruby,
-                          env: { "PATH" => "#{tempdir}:#{ENV.fetch("PATH")}", "XDG_CACHE_HOME" => tempdir,
+                          env: { "PATH" => "#{folder}:#{ENV.fetch("PATH")}", "XDG_CACHE_HOME" => folder,
                                  "HEDDLE_ZIG" => nil })
 
     assert_predicate(outcome, :success?, outcome.err)

@@ -11,8 +11,8 @@ module Tools
                 "__INT128" => "INT128" }.freeze
       # What configure found on this machine, and headers do not need.
       LOCAL = /^#define (COROUTINE_H|USE_YJIT|USE_RJIT|USE_ZJIT|STACK_END_ADDRESS|SET_\w+_THREAD_NAME\(.*?\)) .*\n/
-      # What Ruby's configure finds on another system, of all that Ruby's public headers and the extension ask for;
-      # nil: the macro is not defined there.
+      # What differs on another system, of all that Ruby's public headers and the extension ask for; nil: the macro is
+      # not defined there.
       DIFFERENCES = {
         "darwin" => {
           "HAVE_EACCESS" => nil, "HAVE_EXPLICIT_BZERO" => nil, "HAVE_GNU_QSORT_R" => nil,
@@ -20,7 +20,10 @@ module Tools
           "HAVE_STRLCAT" => "1", "HAVE_STRLCPY" => "1",
           "NUM2OFFT(v)" => "NUM2LL(v)", "OFFT2NUM(v)" => "LL2NUM(v)", "PRI_OFFT_PREFIX" => "PRI_LL_PREFIX"
         }.freeze,
-        "freebsd" => { "HAVE_STRLCAT" => "1", "HAVE_STRLCPY" => "1", "HAVE_CRYPT" => nil, "HAVE_GNU_QSORT_R" => nil, "HAVE_STRUCT_STATX_STX_BTIME" => nil }.freeze
+        "freebsd" => {
+          "HAVE_CRYPT" => nil, "HAVE_GNU_QSORT_R" => nil, "HAVE_STRUCT_STATX_STX_BTIME" => nil,
+          "HAVE_STRLCAT" => "1", "HAVE_STRLCPY" => "1"
+        }.freeze
       }.freeze
 
       # @param text [String] config.h of this machine

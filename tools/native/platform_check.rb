@@ -5,8 +5,8 @@ require_relative "binary"
 
 module Tools
   module Native
-    # `bin/build --check-platforms`: does each file of the extension compile without a warning for the systems on which no
-    # test runs here? It says what was left out, and why.
+    # `bin/build --check-platforms`: does each file of the extension compile without a warning for the systems on which
+    # no test runs here? It says what was left out, and why.
     class PlatformCheck
       # The headers of FreeBSD's C library, which zig has from 0.15 on: /usr/include of a FreeBSD.
       FREEBSD = "HEDDLE_FREEBSD_INCLUDE"
@@ -59,7 +59,7 @@ module Tools
       def check(target)
         system_headers = ENV.fetch(FREEBSD, nil) if target.system == "freebsd"
         if target.system == "freebsd" && !system_headers
-          return @console.say("#{target}: skipped: zig #{Zig::VERSION} has no headers of FreeBSD. #{FREEBSD} names them")
+          return @console.say("#{target}: skipped: zig #{Zig::VERSION} lacks its headers. #{FREEBSD} names a folder")
         end
 
         count = Objects.new(@info, target, console: @console, system_headers:).check

@@ -1,4 +1,4 @@
-/* Heddle::IdleSet::Poller: a set of sockets for which no fiber waits. It is an epoll object or a kqueue, whose descriptor
+/* Heddle::IdleSet::Poller: a set of sockets for which no fiber waits. It is an epoll object or a kqueue. Its descriptor
  * is readable when one of its sockets is. Each socket is reported once. Where the kernel offers neither, create returns
  * nil, and idle_set/selected.rb takes its place. */
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { TAKEN_AT_ONCE = 256 };
 
-/* -- the calls of the kernel. Each returns what the kernel does, with errno. ---------------------------------------- */
+/* -- the calls of the kernel. Each returns what the kernel does, with errno. --------------------------------------- */
 
 #if HD_HAS_LINUX
 
@@ -154,7 +154,8 @@ static VALUE has_buffered(VALUE self, VALUE socket)
 
 static VALUE delete(VALUE self, VALUE set, VALUE fd)
 {
-    if (forget(rb_io_descriptor(set), FIX2INT(fd)) < 0 && errno != ENOENT && errno != EBADF) rb_sys_fail("a set of sockets");
+    if (forget(rb_io_descriptor(set), FIX2INT(fd)) < 0 && errno != ENOENT && errno != EBADF)
+        rb_sys_fail("a set of sockets");
     return Qnil;
 }
 

@@ -13,10 +13,10 @@ module Heddle
     # @private
     class Run
       BACKENDS = (RUBY_PLATFORM.include?("linux") ? %w[uring epoll poll] : %w[kqueue poll]).freeze
-      CHOICE = "#{BACKENDS[..-2].join(", ")} or #{BACKENDS.last}"
+      CHOICE = "#{BACKENDS[..-2].join(", ")} or #{BACKENDS.last}".freeze
       private_constant :CHOICE
 
-      HELP = <<~TEXT
+      HELP = <<~TEXT.freeze
         usage: heddle run [OPTIONS] SCRIPT [ARGUMENTS]
                heddle run [OPTIONS] -S NAME [ARGUMENTS]
                heddle run [OPTIONS] -e CODE [-e CODE ...] [ARGUMENTS]
