@@ -189,7 +189,7 @@ module Fuzz
         sleep(delay)
         fiber.raise(Raised, id) if waits
       end
-      # After a time slice it would still count as waiting when it does no more.
+      # After a time slice it would still count as waiting when its wait is over.
       result = Heddle.without_time_slices do
         expect_raised(id) { [:done, yield] }
       ensure

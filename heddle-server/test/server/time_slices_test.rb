@@ -48,7 +48,7 @@ class ServeTimeSlicesTest < HeddleTest
 
   private
 
-  # @return [String] whether another request has run while one computes for so many seconds
+  # @return [String] whether another request has run while one computes for this number of seconds
   def beside_computing(seconds, *arguments, environment:)
     write("config.ru", APPLICATION)
     FileUtils.rm_f(path("begun"))
