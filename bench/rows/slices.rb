@@ -8,8 +8,8 @@ module Bench
 
     class << self
       # A task that wants to run each millisecond, until the others have ended.
-      # @return [Array(Array<Float>, Integer)] by how many microseconds each tick was late, sorted; and the number of the
-      #   others that have ended
+      # @return [Array(Array<Float>, Integer)] by how many microseconds each tick was late, sorted; and the number of
+      #   the others that have ended
       def tick(peer, work)
         late = []
         ended = 0

@@ -37,7 +37,9 @@ class FactsTest < HeddleTest
     table = File.read(File.join(ROOT, "guides/design.md"))[/^## A read, step by step$(.*?)^## /m, 1]
     rows = table.scan(/^\| (`\w+`(?:, `\w+`)*) \| `([^`]+)` \|/)
     missing = rows.flat_map do |names, place|
-      sources = Dir.glob("ext/heddle/#{place.end_with?("/") ? "#{place}*.c" : place}", base: ROOT).map { |name| text(name) }
+      sources = Dir.glob("ext/heddle/#{place.end_with?("/") ? "#{place}*.c" : place}", base: ROOT).map do |name|
+        text(name)
+      end
       names.scan(/\w+/).reject { |name| sources.any? { |source| source.match?(/\w \*?#{name}\([^;{]*\) \{/) } }
     end
 

@@ -132,7 +132,11 @@ module Heddle
         return break_off(error) if gone?
 
         report(error)
-        begun? ? break_off(error) : refuse(error.is_a?(Refusal) ? error : Refusal.new(500))
+        if begun?
+          break_off(error)
+        else
+          refuse(error.is_a?(Refusal) ? error : Refusal.new(500))
+        end
       end
 
       # Reports an error of the application. A refusal is not an error of the application.
