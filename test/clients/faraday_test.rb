@@ -19,6 +19,11 @@ require "support/shared_io"
 
     def name_in_table = "Faraday, #{adapter}"
     def timeout_errors = [Faraday::TimeoutError]
+    def errors_of_a_server_that_stands_still = [Faraday::TimeoutError, Faraday::ConnectionFailed]
+
+    # So it is for the TLS handshake of excon, with threads as well.
+    def limit_of_the_server? = adapter == :excon
+
     def connects_for_each_question? = true
     def ask(client, number, seconds) = Integer(client.get(path(number, seconds)).body)
     def close_client(client) = client.close

@@ -12,12 +12,13 @@ http_contracts "NetHttpPersistent", "net-http-persistent", file: "net/http/persi
 
   def name_in_table = "net-http-persistent"
   def timeout_errors = [Net::ReadTimeout]
+  def errors_of_a_server_that_stands_still = [Net::ReadTimeout, Net::OpenTimeout]
   def close_client(client) = client.shutdown
   def ask(client, number, seconds) = Integer(client.request(url(number, seconds)).body)
 
   def open_client(timeout:)
     Net::HTTP::Persistent.new(pool_size: 50).tap do |one|
-      one.read_timeout = timeout
+      one.read_timeout = one.open_timeout = timeout
       one.cert_store = cert_store
       ask(one, 0, 0)
     end
