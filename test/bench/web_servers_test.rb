@@ -54,7 +54,7 @@ class WebServersBenchTest < Minitest::Test
 
   def test_requests_beside_others_that_compute
     assert_match(%r{^\| Heddle \| [1-9]\d* ±0% \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \| \d+ \| .*\d slow/s \|$},
-                 load_heddle("slow"))
+                 load_heddle("slow", 6))
   end
 
   def test_small_requests_beside_uploads
