@@ -341,6 +341,8 @@ contract "TimeSlices" do
   end
 
   def test_without_time_slices
+    assert_predicate(Heddle, :time_slices?)
+
     slices do
       ran = 0
       task = Heddle.spawn { loop { sleep(0.001) && ran += 1 } }
