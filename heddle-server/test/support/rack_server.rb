@@ -100,7 +100,8 @@ module TestSupport
         name, value = line.split(": ", 2)
         headers[name] = headers.key?(name) ? "#{headers[name]}, #{value}" : value
       end
-      Answer.new(Integer(status.split[1]), headers, head ? "" : body_of(headers, socket))
+      code = Integer(status.split[1])
+      Answer.new(code, headers, head || [204, 304].include?(code) ? "" : body_of(headers, socket))
     end
 
     def body_of(headers, socket)

@@ -36,6 +36,7 @@ module Heddle
       #
       # @param seconds [Numeric, false, nil] from 0.001; false: a job computes until it waits, so no other job runs
       #   between two waits; nil: HEDDLE_TIME_SLICE, else false
+      # @return [Numeric, false, nil]
       # @raise [ArgumentError] if it is no such number
       def time_slice=(seconds)
         TimeSlices.check(seconds)
