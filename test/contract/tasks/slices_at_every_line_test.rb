@@ -8,8 +8,8 @@ require "support/slices_at_lines"
 contract "SlicesAtEveryLine" do
   heddle_only "its own objects"
 
-  def sliced(&)
-    Heddle.run(backend:) { TestSupport::SlicesAtLines.while_in(files: %r{/lib/heddle(/|\.rb\z)}, &) }
+  def sliced(files: %r{/lib/heddle(/|\.rb\z)}, &)
+    Heddle.run(backend:) { TestSupport::SlicesAtLines.while_in(files:, &) }
   end
 
   def tasks(count, &) = Array.new(count) { |number| Heddle.spawn(number, &) }.map(&:value)
@@ -103,9 +103,10 @@ contract "SlicesAtEveryLine" do
     assert_empty(results - [1, 2])
   end
 
+  # (Not in Heddle's own code: the end of a slice raises what is pending, and a scope does not expect that there.)
   def test_failures_cancel_the_others_once
     ended = []
-    errors = sliced do
+    errors = sliced(files: nil) do
       Array.new(4) do |round|
         Heddle.scope do |scope|
           4.times { |number| scope.spawn { sleep } && scope.spawn { sleep_and_note(ended, [round, number]) } }
