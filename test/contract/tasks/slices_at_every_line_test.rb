@@ -127,8 +127,9 @@ contract "SlicesAtEveryLine" do
     list << item
   end
 
+  # (As above.)
   def test_deadlines_and_shields
-    log = sliced do
+    log = sliced(files: nil) do
       tasks(4) do |number|
         Heddle.move_on_after(0.005) do
           Heddle.shield { sleep(0.01) }
