@@ -35,14 +35,12 @@
 
 /* -- may the slice end here? ------------------------------------------------------------------------------------- */
 
-/* Finds the scheduler of the current fiber, or NULL: Ruby calls the job in any thread. */
-static hd_scheduler *scheduler_here(void)
+/* Finds the scheduler of the current fiber if it runs, or NULL: Ruby calls the job in any thread. */
+static hd_scheduler *running_scheduler(void)
 {
-    VALUE current = rb_fiber_scheduler_current();
-    if (hd_data_type(current) != &hd_scheduler_type) return NULL;
-    hd_scheduler *scheduler = hd_scheduler_get(current);
-    bool runs = scheduler->reactor.backend && hd_scheduler_inside(scheduler) && !hd_scheduler_foreign(scheduler);
-    return runs ? scheduler : NULL;
+    hd_scheduler *scheduler = hd_scheduler_here();
+    if (!scheduler || !scheduler->reactor.backend) return NULL;
+    return hd_scheduler_inside(scheduler) && !hd_scheduler_foreign(scheduler) ? scheduler : NULL;
 }
 
 static bool is_in_frame(const hd_scheduler *scheduler, VALUE fiber)
@@ -107,7 +105,7 @@ static void end_of_slice(hd_scheduler *scheduler)
 static void slice(void *unused)
 {
     (void)unused;
-    hd_scheduler *scheduler = scheduler_here();
+    hd_scheduler *scheduler = running_scheduler();
     if (!scheduler || !hd_watch_slice_is_over(scheduler)) return;
     hd_watch_slice_job_runs(true);
     if (hd_top_frame(0) != HD_TOP_COMPUTES) {
@@ -126,7 +124,7 @@ static void slice(void *unused)
 static VALUE scheduler_s_end_slice(VALUE class, VALUE skipped)
 {
     (void)class;
-    hd_scheduler *scheduler = scheduler_here();
+    hd_scheduler *scheduler = running_scheduler();
     if (!scheduler || (!NIL_P(skipped) && hd_top_frame(NUM2INT(skipped)) != HD_TOP_COMPUTES)) return Qnil;
     hd_watch_slice_job_runs(true);
     if (!must_go_on(scheduler)) end_of_slice(scheduler);

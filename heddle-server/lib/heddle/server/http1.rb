@@ -9,12 +9,7 @@ require_relative "request"
 require_relative "request_body"
 require_relative "refusal"
 require_relative "targets"
-
-# The tasks of an application may send something while the task of the connection does. No time slice ends in the midst
-# of a head.
-[Protocol::HTTP, Protocol::HTTP1].zip(%i[Headers Connection]) do |library, name|
-  Heddle.exempt_from_time_slices(File.dirname(library.const_source_location(name).first))
-end
+require_relative "unsliced"
 
 module Heddle
   class Server
@@ -24,6 +19,10 @@ module Heddle
     # @private
     class HTTP1 < ::Protocol::HTTP1::Connection
       include HTTP1Lines
+
+      # The tasks of an application may send something while the task of the connection does. No time slice ends in the
+      # midst of a head.
+      Unsliced.libraries_of("Protocol::HTTP::Headers", "Protocol::HTTP1::Connection")
 
       # Seconds without a request after which the connection gives back its task.
       PARK_AFTER = 0.5

@@ -7,12 +7,7 @@ require_relative "http2/field_list"
 require_relative "http2/receiving"
 require_relative "http2/stream"
 require_relative "http2/wire"
-
-# The tasks of a connection share the state of these libraries: the tables of header fields, the windows, the list of
-# the streams. No time slice ends in the midst of a change.
-[Protocol::HTTP2, Protocol::HPACK].zip(%i[Connection Context]) do |library, name|
-  Heddle.exempt_from_time_slices(File.dirname(library.const_source_location(name).first))
-end
+require_relative "unsliced"
 
 module Heddle
   class Server
@@ -25,6 +20,10 @@ module Heddle
     # @private
     class HTTP2 < ::Protocol::HTTP2::Server
       include Receiving
+
+      # The tasks of a connection share the tables of header fields, the windows and the list of the streams. No time
+      # slice ends in the midst of a change.
+      Unsliced.libraries_of("Protocol::HTTP2::Connection", "Protocol::HPACK::Context")
 
       # Seconds without a stream after which the connection gives back its tasks.
       PARK_AFTER = 0.5
