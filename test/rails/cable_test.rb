@@ -29,6 +29,7 @@ contract "RailsCable" do
 
   def teardown
     @clients&.each(&:close)
+  ensure
     @server&.close
     super
   end

@@ -110,15 +110,17 @@ contract "Fork" do
     out = assert_script(<<~RUBY)
       $stdout.sync = true
       parent = Process.pid
+      over = Thread::Queue.new
       Heddle.run(backend: #{backend.inspect}) do
         Fiber.schedule do
-          sleep(1)
+          over.pop
         ensure
           puts "ensured in \#{Process.pid == parent ? "parent" : "child"}"
         end
         Process.wait(fork { puts "child" })
         Process.wait(fork { exit(0) })
         puts "main"
+        over.close
       end
     RUBY
 
