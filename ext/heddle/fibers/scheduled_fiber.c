@@ -88,17 +88,29 @@ static bool has_ended(hd_scheduler *scheduler, VALUE work)
     return true;
 }
 
-/* Passes on the exception that has ended a fiber. */
-static void end_with(hd_scheduler *scheduler, VALUE error, bool ended)
+/* Is the error meant for the program: an exit, an interrupt, or sent by Thread#raise? */
+static bool is_for_thread(hd_scheduler *scheduler, VALUE error)
 {
-    int ignored;
+    return scheduler && (must_reach_thread(error) || hd_thread_was_sent(scheduler, error));
+}
+
+/* Passes on the exception that has ended a fiber. While it is reported, another one may come: the handler of the
+ * program exits, or a signal does. Returns the state of a kill that came then. */
+static int end_with(hd_scheduler *scheduler, VALUE error, bool ended)
+{
     rb_set_errinfo(Qnil);
-    if (ended && is_cancel(error)) return;
-    if (scheduler && (ended || must_reach_thread(error) || hd_thread_was_sent(scheduler, error)))
-        hd_raise_at_home(scheduler, error);
-    else
-        rb_protect(report, error, &ignored);
+    if (ended && is_cancel(error)) return 0;
+    if (!(scheduler && ended) && !is_for_thread(scheduler, error)) {
+        hd_caught caught;
+        hd_catch(report, error, &caught);
+        if (caught.state && NIL_P(caught.exception)) return caught.state;
+        rb_set_errinfo(Qnil);
+        error = caught.exception;
+        if (!is_for_thread(scheduler, error)) return 0;
+    }
+    hd_raise_at_home(scheduler, error);
     rb_set_errinfo(Qnil);
+    return 0;
 }
 
 /* The body of every scheduled fiber. It returns when the block has ended, so that the fiber really ends and frees
@@ -119,10 +131,10 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     hd_stack_is_done_with();
     if (!child) hd_pending_drop(scheduler);
     /* A kill goes on. In the child this is the root fiber, so Ruby exits. */
-    bool jumps = state && (child || !hd_is_exception(rb_errinfo()));
-    if (state && !jumps) end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
+    if (state && !child && hd_is_exception(rb_errinfo()))
+        state = end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
     scheduler->running.task = Qnil;
-    if (jumps) rb_jump_tag(state);
+    if (state) rb_jump_tag(state);
     if (!child) hd_end_at_home(scheduler);
     return Qnil;
 }

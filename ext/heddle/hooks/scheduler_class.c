@@ -356,12 +356,14 @@ static VALUE report_abandoned(VALUE self)
     return rb_funcall(self, rb_intern("report_abandoned"), 0);
 }
 
+/* Errors of the reports and of the fibers that are ended here have been reported. A kill, an exit or an interrupt that
+ * comes meanwhile goes on. */
 static VALUE close_reactor(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
-    int ignored;
-    rb_protect(report_abandoned, self, &ignored);
-    if (scheduler->reactor.waits.count > 0) rb_protect(end_fibers, self, &ignored);
+    hd_caught reporting, ending = {.exception = Qnil};
+    hd_catch(report_abandoned, self, &reporting);
+    if (scheduler->reactor.waits.count > 0) hd_catch(end_fibers, self, &ending);
     if (scheduler->reactor.waits.count > 0) abandon_fibers(scheduler);
     scheduler->keeps_backend &= scheduler->reactor.armed == 0;
     scheduler->closed = true;
@@ -373,6 +375,8 @@ static VALUE close_reactor(VALUE self)
     hd_scheduler_close_backend(scheduler);
     hd_warm_stacks_close(scheduler);
     if (!hd_in_main_ractor()) rb_funcall(hd_cScheduler, rb_intern("end_threads"), 0);
+    hd_go_on_if_interrupted(&reporting);
+    hd_go_on_if_interrupted(&ending);
     return Qnil;
 }
 

@@ -81,6 +81,45 @@ contract "FailureReport" do
     RUBY
   end
 
+  # In each of these an error is reported, and nothing else ends the program.
+  {
+    a_plain_fiber: 'Heddle.run { Fiber.schedule { raise "down" } && sleep }',
+    an_isolated_task: 'Heddle.run { Heddle.spawn(isolated: true) { raise "down" } && sleep }',
+    an_abandoned_scope: <<~RUBY, # when the scheduler is closed
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      Fiber.schedule do
+        failing = ->(scope) { scope.spawn { sleep(0.001) && raise("down") } }
+        Enumerator.new { |one| Heddle.scope { |scope| failing.(scope) && one << 1 } }.next
+      end
+      Fiber.set_scheduler(nil)
+      sleep
+    RUBY
+    a_run_of_its_own: 'Heddle.start { raise "down" } && sleep'
+  }.each do |name, program|
+    define_method("test_a_handler_that_exits_after_the_error_of_#{name}") do
+      outcome = run_ruby("Heddle.on_error { exit(3) }\n#{program}", env: { "HEDDLE_BACKEND" => backend })
+
+      assert_equal([3, "", ""], [outcome.status.exitstatus, outcome.out, outcome.err])
+    end
+  end
+
+  def test_a_signal_while_an_error_is_reported
+    out = assert_script(<<~RUBY)
+      slow = Class.new(StandardError) do
+        def message
+          Process.kill(:INT, Process.pid) && (nil until defined?(nobody)) # until the signal comes
+        end
+      end
+      begin
+        Heddle.run(backend: #{backend.inspect}) { Fiber.schedule { raise slow } && sleep }
+      rescue Interrupt
+        puts "interrupted"
+      end
+    RUBY
+
+    assert_equal("interrupted\n", out)
+  end
+
   # The reports on stderr when a thread and when a fiber fails, but for the name of either.
   def reports(failure, before: "")
     heddle = "Heddle.run(backend: #{backend.inspect}) { Fiber.schedule { work } }"
