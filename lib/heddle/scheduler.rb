@@ -186,11 +186,30 @@ module Heddle
     attr_reader :left
 
     # Starts them. The loop calls it where signals are handled.
-    def start_left
+    #
+    # @param idle [Boolean] does home only wait for the other fibers? If these are tasks of abandoned scopes in a run,
+    #   the tasks are cancelled. A plain scheduler runs all fibers to their ends.
+    def start_left(idle)
       until @left.empty?
         task, = @left.shift
         task&.start_late
       end
+      end_abandoned if idle && @runs_main
+    end
+
+    # Ends the scopes whose owners never come back, if their tasks are all that is left. These may have opened and
+    # abandoned other scopes meanwhile.
+    def end_abandoned
+      abandoned = scopes.keys.select { |scope| scope.abandoned? && scope.in_block? }
+      return if abandoned.empty? || (waits.map { |wait| wait[:root] } - fibers_in(abandoned)).any?
+
+      abandoned.each { |scope| fiber { scope.end_abandoned_here } }
+    end
+
+    # @return [Array<Fiber>] the fibers of the tasks in these scopes, and in scopes that these tasks have opened
+    def fibers_in(scopes)
+      fibers = scopes.flat_map(&:tasks).map(&:fiber)
+      fibers.empty? ? [] : fibers + fibers_in(self.scopes.keys.select { |scope| fibers.include?(scope.root) })
     end
 
     # The scope of tasks that plain fibers spawn after their scopes have ended; nil when no Heddle.run waits for them.

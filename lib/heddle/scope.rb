@@ -253,8 +253,6 @@ module Heddle
     def enter_main(task, &)
       task.scope = self
       supervise(&)
-    ensure
-      end_abandoned if runs_here?
     end
 
     # @private Records the end of a task. A task may call it more than once. The first failure ends the scope.
@@ -284,6 +282,10 @@ module Heddle
     # @private Is its owner in its block, or waiting for tasks that have not been cancelled?
     def in_block? = @in_block
 
+    # @private
+    # @return [Fiber, nil] the fiber of the task, or the plain fiber, that has opened it
+    attr_reader :root
+
     # @private Will its owner never come back to it?
     def abandoned? = !@owner.nil? && !@scheduler.busy?(@owner)
 
@@ -299,21 +301,6 @@ module Heddle
     def elsewhere?
       thread = @scheduler.thread
       thread&.alive? && !thread.equal?(Thread.current)
-    end
-
-    # Ends the scopes whose owners never come back, at the end of the run. The tasks of these scopes may have opened and
-    # abandoned others meanwhile.
-    def end_abandoned
-      return if @scheduler.scopes.empty?
-
-      abandoned = @scheduler.scopes.keys.select { |scope| scope.abandoned? && scope.in_block? }
-      left = abandoned.size
-      abandoned.each do |scope|
-        @scheduler.fiber do
-          scope.end_abandoned_here
-          end_abandoned if (left -= 1).zero?
-        end
-      end
     end
 
     # @return [Proc] the work of the program's task

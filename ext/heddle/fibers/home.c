@@ -71,11 +71,19 @@ static void settle_in(hd_scheduler *scheduler)
     scheduler->home.in_root_chain = hd_is_in_root_chain(fiber);
 }
 
+void hd_home_look_for_abandoned(hd_scheduler *scheduler)
+{
+    if (!scheduler->home.waits) return;
+    VALUE scopes = rb_attr_get(scheduler->self, rb_intern("@scopes"));
+    if (RHASH_SIZE(scopes) > 0) hd_loop_call(scheduler);
+}
+
 void hd_run_until_idle(hd_scheduler *scheduler)
 {
     if (hd_scheduler_inside(scheduler)) rb_raise(hd_eError, "the scheduler is running already");
     settle_in(scheduler);
     scheduler->home.waits = true;
+    hd_home_look_for_abandoned(scheduler);
     hd_unblocked(turn_here, (VALUE)scheduler); /* a handler that runs meanwhile may wait */
 }
 

@@ -65,7 +65,7 @@ static void check_interrupts(hd_scheduler *scheduler)
     scheduler->loop.check_interrupts = scheduler->loop.interrupted = false;
     if (scheduler->loop.called) {
         scheduler->loop.called = false;
-        rb_funcall(scheduler->self, rb_intern("start_left"), 0);
+        rb_funcall(scheduler->self, rb_intern("start_left"), 1, HD_BOOL(scheduler->home.waits));
     }
     rb_thread_check_ints();
     if (!has_pending_interrupt()) return;

@@ -134,6 +134,7 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(work, self))
     if (state && !child && hd_is_exception(rb_errinfo()))
         state = end_with(hd_scheduler_of_thread(), rb_errinfo(), ended);
     scheduler->running.task = Qnil;
+    if (!child) hd_home_look_for_abandoned(scheduler);
     if (state) rb_jump_tag(state);
     if (!child) hd_end_at_home(scheduler);
     return Qnil;

@@ -227,6 +227,43 @@ contract "Doors" do
     end
   end
 
+  # Only its endless tasks are left, after the block of the run.
+  def test_an_abandoned_scope_does_not_keep_the_run
+    ended = []
+    [nil, 0.01].each do |pause|
+      run do
+        Fiber.schedule do
+          sleep(pause) if pause
+          abandon do |scope|
+            scope.spawn do
+              Heddle.scope { Heddle.spawn { sleep } }
+            ensure
+              ended << pause
+            end
+          end
+        end
+      end
+    end
+
+    assert_equal([nil, 0.01], ended)
+  end
+
+  def test_a_scope_whose_enumerator_is_asked_again_is_not_abandoned
+    values = []
+    run do
+      Fiber.schedule do
+        tasks = Enumerator.new do |out|
+          Heddle.scope { |scope| [scope.spawn { sleep(0.02) && :done }, scope.spawn { sleep }].each { |task| out << task } }
+        end
+        values << tasks.next.value # other fibers end meanwhile
+        values << tasks.next.alive?
+      end
+      3.times { |i| Fiber.schedule { sleep(0.005 * i) } }
+    end
+
+    assert_equal([:done, true], values)
+  end
+
   def test_an_isolated_task_that_fails_when_its_scope_has_ended
     needs_patch(:callers_fiber) # else Heddle.run raises it
     found = doors do
