@@ -17,7 +17,7 @@ contract "SidekiqHeldUp" do
     push("Hold", "lock")
     pid = start_sidekiq("-c", "10", "-t", "2", TEST_LOCK: "1")
     wait_for_reports("holds", 1)
-    push("Compute", 60)
+    push("Compute", 600)
     wait_for_reports("computes", 1)
     8.times { |number| push("Wait", 0, number) }
     wait_until("the answers of Redis") { queued.size <= 2 }
@@ -32,7 +32,7 @@ contract "SidekiqHeldUp" do
     pid = start_sidekiq("-c", "2", "-t", "2")
     push("Hold", "lock")
     wait_for_reports("holds", 1)
-    push("Compute", 60)
+    push("Compute", 600)
     wait_for_reports("computes", 1)
 
     assert_predicate(stop(pid), :success?)
@@ -43,12 +43,12 @@ contract "SidekiqHeldUp" do
   # What has not begun is in the queue again while the other one still computes.
   def test_quiet
     pid = start_sidekiq("-c", "20", "-t", "2")
-    push("Compute", 60)
+    push("Compute", 600)
     wait_for_reports("computes", 1)
     8.times { |number| push("Wait", 0, number) }
     wait_until("the answers of Redis") { queued.empty? }
     Process.kill(:TSTP, pid)
-    wait_until("the return of the jobs", timeout: 20) { queued.size == 8 && blocked_clients.zero? }
+    wait_until("the return of the jobs") { queued.size == 8 && blocked_clients.zero? }
     push("Wait", 0, 8)
 
     assert_predicate(stop(pid), :success?)
@@ -60,10 +60,10 @@ contract "SidekiqHeldUp" do
     5.times { push("Hold", "log") }
     pid = start_sidekiq("-c", "10", "-t", "2", TEST_LOG: "late")
     wait_for_reports("holds", 5)
-    push("Compute", 60)
+    push("Compute", 600)
     wait_for_reports("computes", 1)
     Process.kill(:TSTP, pid)
-    wait_until("the end of all questions", timeout: 20) { blocked_clients.zero? }
+    wait_until("the end of all questions") { blocked_clients.zero? }
 
     assert_predicate(stop(pid), :success?)
     assert_equal(["Compute", *["Hold"] * 5], queued.sort)
@@ -72,7 +72,7 @@ contract "SidekiqHeldUp" do
 
   # No processor's start waits for a job.
   def test_start_with_a_job_that_computes
-    push("Compute", 60)
+    push("Compute", 600)
     pid = start_sidekiq("-c", "100", "-t", "2")
     wait_for_reports("computes", 1)
 
