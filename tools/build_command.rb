@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
-require_relative "setup"
+require_relative "setup/setup"
 
 module Tools
   # bin/build

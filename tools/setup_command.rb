@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "setup"
-require_relative "uninstall"
+require_relative "setup/setup"
+require_relative "setup/uninstall"
 
 module Tools
   # bin/setup

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "idle_cores"
-require_relative "setup"
-require_relative "test_costs"
-require_relative "test_forker"
-require_relative "test_job"
-require_relative "test_pool"
-require_relative "test_program"
-require_relative "test_repeats"
-require_relative "test_report"
-require_relative "test_selection"
+require_relative "testing/idle_cores"
+require_relative "setup/setup"
+require_relative "testing/test_costs"
+require_relative "testing/test_forker"
+require_relative "testing/test_job"
+require_relative "testing/test_pool"
+require_relative "testing/test_program"
+require_relative "testing/test_repeats"
+require_relative "testing/test_report"
+require_relative "testing/test_selection"
 
 module Tools
   # bin/test
@@ -28,7 +28,7 @@ module Tools
       HEDDLE_TEST_JOBS=2             how many cores to keep busy (default: all)
       HEDDLE_TEST_FILE_TIMEOUT=1800  seconds after which a file's process is killed
     TEXT
-    PACKAGES = File.join(__dir__, "test_packages.txt")
+    PACKAGES = File.join(__dir__, "setup/test_packages.txt")
 
     # What a test file says that begins by itself, for it must not find Heddle loaded.
     UNFORKED = %r{^# bin/test: not forked}

@@ -32,7 +32,7 @@ module Bench
 
       def install(package)
         require_relative "../../tools/console"
-        require_relative "../../tools/apt"
+        require_relative "../../tools/setup/apt"
         Tools::Apt.new(Tools::Console.new).install([package])
       rescue Tools::Problem => e
         raise Missing, e.report.join("\n")

@@ -5,8 +5,8 @@ require_relative "../test_helper"
 # Where bin/setup fetches Ruby's source from.
 class DebianSourceTest < HeddleTest
   SCRIPT = <<~RUBY
-    require "./tools/apt"
-    require "./tools/debian_source"
+    require "./tools/setup/apt"
+    require "./tools/rubies/debian_source"
     puts Tools::DebianSource.mirrors
   RUBY
   ROOT = File.expand_path("../..", __dir__)

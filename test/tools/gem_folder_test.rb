@@ -23,8 +23,8 @@ class GemFolderTest < HeddleTest
   SH
   SCRIPT = <<~RUBY
     require "./tools/console"
-    require "./tools/gem_folder"
-    require "./tools/ruby_info"
+    require "./tools/setup/gem_folder"
+    require "./tools/rubies/ruby_info"
     info = Tools::RubyInfo.new(exe: ARGV.first, version: "4.0.0", abi: "4.0.0", platform: "none", mtime: 0)
     puts Tools::GemFolder.new(info, console: Tools::Console.new(out: $stderr)).install_for_tests
   RUBY
@@ -69,7 +69,7 @@ class GemFolderTest < HeddleTest
   end
 
   def specifications
-    key = run_command(RbConfig.ruby, "-r./tools/ruby_info", "-e", <<~RUBY, @ruby, chdir: ROOT).out
+    key = run_command(RbConfig.ruby, "-r./tools/rubies/ruby_info", "-e", <<~RUBY, @ruby, chdir: ROOT).out
       print Tools::RubyInfo.new(exe: ARGV.first, version: "4.0.0", abi: "4.0.0", platform: "none", mtime: 0).key
     RUBY
     File.join(@folder, "heddle/gems", key, "ruby/4.0.0/specifications")

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../../tools/idle_cores"
+require_relative "../../tools/testing/idle_cores"
 
 # How much of the machine bin/test finds idle.
 class IdleCoresTest < HeddleTest

@@ -6,7 +6,7 @@ require_relative "../test_helper"
 require "digest"
 require "fileutils"
 require "stringio"
-require_relative "../../tools/canary"
+require_relative "../../tools/release/canary"
 require_relative "../../tools/console"
 require_relative "../../tools/release/check"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../../tools/test_forker"
+require_relative "../../tools/testing/test_forker"
 
 # The processes of test files, as children of one that has loaded what they need.
 class TestForkerTest < HeddleTest

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../../tools/test_pool"
+require_relative "../../tools/testing/test_pool"
 
 # In which order bin/test starts its processes, and which run side by side.
 class TestPoolTest < HeddleTest

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../../tools/support"
-require_relative "../../tools/test_selection"
+require_relative "../../tools/testing/test_selection"
 
 # Which test files bin/test runs on which Ruby.
 class TestSelectionTest < HeddleTest

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Runs Heddle on arm64, emulated, in a folder with Debian's Ruby 3.3 and no compiler: bin/ruby tools/arm64.rb [TEST ...]
+# Runs Heddle on arm64, emulated, in a folder with Debian's Ruby 3.3 and no compiler:
+#   bin/ruby tools/native/arm64.rb [TEST ...]
 #
 # Needs root, and Debian's packages debootstrap and qemu-user-static. It makes the folder (about 300 MB, in the cache),
 # cross-compiles the gem, installs it there, and asks a first program for an answer. Test files that are named run
@@ -8,7 +9,7 @@
 #
 # The packages are unpacked, not configured: their scripts would run emulated for an hour, and Ruby needs none of them.
 
-require_relative "native/build"
+require_relative "build"
 
 module Tools
   # See the head of this file.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../extension"
-require_relative "../rubies"
+require_relative "../setup/extension"
+require_relative "../rubies/rubies"
 require_relative "config_header"
 require_relative "target"
 require_relative "zig"

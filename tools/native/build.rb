@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../console"
-require_relative "../gem_file"
+require_relative "../release/gem_file"
 require_relative "binary"
 
 module Tools

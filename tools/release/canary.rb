@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "console"
-require_relative "extension"
-require_relative "rubies"
-require_relative "test_selection"
+require_relative "../console"
+require_relative "../setup/extension"
+require_relative "../rubies/rubies"
+require_relative "../testing/test_selection"
 
 module Tools
   # Tells early whether a new Ruby breaks Heddle: builds it for that Ruby, asks `heddle doctor` which places in Ruby's

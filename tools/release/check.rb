@@ -2,7 +2,7 @@
 
 require "digest"
 require_relative "../console"
-require_relative "../gem_file"
+require_relative "gem_file"
 require_relative "bare_install"
 require_relative "contents"
 require_relative "facts"
@@ -84,7 +84,7 @@ module Tools
         Dir.mktmpdir("heddle-again-") do |again|
           code = "File.umask(0o077); ARGV[1..].each { |path| Tools::GemFile.new(path).build(ARGV[0]) }"
           environment = { "TZ" => "Asia/Tokyo", "SOURCE_DATE_EPOCH" => GemFile.epoch }
-          Command.run(RbConfig.ruby, "-r", File.join(ROOT, "tools/gem_file"), "-e", code, again, *GemFile::GEMSPECS,
+          Command.run(RbConfig.ruby, "-r", File.join(__dir__, "gem_file"), "-e", code, again, *GemFile::GEMSPECS,
                       log: File.join(Tools.tmp, "release.log"), env: environment, failure: "the second build failed")
           Dir.children(again).reject { |name| FileUtils.identical?(File.join(again, name), File.join(@folder, name)) }
             .map { |name| "#{name} has other bytes when it is built again" }

@@ -2,7 +2,7 @@
 
 require "rubygems/package"
 require "tmpdir"
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # A gem as it is published. From the same sources it always has the same bytes, whatever the clock, the umask and the

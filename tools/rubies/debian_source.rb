@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # Fetches a Ruby's source package from Debian with an apt of its own: private

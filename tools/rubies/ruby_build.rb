@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "apt"
+require_relative "../setup/apt"
 require_relative "debian_source"
 require_relative "ruby_info"
 

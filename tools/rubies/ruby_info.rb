@@ -2,7 +2,7 @@
 
 require "digest"
 require "json"
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # The facts about one Ruby of this machine.

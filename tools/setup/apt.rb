@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
+require_relative "../command"
 require_relative "services"
 
 module Tools

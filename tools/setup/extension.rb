@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "command"
-require_relative "lock"
+require_relative "../command"
+require_relative "../lock"
 
 module Tools
   # The native extension for one Ruby's ABI. The release build stands in lib/, every variant in build/<variant>/, so

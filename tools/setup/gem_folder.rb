@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "command"
-require_relative "lock"
+require_relative "../command"
+require_relative "../lock"
 
 module Tools
   # The Gemfile's gems for one Ruby, in a folder of ours. The lock file is there too.

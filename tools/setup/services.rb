@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # Debian's server packages start and enable their server when they are

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "console"
-require_relative "lock"
-require_relative "ruby_build"
+require_relative "../console"
+require_relative "../lock"
+require_relative "../rubies/ruby_build"
 require_relative "state"
 
 module Tools

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "rubies"
+require_relative "../rubies/rubies"
 require_relative "gem_folder"
 require_relative "extension"
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "apt"
-require_relative "console"
-require_relative "lock"
+require_relative "../console"
+require_relative "../lock"
 
 module Tools
   # Removes what bin/setup and bin/build made, and says what it cannot remove.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "support"
+require_relative "../support"
 
 module Tools
   # How much of the machine is idle: what Linux has counted since the last look (proc(5), /proc/stat).

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "machine"
+require_relative "../machine"
 
 module Tools
   # How long each job of a test run takes: as it took in an earlier run on this machine, or as the test file says.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # Starts the processes of test files, all on one Ruby, as children of a process that has loaded what they need

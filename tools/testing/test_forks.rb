@@ -2,7 +2,7 @@
 
 # Forks a process for each test file. It finds loaded what nearly all test files need, which saves a tenth of a second
 # of CPU time for each. Started by test_forker.rb, on the Ruby that is tested:
-#   bin/ruby -I test tools/test_forks.rb
+#   bin/ruby -I test tools/testing/test_forks.rb
 #
 # A line on the standard input is a JSON array: where the output goes, then the arguments of test_process.rb. The answer
 # is a line with the process id. When that process has ended, a line follows: its id, whether it ended well, and how.

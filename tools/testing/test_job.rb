@@ -2,7 +2,7 @@
 
 require "fileutils"
 require "json"
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # One process of the test run: a test file on one Ruby, the C tests or a checker.

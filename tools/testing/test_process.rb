@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Runs one test file and leaves its counts where tools/test_job.rb finds them:
-#   bin/ruby tools/test_process.rb RESULT TEST_FILE MINITEST_OPTIONS
+# Runs one test file and leaves its counts where tools/testing/test_job.rb finds them:
+#   bin/ruby tools/testing/test_process.rb RESULT TEST_FILE MINITEST_OPTIONS
 
 require "json"
 require "minitest"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
+require_relative "../command"
 
 module Tools
   # Starts processes of the test run that are no forks: the C tests, a checker, test files that load another build of

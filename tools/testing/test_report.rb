@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "shellwords"
-require_relative "rubies"
+require_relative "../rubies/rubies"
 
 module Tools
   # Prints the output of bin/test: a line for each process as it ends, and at the end the sums, and for each failure the
