@@ -13,7 +13,7 @@ contract "Graphql" do
   def setup
     super
     require "heddle/adapters/graphql"
-    require "support/graphql_schema"
+    require "support/clients/graphql_schema"
     TestSupport::GraphqlSchema.begun.clear
   end
 

@@ -3,10 +3,10 @@
 # bin/test: takes 15 s, 0.3 of a core
 
 require_relative "../test_helper"
-require "support/mysql2_matrix"
+require "support/clients/mysql2_matrix"
 require "support/servers/mariadb"
 
-# mysql2 with its adapter, and a MariaDB. (test/clients/mysql2_test.rb shows what holds up the others without it.)
+# mysql2 with its adapter, and a MariaDB. (test/clients/databases/mysql2_test.rb shows what holds up the others without it.)
 contract "Mysql2Adapter" do
   extend TestSupport::Clients
 

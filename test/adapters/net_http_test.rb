@@ -3,7 +3,7 @@
 # bin/test: takes 8 s, 0.3 of a core
 
 require_relative "../test_helper"
-require "support/http_matrix"
+require "support/clients/http_matrix"
 
 # Net::HTTP with its adapter: a connection that is kept is right also after a cancel.
 http_contracts "NetHttpAdapter", "net-http", file: "net/http", own: true do

@@ -3,7 +3,7 @@
 # bin/test: takes 12 s, 0.5 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/clients/client_matrix"
 require "support/servers/nginx"
 
 # Typhoeus with its adapter, and an nginx that answers late.

@@ -3,7 +3,7 @@
 # bin/test: takes 18 s, 0.5 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/clients/client_matrix"
 require "support/servers/rabbitmq"
 
 # bunny, with a RabbitMQ. Each connection of bunny has a thread that reads, and each channel with a consumer has one

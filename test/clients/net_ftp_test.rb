@@ -3,7 +3,7 @@
 # bin/test: takes 10 s, 0.4 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/clients/client_matrix"
 require "support/servers/vsftpd"
 
 # net-ftp, with vsftpd.

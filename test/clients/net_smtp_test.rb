@@ -3,8 +3,8 @@
 # bin/test: takes 8 s, 0.4 of a core
 
 require_relative "../test_helper"
-require "support/client_matrix"
-require "support/smtp_server"
+require "support/clients/client_matrix"
+require "support/servers/smtp_server"
 
 # net-smtp, with a small server.
 contract "NetSmtp" do

@@ -5,7 +5,7 @@
 require "open3"
 
 require_relative "../test_helper"
-require "support/client_matrix"
+require "support/clients/client_matrix"
 
 # A child process is the server: IO.popen with a pipe each way. It is asked in lines.
 contract "Popen" do

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require "support/certificate"
-require "support/would_block"
+require "support/io/would_block"
 
 # The exceptions of OpenSSL's *_nonblock methods, whenever that is loaded.
 contract "SSLWouldBlockErrors" do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/would_block"
+require_relative "../support/io/would_block"
 require "support/certificate"
 
 # The exceptions of *_nonblock are cheap, and but for the backtrace what plain Ruby raises.

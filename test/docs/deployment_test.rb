@@ -12,7 +12,7 @@ require "support/serve_program"
 class DeploymentExampleTest < HeddleTest
   FOLDER = File.expand_path("../../examples/deployment", __dir__)
   EXE = File.expand_path("../../exe/heddle", __dir__)
-  REFUSED_CALLS = File.expand_path("../support/refused_calls.rb", __dir__)
+  REFUSED_CALLS = File.expand_path("../support/api/refused_calls.rb", __dir__)
   APP = <<~RUBY
     run(lambda do |_env|
       rights = File.read("/proc/self/status")[/^CapEff:\\s*(\\h+)/, 1].to_i(16)

@@ -4,7 +4,7 @@
 
 require_relative "../test_helper"
 require "cgi/escape"
-require "support/public_api"
+require "support/api/public_api"
 
 # The API reference (bin/rake doc) has all that is public, and nothing else, and every comment has its parts.
 class ReferenceTest < HeddleTest

@@ -7,7 +7,7 @@ require_relative "../test_helper"
 # Old kernels and sandboxes (gVisor, an old seccomp profile) answer ENOSYS to each system call that they do not know.
 # Heddle then does the same with older calls.
 class RefusedCallsTest < HeddleTest
-  FILTER = File.expand_path("../support/refused_calls.rb", __dir__)
+  FILTER = File.expand_path("../support/api/refused_calls.rb", __dir__)
   SCRIPT = <<~'RUBY'
     require "socket"
     require "tempfile"

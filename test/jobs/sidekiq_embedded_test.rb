@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 require "support/rails/puma"
 require "support/serve_program"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq inside of a web server: the requests put jobs into the queue, and a thread beside them runs these.
 contract "SidekiqEmbedded" do

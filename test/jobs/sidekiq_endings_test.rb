@@ -3,7 +3,7 @@
 # bin/test: takes 25 s, 0.5 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq: how a process ends, and what becomes of its jobs.
 contract "SidekiqEndings" do

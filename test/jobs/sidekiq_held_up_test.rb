@@ -3,7 +3,7 @@
 # bin/test: takes 100 s, 0.7 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq: a process ends while a job computes, and holds up all other tasks, because they have no time slices.
 contract "SidekiqHeldUp" do

@@ -3,7 +3,7 @@
 # bin/test: takes 15 s, 0.5 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq beside libraries that change Sidekiq.
 contract "SidekiqLibraries" do

@@ -3,7 +3,7 @@
 # bin/test: takes 30 s, 0.5 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq, fetch_reliably: a Redis that does not do as it is told.
 contract "SidekiqReliable" do

@@ -3,7 +3,7 @@
 # bin/test: takes 20 s, 0.7 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq: the processors of a real Sidekiq, in a process of its own, are tasks.
 contract "Sidekiq" do

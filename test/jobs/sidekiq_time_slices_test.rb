@@ -3,7 +3,7 @@
 # bin/test: takes 20 s, 0.9 of a core
 
 require_relative "../test_helper"
-require "support/sidekiq_case"
+require "support/sidekiq/sidekiq_case"
 
 # heddle/sidekiq: with time slices, a job that computes does not hold up the others.
 contract "SidekiqTimeSlices" do

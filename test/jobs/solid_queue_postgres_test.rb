@@ -3,7 +3,7 @@
 # bin/test: takes 30 s, 0.7 of a core
 
 require_relative "../test_helper"
-require "support/solid_queue_case"
+require "support/solid_queue/solid_queue_case"
 require "support/servers/postgres"
 
 # heddle/solid_queue: the worker of a real Solid Queue runs its jobs as tasks.

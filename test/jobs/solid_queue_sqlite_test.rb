@@ -3,7 +3,7 @@
 # bin/test: takes 20 s, 0.7 of a core
 
 require_relative "../test_helper"
-require "support/solid_queue_case"
+require "support/solid_queue/solid_queue_case"
 
 # The same with a database that has no SKIP LOCKED.
 contract "SolidQueueSqlite" do

@@ -4,7 +4,7 @@
 
 require_relative "../test_helper"
 require "support/clients"
-require "support/web_server"
+require "support/servers/web_server"
 
 # Heddle::Rack::Middleware and Puma's plugin in servers as they are (the application is support/rack/config.ru).
 contract "RackServers" do

@@ -24,7 +24,7 @@ contract "RailsCable" do
       Gem::Specification.find_all_by_name(gem).none?
     end
     skip("the gem #{missing} is not installed (bin/test tries to install it)") if missing
-    require "support/cable_client"
+    require "support/rails/cable_client"
   end
 
   def teardown

@@ -4,7 +4,7 @@
 
 require_relative "../test_helper"
 require "json"
-require "support/signatures"
+require "support/api/signatures"
 
 # The signatures in sig/ (RBS) are those of the code: of all that is public, and of nothing else.
 class SignaturesTest < HeddleTest
@@ -58,7 +58,7 @@ class SignaturesTest < HeddleTest
   def test_the_arguments_and_values_of_calls
     report = File.join(tempdir, "calls.json")
     code = CALLERS.map { |file| "load #{file.dump}" }.join("; ")
-    outcome = run_command(*ruby_command, "-r", "support/checked_calls", "-e", code, "--", "--exclude", LONG,
+    outcome = run_command(*ruby_command, "-r", "support/api/checked_calls", "-e", code, "--", "--exclude", LONG,
                           env: { "HEDDLE_CHECKED_CALLS" => report, "HEDDLE_TEST_BACKENDS" => "epoll" })
 
     assert_path_exists(report, outcome.err)

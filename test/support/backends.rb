@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/streams"
+require "support/io/streams"
 
 module TestSupport
   # Generates one test class per backend from one body.

@@ -29,7 +29,7 @@ class TestSelectionTest < HeddleTest
     once = first - others.first
 
     assert_equal(others.first, others.last)
-    assert_includes(others.first, "test/clients/pg_test.rb")
+    assert_includes(others.first, "test/clients/databases/pg_test.rb")
     assert_empty(once.grep_v(%r{\Atest/(bench|cli/demo|docs|sig|tools|style_test|signals_test)\b})
       .grep_v(%r{\Aheddle-server/test/(gem|server/public_api)_test}))
     assert_equal(others, [Tools::TestSelection.new([]).with_everything.of("3.4", RUBIES)] * 2)
@@ -37,7 +37,7 @@ class TestSelectionTest < HeddleTest
 
   # A test that was named is meant.
   def test_files_that_are_named_run_on_each_ruby
-    assert_equal([["test/clients/pg_test.rb"]] * 3, files("test/clients/pg_test.rb"))
+    assert_equal([["test/clients/databases/pg_test.rb"]] * 3, files("test/clients/pg_test.rb"))
     assert_equal([["test/style_test.rb"], [], []], files("test/style_test.rb"))
     assert_raises(Tools::Problem) { files("test/support") }
   end

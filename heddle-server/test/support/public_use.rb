@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "prism"
-require "support/public_api"
+require "support/api/public_api"
 
 module TestSupport
   # Finds the parts of Heddle that the sources of heddle-server use although they are not public: they are private, or

@@ -2,8 +2,8 @@
 
 # bin/test: takes 15 s, 0.3 of a core
 
-require_relative "../test_helper"
-require "support/client_matrix"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
 require "support/servers/mariadb"
 require "support/servers/postgres"
 

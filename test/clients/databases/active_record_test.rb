@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 require "support/servers/postgres"
-require "support/shared_io"
+require "support/io/shared_io"
 
 # ActiveRecord on pg. It keeps connections by thread, or by fiber.
 contract "ActiveRecord" do

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 
 # A cancel, or a timeout, in the midst of a transaction: none of its halves is committed. sqlite3 needs its adapter

@@ -2,7 +2,7 @@
 
 # bin/test: takes 3 s, 0.4 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 require "support/servers/redis"
 

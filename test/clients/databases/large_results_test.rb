@@ -2,7 +2,7 @@
 
 # bin/test: takes 20 s, 0.7 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 require "support/servers/postgres"
 require "support/servers/redis"

@@ -2,9 +2,9 @@
 
 # bin/test: takes 10 s, 0.5 of a core
 
-require_relative "../test_helper"
-require "support/client_matrix"
-require "support/mongo_server"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
+require "support/servers/mongo_server"
 
 # mongo. Tasks share a client, which has a pool of connections, and threads that look after its servers.
 contract "Mongo" do

@@ -2,8 +2,8 @@
 
 # bin/test: takes 15 s, 0.2 of a core
 
-require_relative "../test_helper"
-require "support/mysql2_matrix"
+require_relative "../../test_helper"
+require "support/clients/mysql2_matrix"
 require "support/servers/mariadb"
 
 # mysql2, with a MariaDB. It cooperates in part: it waits for the first bytes of an answer with Ruby, and for all else

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "support/transactions"
+require_relative "../../test_helper"
+require "support/clients/transactions"
 require "support/servers/mariadb"
 
 # Transactions of trilogy in tasks, side by side on one thread, and rows that mysql2 streams. With a MariaDB.

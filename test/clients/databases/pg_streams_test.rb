@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "support/pg_connections"
+require_relative "../../test_helper"
+require "support/clients/pg_connections"
 
 # What keeps a connection of pg for long: listeners, cursors, rows one by one, COPY and pipelines, in many tasks of one
 # thread.

@@ -2,9 +2,9 @@
 
 # bin/test: takes 14 s, 0.3 of a core
 
-require_relative "../test_helper"
-require "support/client_matrix"
-require "support/pg_connections"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
+require "support/clients/pg_connections"
 
 # pg, with a PostgreSQL.
 contract "PgClient" do

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "support/pg_connections"
-require "support/transactions"
+require_relative "../../test_helper"
+require "support/clients/pg_connections"
+require "support/clients/transactions"
 
 # Transactions of pg in tasks, side by side on one thread.
 contract "PgTransactions" do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "support/client_matrix"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
 require "support/servers/redis"
 
 # redis-client, with a Redis.

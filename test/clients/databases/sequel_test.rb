@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
-require "support/client_matrix"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
 require "support/servers/postgres"
-require "support/shared_io"
+require "support/io/shared_io"
 
 # Sequel on pg. Its pool gives a connection to a thread, or with an extension to a fiber.
 contract "Sequel" do

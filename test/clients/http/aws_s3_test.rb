@@ -4,9 +4,9 @@
 
 require "stringio"
 
-require_relative "../test_helper"
-require "support/client_matrix"
-require "support/s3_server"
+require_relative "../../test_helper"
+require "support/clients/client_matrix"
+require "support/servers/s3_server"
 require "uri"
 
 # aws-sdk-s3, whose clients have a pool of Net::HTTP connections that is the same for all of them.

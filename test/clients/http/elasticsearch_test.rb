@@ -2,9 +2,9 @@
 
 # bin/test: takes 8 s, 0.5 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "json"
-require "support/client_matrix"
+require "support/clients/client_matrix"
 require "support/http_server"
 
 # elasticsearch, with Faraday and Net::HTTP, and a server that gives each document late.

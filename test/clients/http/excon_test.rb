@@ -2,10 +2,10 @@
 
 # bin/test: takes 13 s, 0.4 of a core
 
-require_relative "../test_helper"
-require "support/http_matrix"
+require_relative "../../test_helper"
+require "support/clients/http_matrix"
 require "support/http_server"
-require "support/shared_io"
+require "support/io/shared_io"
 
 # excon, whose connections keep their sockets by thread.
 contract "Excon" do

@@ -2,9 +2,9 @@
 
 # bin/test: takes 20 s, 0.6 of a core
 
-require_relative "../test_helper"
-require "support/http_matrix"
-require "support/shared_io"
+require_relative "../../test_helper"
+require "support/clients/http_matrix"
+require "support/io/shared_io"
 
 # Faraday, with each of the adapters that people use; they are tested in the clear by themselves.
 { "net_http" => "faraday-net_http", "excon" => "faraday-excon", "httpx" => "httpx" }.each do |adapter, gem|

@@ -4,10 +4,10 @@
 
 require "stringio"
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/certificate"
-require "support/http_matrix"
-require "support/shared_io"
+require "support/clients/http_matrix"
+require "support/io/shared_io"
 
 # HTTP.rb, the gem "http".
 http_contracts "HttpRb", "http" do

@@ -2,9 +2,9 @@
 
 # bin/test: takes 16 s, 0.5 of a core
 
-require_relative "../test_helper"
-require "support/http_matrix"
-require "support/shared_io"
+require_relative "../../test_helper"
+require "support/clients/http_matrix"
+require "support/io/shared_io"
 
 # httpx: HTTP/1.1, and with TLS HTTP/2.
 http_contracts "Httpx", "httpx" do

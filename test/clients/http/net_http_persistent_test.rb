@@ -2,9 +2,9 @@
 
 # bin/test: takes 10 s, 0.3 of a core
 
-require_relative "../test_helper"
-require "support/http_matrix"
-require "support/shared_io"
+require_relative "../../test_helper"
+require "support/clients/http_matrix"
+require "support/io/shared_io"
 
 # net-http-persistent, which hands each task a connection of its own.
 http_contracts "NetHttpPersistent", "net-http-persistent", file: "net/http/persistent" do

@@ -2,11 +2,11 @@
 
 # bin/test: takes 14 s, 0.4 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/certificate"
-require "support/http_matrix"
+require "support/clients/http_matrix"
 require "support/http_server"
-require "support/shared_io"
+require "support/io/shared_io"
 
 # Net::HTTP by name, plain and with TLS.
 contract "NetHttp" do

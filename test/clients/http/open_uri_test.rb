@@ -2,9 +2,9 @@
 
 # bin/test: takes 9 s, 0.3 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "net/http"
-require "support/http_matrix"
+require "support/clients/http_matrix"
 
 # open-uri, which makes a connection for each call. The client is what it is given.
 http_contracts "OpenUri", "open-uri", own: true do

@@ -2,7 +2,7 @@
 
 # bin/test: takes 10 s, 0.3 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 require "support/fake_resolver"
 require "support/servers/mariadb"

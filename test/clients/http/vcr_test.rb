@@ -2,7 +2,7 @@
 
 # bin/test: takes 3 s, 0.5 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/clients"
 require "support/http_server"
 require "net/http"

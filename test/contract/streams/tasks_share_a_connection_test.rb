@@ -5,7 +5,7 @@ require "stringio"
 require_relative "../../test_helper"
 require "delegate"
 require "support/certificate"
-require "support/shared_io"
+require "support/io/shared_io"
 
 # Two tasks that read from one connection: Heddle warns, for one may get the answer of the other.
 contract "SharedConnection", both_ways: true do

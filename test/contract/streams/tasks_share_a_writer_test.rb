@@ -2,7 +2,7 @@
 
 require "io/nonblock"
 require_relative "../../test_helper"
-require "support/shared_writer"
+require "support/io/shared_writer"
 
 # Tasks that write to one IO, as they do to $stdout or to a log, lose nothing, double nothing and do not mix their
 # lines, though one waits in the middle of writing Ruby's buffer or its own string (the reader is slow).

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
-require "support/io_states"
+require "support/io/io_states"
 
 # What IO.select and IO#wait say of all kinds of IO in all states is what plain Ruby says. select(2) and poll(2) differ
 # at a hang-up and at an error.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pathname"
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # What the contract below is about.
 module CallerCases

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # Who is woken by a close finds the IO closed, as a thread does. A loop that tries again as long as it is open ends.
 contract "CloseTryAgain" do

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "io/nonblock"
 
 # A fiber closes an IO that threads are in a system call with: they get their IOError, and the closer goes on, whatever

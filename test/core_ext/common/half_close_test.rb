@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "pty"
 
 # close_read and close_write: one direction ends, and tasks that wait in it see that as threads do.

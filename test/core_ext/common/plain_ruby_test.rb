@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # require "heddle" changes nothing for programs and threads that have no scheduler.
 class PlainRubyTest < HeddleTest

@@ -2,7 +2,7 @@
 
 require "pathname"
 require "timeout"
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # A fiber that is cancelled or killed while it opens a file on a thread of the pool loses no descriptor: either nothing
 # was opened, or the file is opened, and the fiber hears of it at its next wait.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # read_nonblock never waits, though Ruby calls the same hook as for a read that does.
 contract "ReadNonblock" do

@@ -2,13 +2,13 @@
 
 # bin/test: takes 10 s, 0.7 of a core
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 require "support/replaced_methods"
 
 # Every method that Heddle replaces gives what Ruby's own gives: in threads, with a scheduler, in Ractors, and together
 # with libraries that replace it as well, whichever of the two is first.
 class ReplacedMethodsTest < HeddleTest
-  SCRIPT = File.expand_path("../support/replaced_methods.rb", __dir__)
+  SCRIPT = File.expand_path("../../support/replaced_methods.rb", __dir__)
   CALLED_IN_A_CHILD = ["Process.daemon"].freeze
   PLAIN = {} # rubocop:disable Style/MutableConstant -- what plain Ruby says in each place
 

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # In a signal handler, where nobody may lock a Mutex, everything works that works there in plain Ruby, whatever the
 # handler interrupts.
 contract "SignalHandler" do
   # place => name => what came of it
   def outcomes(*arguments)
-    table = File.expand_path("../support/replaced_methods.rb", __dir__)
+    table = File.expand_path("../../support/replaced_methods.rb", __dir__)
     code = "load #{table.dump}; ReplacedMethods.main(nil, *#{arguments.inspect})"
     outcome = nil
     # (Plain Ruby 3.4 itself crashes once in a while: the threads of Socket.tcp outlive its sockets.)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../test_helper"
+require_relative "../../test_helper"
 
 # HEDDLE_WITHOUT: each patch can be switched off, and the others stay what they are.
 class SwitchedOffTest < HeddleTest

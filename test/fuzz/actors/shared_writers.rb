@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/shared_writer"
+require "support/io/shared_writer"
 
 module Fuzz
   # Several tasks write to one IO, buffered or not, to a slow reader. A task that gets an exception may leave a part of

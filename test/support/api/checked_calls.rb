@@ -7,7 +7,7 @@
 require "heddle"
 require "json"
 require "rbs/test"
-require "support/signatures"
+require "support/api/signatures"
 
 module TestSupport
   # What the calls have shown.

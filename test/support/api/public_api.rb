@@ -17,7 +17,7 @@ module TestSupport
   #
   # Heddle::Server is a part of it where its gems are there.
   module PublicApi
-    ROOT = File.expand_path("../..", __dir__)
+    ROOT = File.expand_path("../../..", __dir__)
     # What Data.define makes.
     DATA_METHODS = Data.define.singleton_methods(false).freeze
 

@@ -4,7 +4,7 @@
 #
 # io_uring   as in a container whose seccomp profile forbids io_uring
 # new        as in a sandbox that knows no system call of Linux 4.6 and later (gVisor, an old seccomp profile)
-require_relative "seccomp"
+require_relative "../seccomp"
 
 case profile = ARGV.shift
 when "io_uring" then Seccomp.refuse(*Seccomp::IO_URING)

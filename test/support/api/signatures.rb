@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "rbs"
-require "support/public_api"
+require "support/api/public_api"
 
 module TestSupport
   # The signatures in sig/ and heddle-server/sig/, as RBS reads them. Names are those of PublicApi.

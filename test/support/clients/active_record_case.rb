@@ -15,7 +15,7 @@ module TestSupport
     include Clients
 
     VERSIONS = { "7_2" => "~> 7.2.0", "8" => "~> 8.0" }.freeze
-    PROGRAM = File.join(__dir__, "active_record/program.rb")
+    PROGRAM = File.expand_path("../active_record/program.rb", __dir__)
 
     # @param adapter [String] ActiveRecord's name of it
     # @param driver [String] the gem

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "support/clients"
-require "support/client_figures"
-require "support/failing_servers"
+require "support/clients/client_figures"
+require "support/servers/failing_servers"
 
 module TestSupport
   # Questions to every client. A contract that extends Clients includes this, and says:

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/client_matrix"
+require "support/clients/client_matrix"
 require "support/certificate"
 require "support/servers/nginx"
 

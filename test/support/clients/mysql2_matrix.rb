@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/client_matrix"
+require "support/clients/client_matrix"
 
 module TestSupport
   # What ClientMatrix asks of mysql2, as it is and with its adapter.

@@ -12,7 +12,7 @@ module TestSupport
   module SidekiqCase
     include Clients
 
-    APPLICATION = File.join(__dir__, "sidekiq/application.rb")
+    APPLICATION = File.join(__dir__, "application.rb")
 
     def self.extended(contract)
       contract.client("redis-client", server: Servers::Redis)

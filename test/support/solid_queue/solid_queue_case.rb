@@ -12,7 +12,7 @@ module TestSupport
   module SolidQueueCase
     include Clients
 
-    PROGRAM = File.join(__dir__, "solid_queue/program.rb")
+    PROGRAM = File.join(__dir__, "program.rb")
 
     # @param count [Integer] how many jobs at once
     def solid_queue(driver, count:, server: nil)

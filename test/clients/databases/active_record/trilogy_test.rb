@@ -2,8 +2,8 @@
 
 # bin/test: takes 25 s, 0.5 of a core
 
-require_relative "../../test_helper"
-require "support/active_record_case"
+require_relative "../../../test_helper"
+require "support/clients/active_record_case"
 require "support/servers/mariadb"
 
 contract "ActiveRecordTrilogy" do
