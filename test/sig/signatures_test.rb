@@ -12,7 +12,9 @@ class SignaturesTest < HeddleTest
   SIGNATURES = TestSupport::Signatures.new
   Shape = TestSupport::Signatures::Shape
   # The tests whose calls are compared with the signatures. Tests that take long are left out.
-  CALLERS = Dir[*%w[test/contract/{tasks/*,timeouts/heddle_timeout,streams/*_a_connection,sockets/*_idle_set_*}
+  CALLERS = Dir[*%w[test/contract/{tasks,channels,pools,repeating,debugging}/*
+                    test/contract/{workers/blocking_*,timeouts/heddle_timeout}
+                    test/contract/{streams/*_a_connection,sockets/*_idle_set_*}
                     test/testing/{clock,left_over}
                     test/{prometheus,rack/middleware} heddle-server/test/server/{server,clients}].map do |names|
                   File.join(ROOT, "#{names}_test.rb")
