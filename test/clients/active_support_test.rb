@@ -30,7 +30,7 @@ contract "ActiveSupport" do
     ActiveSupport::IsolatedExecutionState.isolation_level = :thread
   end
 
-  # (They are kept by the name of their class.)
+  # They are kept by the name of their class.
   def current
     @current ||= Class.new(ActiveSupport::CurrentAttributes) do
       attribute :user

@@ -204,8 +204,8 @@ contract "Bunny" do
     channel&.close
   end
 
-  # A fault of bunny's, with threads and Timeout as well: the next get on the same channel takes the answer of the one
-  # that was cancelled. The remedy is a new channel.
+  # A fault of bunny's, with threads and Timeout as well: the next get on the same channel takes the answer of the
+  # cancelled get. The remedy is a new channel.
   def test_after_a_cancelled_get_the_channel_is_closed
     heddle_only("they are not cancelled")
     Heddle.run(backend: backend) do

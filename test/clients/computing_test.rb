@@ -10,7 +10,7 @@ require "support/clients"
 require "zlib"
 
 # Calls that compute for a while in C. In Heddle.offload some let the other tasks run, as guides/clients.md says: they
-# release Ruby's global lock. Those that do not release it are here so that we learn when they begin to.
+# release Ruby's global lock. The calls that do not release it are here so that we learn when they begin to.
 class ComputingTest < HeddleTest
   MISSING = %w[bcrypt argon2 ruby-vips].to_h { |name| [name, TestSupport::Clients.load(name)] }.freeze
 
@@ -39,7 +39,7 @@ class ComputingTest < HeddleTest
     end
   end
 
-  # (Once is enough: a call that keeps the lock never lets it have so many.)
+  # Once is enough: while a call keeps the lock, the ticks never reach this number.
   def assert_releases(&work)
     turns_of_another_task(work) { |count| wait_until("another task runs meanwhile") { count.call >= TURNS } }
   end

@@ -22,7 +22,7 @@ contract "NetFtp" do
     Net::FTP.new(host, port: server.port, username: "anonymous", read_timeout: timeout, open_timeout: timeout)
   end
 
-  # A file that is so long that it takes so many seconds; it begins with the number.
+  # A file whose transfer takes this number of seconds. It begins with the number.
   def ask(client, number, seconds)
     name = "#{number} #{seconds}"
     write(name, number.to_s.ljust((seconds * TestSupport::Servers::Vsftpd::RATE).to_i + 10))

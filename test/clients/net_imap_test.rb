@@ -34,7 +34,7 @@ contract "NetImap" do
     client.clear_responses
   end
 
-  # Waits for news for so long, then asks for the mailbox of that number.
+  # Waits for news for this time, then asks for the mailbox of that number.
   def ask(client, number, seconds)
     client.idle(seconds) { nil } if seconds.positive?
     Integer(client.list("", number.to_s).first.name)
@@ -89,7 +89,7 @@ contract "NetImap" do
   def test_open_timeout
     reactor do
       port = silent_port
-      # (It knows whole seconds.)
+      # net-imap knows whole seconds.
       assert_times_out(1, Net::OpenTimeout) { Net::IMAP.new("127.0.0.1", port: port, ssl: false, open_timeout: 1) }
     end
   end

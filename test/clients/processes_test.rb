@@ -20,10 +20,10 @@ contract "Popen" do
   def asked = TestSupport::Servers::Pause::Children.new(@children.map(&:pid))
   def timeout_errors = [IO::TimeoutError]
 
-  # What was asked is answered, so all of it has to be read.
+  # Each question is answered, so the task has to read all answers.
   def mend(child) = (child.gets.to_i == 1) || flunk("not the answer of the one that was cancelled")
 
-  # "NUMBER SECONDS", and the number comes back after so many seconds.
+  # "NUMBER SECONDS", and the number comes back after that time.
   def open_client(timeout:)
     answers = 'while read -r number seconds; do sleep "$seconds"; echo "$number"; done'
     (@children ||= []) << keep(IO.popen(["sh", "-c", answers], "r+")).tap { |child| child.timeout = timeout }

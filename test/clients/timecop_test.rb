@@ -47,7 +47,7 @@ contract "Timecop" do
     end
   end
 
-  # timecop moves this clock, too, where it is told to.
+  # With `mock_process_clock` timecop moves this clock, too.
   def elapsed
     started = Process.clock_gettime_without_mock(Process::CLOCK_MONOTONIC)
     yield

@@ -11,7 +11,7 @@ require "support/servers/postgres"
 {
   "pg" => ["postgresql", TestSupport::Servers::Postgres, { database: "postgres" }],
   "trilogy" => ["trilogy", TestSupport::Servers::Mariadb, { database: "heddle" }],
-  # (It closes its socket in C, which epoll does not tell of. Its own limit ends the wait.)
+  # mysql2 closes its socket in C, and epoll does not report that. Its own limit ends the wait.
   "mysql2" => ["mysql2", TestSupport::Servers::Mariadb, { database: "heddle", read_timeout: 3 }]
 }.each do |gem, (adapter, server, options)|
   contract "ActiveRecord#{gem.capitalize}" do

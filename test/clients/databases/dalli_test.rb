@@ -95,7 +95,7 @@ contract "DalliClient" do
 
         assert_match(/IO::TimeoutError/, error.message)
       end
-      sleep(0.02) # it is taken to be down for so long
+      sleep(0.02) # the client treats the server as down for this time
 
       assert_equal("value", client.get("key"))
     end
@@ -129,7 +129,7 @@ contract "DalliClient" do
     reactor { assert_equal("value", client.get("key")) }
   end
 
-  # Without the adapter, the next call gets the answer to the question for the version. The remedy is to close it.
+  # Without the adapter, the next call gets the answer to the question for the version. The remedy: close it.
   def test_cancel_while_it_connects
     [false, true].each do |closes|
       client = dalli(socket_timeout: 60)

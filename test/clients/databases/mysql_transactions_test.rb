@@ -29,7 +29,7 @@ contract "MysqlTransactions" do
 
   def execute(client, sql) = client.query(sql)
   def number(client, sql) = execute(client, sql).first&.first
-  # (It waits for those that still have locks.)
+  # It waits for the transactions that still have locks.
   def rows_at_last(client) = number(client, "SELECT COUNT(*) FROM #{@table} LOCK IN SHARE MODE")
 
   # trilogy closes the connection: the server rolls back, when it has ended the query.

@@ -14,7 +14,7 @@ contract "PgStreams" do
 
   def listen(channel) = connect.tap { |client| client.exec("LISTEN #{channel}") }
 
-  # @return [Array<String>] what comes, up to so many
+  # @return [Array<String>] what comes, up to this number
   def notifications(client, count)
     Array.new(count) do
       text = nil

@@ -14,7 +14,7 @@ contract "PgTransactions" do
   client "connection_pool"
   client "pg", server: TestSupport::Servers::Postgres
 
-  # (A ROLLBACK after a cancel during the BEGIN or the COMMIT finds no transaction.)
+  # A ROLLBACK after a cancel during the BEGIN or the COMMIT finds no transaction.
   def connect = super.tap { |client| client.set_notice_processor { nil } }
 
   def execute(client, sql) = client.exec(sql)
@@ -119,12 +119,12 @@ contract "PgTransactions" do
   end
 
   # In a pool: who was cancelled gives the connection back. The next one gets its own answer, and no open transaction.
-  # (Who is cancelled during the COMMIT does not learn whether the server has done it.)
+  # A task that is cancelled during the COMMIT does not learn whether the server has done it.
   def test_a_pool_after_many_cancels
     assert_right_after_many_cancels { Heddle::Pool.new(size: 5, timeout: 20) { connect } }
   end
 
-  # It keeps the connections of those that were cancelled.
+  # It keeps the connections of the cancelled tasks.
   def test_a_connection_pool_after_many_cancels
     assert_right_after_many_cancels { ConnectionPool.new(size: 5, timeout: 20) { connect } }
   end

@@ -17,7 +17,7 @@ contract "RedisClient" do
   def close_client(client) = client.close
   def timeout_errors = [RedisClient::ReadTimeoutError]
 
-  # BLPOP waits for so long, and ECHO comes after it.
+  # BLPOP waits for this time, and ECHO comes after it.
   def ask(client, number, seconds)
     commands = lambda do |pipe|
       pipe.call("BLPOP", "none #{number}", seconds) if seconds.positive? # (0 is for ever)

@@ -34,7 +34,7 @@ contract "RedisSessions" do
     subscriber
   end
 
-  # @return [Array<String>] the texts of so many messages
+  # @return [Array<String>] the texts of this number of messages
   def messages(subscriber, count) = Array.new(count) { subscriber.next_event(20)&.last }
 
   # 50 subscribers, five publishers: each gets what is for it, those of one publisher in their order.
@@ -102,7 +102,7 @@ contract "RedisSessions" do
 
   def blocked(client) = client.call("INFO", "clients")[/blocked_clients:(\d+)/, 1].to_i
 
-  # Half of those who wait are cancelled: their items are for the others. For that they close their clients.
+  # Half of the waiting tasks are cancelled: their items are for the others. For that they close their clients.
   # redis-client alone keeps the connection until its next call, and the server would hand an item to nobody.
   def test_cancelled_ones_take_no_item
     heddle_only("they are not cancelled")

@@ -18,7 +18,7 @@ contract "RedisGem" do
   def timeout_errors = [Redis::TimeoutError]
   def after_a_cancel = :usable
 
-  # BLPOP waits for so long, and ECHO comes after it.
+  # BLPOP waits for this time, and ECHO comes after it.
   def ask(client, number, seconds)
     commands = lambda do |pipe|
       pipe.call("BLPOP", "none #{number}", seconds) if seconds.positive? # (0 is for ever)

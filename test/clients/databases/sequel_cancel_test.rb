@@ -32,8 +32,8 @@ contract "SequelCancel" do
                                **options)
   end
 
-  # 30 questions, of which some are cancelled; the others are answered right. Then all of them are. (Isolated: see the
-  # last test.)
+  # 30 questions, of which some are cancelled; the others are answered right. Then all of them are answered
+  # right. The tasks are isolated: the last test says why.
   def assert_right_after_cancels(database, pause)
     Heddle.run(backend: backend) do
       ask = ->(number) { database.fetch("SELECT #{number} AS number FROM #{pause}").first[:number] }

@@ -29,7 +29,7 @@ contract "Sequel" do
     database(max_connections: 1, connect_sqls: [limit]).tap(&:test_connection)
   end
 
-  # (The matrix asks with seconds, the tests of shared connections without.)
+  # The matrix asks with seconds, the tests of shared connections without.
   def ask(database, number, seconds = 0.01)
     database.fetch("SELECT pg_sleep(#{seconds}), #{number} AS number").first[:number]
   end

@@ -30,7 +30,7 @@ require "support/io/shared_io"
 
     # One request first: what is made once does not count.
     def open_client(timeout:)
-      # What Faraday does not hand on. (Or excon would read the certificates of the system for each connection.)
+      # Faraday does not hand this on. Without it, excon would read the certificates of the system for each connection.
       own = adapter == :excon ? { ssl_cert_store: cert_store, ssl_ca_file: server.certificate_file } : {}
       client = Faraday.new(base, ssl: { cert_store: cert_store }, request: { timeout: timeout }) do |one|
         one.adapter(adapter, **own)

@@ -27,7 +27,7 @@ http_contracts "HttpRb", "http" do
   def test_tasks_share_a_persistent_client
     skip("it raises at once: its buffer is locked") unless tls?
     heddle_only("it is about tasks")
-    # (Whether tasks that connect at once read from one connection is a matter of microseconds: ten clients in turn.)
+    # Whether tasks that connect at once read from one connection is a matter of microseconds: ten clients in turn.
     shared = Array.new(10) { persistent }
     assert_warns("http: a persistent client of HTTP.rb must not be shared", count: 40) do |number|
       sleep(0.2 * (number / 4))

@@ -81,7 +81,7 @@ http_contracts "Httpx", "httpx" do
   def test_upload
     reactor do
       one = session
-      # (A larger answer comes in a file, which httpx leaves to the garbage collector.)
+      # A larger answer comes in a file, which httpx leaves to the garbage collector.
       sizes, = all_at_once(10) { |number| one.post("#{base}/echo", body: "x" * (number * 10_000)).body.to_s.size }
 
       assert_equal(Array.new(10) { |number| number * 10_000 }, sizes)

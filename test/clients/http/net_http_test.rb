@@ -147,7 +147,7 @@ http_contracts "NetHttp", "net-http", file: "net/http", own: true do
     end
   end
 
-  # What is sent comes bit by bit from a pipe, and what is answered is read bit by bit.
+  # The body of the request comes bit by bit from a pipe, and the answer is read bit by bit.
   def test_upload
     reactor do
       sizes, = all_at_once(5) { |number| upload(number * 200_000) }

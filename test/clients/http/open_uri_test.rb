@@ -19,7 +19,7 @@ http_contracts "OpenUri", "open-uri", own: true do
     { read_timeout: timeout, open_timeout: timeout, **(tls? ? { ssl_ca_cert: server.certificate_file } : {}) }
   end
 
-  # What is long goes to a file.
+  # A long answer goes to a file.
   def test_a_long_answer
     skip("the same") if tls?
     reactor do

@@ -50,7 +50,7 @@ contract "Webmock" do
     reactor { assert_raises(Net::OpenTimeout) { get(1) } }
   end
 
-  # What is not stubbed goes to the server.
+  # A request without a stub goes to the server.
   def test_real_requests_beside_it
     WebMock.allow_net_connect!
     WebMock.stub_request(:get, "http://stubbed.test/1").to_return(body: "stub")
