@@ -49,7 +49,7 @@ module Tools
 
     # @param holds [Array<String>] calls that were measured by themselves, and keep the others from running
     def verdict(took, blocked, holds)
-      return "partly, not while #{holds.join(", ")}" unless holds.empty?
+      return "partly, not while #{holds.join(" or ")}" unless holds.empty?
       return "" unless took
       return "no" if took > TOOK && blocked > BLOCKED
 

@@ -18,7 +18,7 @@ class ClientsGuideTest < HeddleTest
 
   # A test that names its client in one place, and the table.
   def test_all_clients_are_in_it
-    titles = Dir[File.join(__dir__, "../{clients,adapters}/*_test.rb")].flat_map do |path|
+    titles = Dir[File.join(__dir__, "../{clients,adapters}/**/*_test.rb")].flat_map do |path|
       File.read(path).scan(/def (?:title|name_in_table) = "([^"#]+)"$/).flatten
     end
 

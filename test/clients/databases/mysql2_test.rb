@@ -59,7 +59,7 @@ contract "Mysql2Client" do
     hold = hold { |client| assert_equal(2, client.query(late_row).size) }
 
     assert_holds(0.3, hold)
-    note(holds: "it reads late rows", seconds: hold)
+    note(holds: "it reads rows that come late", seconds: hold)
   end
 
   def test_late_rows_that_are_streamed_hold_up_the_others
@@ -68,7 +68,7 @@ contract "Mysql2Client" do
     end
 
     assert_holds(0.3, hold)
-    note(holds: "it reads late rows", seconds: hold)
+    note(holds: "it reads rows that come late", seconds: hold)
   end
 
   def test_a_prepared_statement_holds_up_the_others
