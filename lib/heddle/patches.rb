@@ -236,8 +236,8 @@ module Heddle
           { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, with all of its tasks, even if the scheduler refuses to be " \
-          "closed. And it does not tell a scheduler where it was set, which is where the program goes on when a " \
-          "fiber waits outside of Scheduler#run.",
+          "closed. And it does not tell a scheduler which fiber has set it. If a fiber waits outside of " \
+          "Scheduler#run, the program must go on in the fiber that has set the scheduler.",
           %w[set_scheduler.rb],
           { "Fiber." => "SetScheduler" })
     patch(:socket_connect, "3.3",
