@@ -3,7 +3,7 @@
 # Work on other threads than the caller's. The classes are loaded when a program first uses them.
 module Heddle
   autoload :Run, "#{__dir__}/run"
-  autoload :Detached, "#{__dir__}/detached"
+  autoload :Detached, "#{__dir__}/internal/detached"
   private_constant :Detached
 
   class << self
