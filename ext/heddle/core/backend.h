@@ -19,9 +19,9 @@
  *    where can_send is.
  *  - gathers says whether a request was prepared that the next poll will submit. It is NULL where can_send is.
  *  - withdraw makes sure that the kernel does not get the descriptor later: the descriptor will soon be
- *    closed, and its number may become another file's. The interest stays armed, but its wait is over. polls:
- *    poll_nogvl runs, or will soon run, in the backend's thread; then the kernel has the descriptor when withdraw
- *    returns. It is NULL where can_send is.
+ *    closed, and its number may become another file's. The interest stays armed, but its wait is over.
+ *    The argument polls says that poll_nogvl runs, or will soon run, in the backend's thread. It may submit the request
+ *    at any moment, so withdraw then returns when the kernel has it. It is NULL where can_send is.
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL. It makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = only look, HD_NO_DEADLINE = for ever. It never ends early for a

@@ -1,6 +1,6 @@
 /* Finds locks that can never be given back, whatever other threads and signals do. There are three kinds: the fiber
  * that wants the lock was resumed, directly or not, by its holder; the holders wait for each other's locks in a
- * circle; or the holder waits until the task has ended that wants the lock. */
+ * circle; or the task that wants the lock must end before its holder goes on. */
 #pragma once
 
 #include "scheduler.h"

@@ -1,6 +1,7 @@
 /* See unblock_relay.h. A lock goes to the next fiber in its line, an item to another fiber that waits at the queue.
- * What cannot be handed on, such as a signal, is taken: the exception is then raised at the fiber's next wait. Plain
- * threads lose the item: a Thread#kill and a Queue#push at the same moment leave the other poppers asleep. */
+ * The signal of a ConditionVariable cannot be passed on. Then the wait ends as if no exception had come, and the
+ * exception is raised at the fiber's next wait. Plain threads lose the item: a Thread#kill and a Queue#push at the same
+ * moment leave the other poppers asleep. */
 #include "unblock_relay.h"
 
 #include "fibers/pending/pending.h"

@@ -12,8 +12,9 @@
  *
  * Rejected: a Ruby thread, because it would need the GVL to look; a signal, because it would interrupt system calls.
  *
- * Price: a switch of fibers in a watched scheduler increases a counter. Ruby sets the flag of the job in the
- * execution context that has run last; its own timer thread does this without a lock, too. */
+ * Price: a switch of fibers in a watched scheduler increases a counter. To trigger a job, the
+ * native thread lets Ruby set a flag of the Ruby thread that has run last, without the GVL, as Ruby's own timer thread
+ * does. */
 #pragma once
 
 #include "core/clock.h"

@@ -1,6 +1,7 @@
 /* The hooks io_wait, io_read, io_write, io_pread and io_pwrite. They unpack the arguments; transfer.c does everything
- * else. io_read and io_write wait inside, because all their callers want that except IO#read_nonblock (see
- * ruby_internals.h). This halves the hooks of a blocking read and makes sysread and syswrite work. */
+ * else. io_read and io_write wait by themselves, and do not return EAGAIN: all their callers want that except
+ * IO#read_nonblock (see ruby_internals.h). So Ruby calls one hook for a blocking read in place of two, and sysread and
+ * syswrite work. */
 #include <errno.h>
 
 #include "fibers/park.h"

@@ -1,7 +1,7 @@
 /* The class Heddle::ScopeLimit: what ends the block of a Heddle.scope from outside, its deadline or Scope#cancel. It is
  * a timeout (timeout.h) whose record lies in an object, because it may be set, moved and ended from anywhere while the
- * block runs. The record is in a queue only while a deadline is set, or the block must end: so nothing keeps an
- * Enumerator that stands in a scope and that nobody asks any more. */
+ * block runs. The record is in a queue only while a deadline is set, or the block must end. So the GC can collect
+ * an Enumerator whose block is in a scope, and which nobody asks any more. */
 #include "fibers/pending/overdue.h"
 #include "ruby/deadline.h"
 #include "ruby/init.h"
