@@ -132,6 +132,25 @@ TEST(random_against_array)
     }
 }
 
+/* The nodes stand behind the nodes of the other list, in their order, and their own list is empty. */
+TEST(moved_nodes_keep_their_order)
+{
+    for (int size = 0; size <= 3; size++) {
+        for (int moved = 0; moved <= 3; moved++) {
+            hd_list other;
+            hd_list_init(&other);
+            reset();
+            for (int i = 0; i < size + moved; i++) {
+                hd_list_push_back(i < size ? &list : &other, &entries[i].node);
+                model_insert(model_count, i);
+            }
+            hd_list_move(&list, &other);
+            compare();
+            CHECK(hd_list_empty(&other));
+        }
+    }
+}
+
 TEST(double_link_and_unlink_are_caught)
 {
     reset();
@@ -151,6 +170,7 @@ int main(int argc, char **argv)
     RUN(one_element);
     RUN(exhaustive_small_lists);
     RUN(random_against_array);
+    RUN(moved_nodes_keep_their_order);
     RUN(double_link_and_unlink_are_caught);
     return test_finish();
 }

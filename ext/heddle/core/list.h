@@ -67,6 +67,15 @@ static inline hd_node *hd_list_first(const hd_list *list)
     return hd_list_empty(list) ? NULL : list->head.next;
 }
 
+/* Moves all nodes of a list to the end of another list, in their order. */
+static inline void hd_list_move(hd_list *to, hd_list *from)
+{
+    for (hd_node *node; (node = hd_list_first(from));) {
+        hd_node_remove(node);
+        hd_list_push_back(to, node);
+    }
+}
+
 /* The node after this one, or NULL at the end. */
 static inline hd_node *hd_list_after(const hd_list *list, const hd_node *node)
 {

@@ -102,11 +102,7 @@ static int reserve(hd_backend *backend, int fd)
     for (int i = 0; i < count; i++) {
         fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.registered = false};
         hd_list_init(&fds[i].interests);
-        hd_node *node;
-        while (i < backend->fds_count && (node = hd_list_first(&backend->fds[i].interests))) {
-            hd_node_remove(node);
-            hd_list_push_back(&fds[i].interests, node);
-        }
+        if (i < backend->fds_count) hd_list_move(&fds[i].interests, &backend->fds[i].interests);
     }
     free(backend->fds);
     backend->fds = fds;

@@ -101,18 +101,12 @@ static int reserve(hd_backend *backend, int fd)
     if (fd < backend->fds_count) return 0;
     int count = backend->fds_count ? backend->fds_count : INITIAL_FDS;
     while (count <= fd) count *= 2;
-    fd_entry *fds = calloc((size_t)count, sizeof(*fds));
+    fd_entry *fds = malloc((size_t)count * sizeof(*fds));
     if (!fds) return -ENOMEM;
     for (int i = 0; i < count; i++) {
+        fds[i] = i < backend->fds_count ? backend->fds[i] : (fd_entry){.slow = false};
         hd_list_init(&fds[i].interests);
-        if (i >= backend->fds_count) continue;
-        fds[i].generation = backend->fds[i].generation;
-        fds[i].armed = backend->fds[i].armed;
-        fds[i].slow = backend->fds[i].slow;
-        for (hd_node *node; (node = hd_list_first(&backend->fds[i].interests));) {
-            hd_node_remove(node);
-            hd_list_push_back(&fds[i].interests, node);
-        }
+        if (i < backend->fds_count) hd_list_move(&fds[i].interests, &backend->fds[i].interests);
     }
     free(backend->fds);
     backend->fds = fds;
