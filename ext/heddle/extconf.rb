@@ -62,6 +62,8 @@ $headers.concat(["extconf.rb", *Dir["{#{layers.join(",")}}/*.h", base: __dir__]]
 $INCFLAGS << " -I$(srcdir)"
 $CFLAGS << " -std=gnu11 -fvisibility=hidden -D_GNU_SOURCE"
 $warnflags = "-Wall -Wextra -Wno-unused-parameter" if $warnflags.nil?
+# Ruby gives self to each method and an argument to each callback, needed or not. The C tests compile core/ and os/ with
+# this warning on.
 append_cflags(%w[-Wall -Wextra -Wno-unused-parameter])
 append_cflags("-Werror") if ENV["HEDDLE_PEDANTIC"]
 # GCC would clear each small record with `rep stos`, which takes longer to begin than to write: a twelfth of a switch.

@@ -339,7 +339,6 @@ static ssize_t try_rest(const direct_write *writing)
 /* Writes what is left. Returns 0 when that is all, or -EAGAIN after a part. */
 static ssize_t try_all(hd_transfer *call, void *pointer)
 {
-    (void)call;
     ssize_t moved = try_rest(pointer);
     if (moved < 0) return moved;
     advance(pointer, moved);

@@ -197,7 +197,6 @@ static VALUE accept_when_ready(VALUE call)
 /* Accepts by Ruby's own method when no descriptor or no memory is left: it collects garbage, and tries once more. */
 static VALUE accept_by_ruby(VALUE call, VALUE error)
 {
-    (void)error;
     return rb_funcallv(((hd_transfer *)call)->io, KEPT("accept"), 0, NULL);
 }
 
@@ -210,7 +209,6 @@ static bool listens(const hd_transfer *call)
 
 static ssize_t look(hd_transfer *call, void *argument)
 {
-    (void)argument;
     return hd_poll_once(call->fd, POLLIN, 0) ? 0 : -EAGAIN;
 }
 
@@ -233,7 +231,6 @@ static VALUE class_of_connections(VALUE server)
 
 static ssize_t try_accept(hd_transfer *call, void *argument)
 {
-    (void)argument;
     int fd = hd_accept(call->fd);
     return fd == -ECONNABORTED || fd == -EPROTO ? -EAGAIN : fd;
 }

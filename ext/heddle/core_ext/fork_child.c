@@ -34,7 +34,6 @@ static VALUE write_nothing(VALUE io)
 /* Forgets the fiber that holds the lock of this IO. Called in the child. */
 static VALUE forget_writer(VALUE class, VALUE io)
 {
-    (void)class;
     if (hd_io_is_being_written(io)) hd_io_forget_writer(io, write_nothing);
     return Qnil;
 }

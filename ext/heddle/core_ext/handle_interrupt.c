@@ -45,7 +45,6 @@ static VALUE call_in_mask(hd_scheduler *scheduler, bool shield, VALUE timings, V
 /* Replaces Thread.handle_interrupt. */
 static VALUE handle_interrupt(int argc, VALUE *argv, VALUE self)
 {
-    (void)self;
     hd_scheduler *scheduler = hd_scheduler_of_thread();
     if (!scheduler || argc != 1 || !RB_TYPE_P(argv[0], T_HASH)) return call_original(argc, argv);
     return call_in_mask(scheduler, false, argv[0], call_masked);

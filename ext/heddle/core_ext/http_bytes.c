@@ -47,7 +47,6 @@ static bool add_field(VALUE fields, const char *line, const char *end)
  * Returns nil if the header is unusual, or does not end in the buffer. */
 static VALUE fields_of(VALUE self, VALUE buffer, VALUE offset)
 {
-    (void)self;
     long start = NUM2LONG(offset);
     StringValue(buffer);
     if (!RB_ENCODING_IS_ASCII8BIT(buffer) || start < 0 || start > RSTRING_LEN(buffer)) return Qnil;
@@ -88,7 +87,6 @@ static long room_for(VALUE string, long wanted)
  * end, :wait_readable if no bytes are there yet, or false if Ruby's read_nonblock must read. */
 static VALUE receive(VALUE self, VALUE socket, VALUE string, VALUE most)
 {
-    (void)self;
     hd_turn_spend_here(socket, HD_TURN_ENDS);
     if (!RB_TYPE_P(socket, T_FILE) || !hd_io_is_plain(socket, true)) return Qfalse;
     if (!(hd_io_mode(socket) & FMODE_READABLE)) return Qfalse;

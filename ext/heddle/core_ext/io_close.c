@@ -34,7 +34,6 @@ static VALUE io_reopen(int argc, VALUE *argv, VALUE io)
 
 static VALUE io_wake_waiters(VALUE self, VALUE io)
 {
-    (void)self;
     hd_wake_waiters(io);
     return Qnil;
 }

@@ -50,7 +50,6 @@ static bool ip_address(VALUE sockaddr, hd_address *address)
  * @raise [Socket::ResolutionError] */
 static VALUE names_of(VALUE self, VALUE sockaddr, VALUE flags)
 {
-    (void)self;
     hd_address address = {0};
     int number = NUM2INT(flags);
     if (!ip_address(sockaddr, &address)) return Qnil;

@@ -99,7 +99,6 @@ static bool too_large(VALUE port)
  * @return [Boolean] see by_name; for Socket.tcp */
 static VALUE connect_by_name_p(VALUE self, VALUE arguments)
 {
-    (void)self;
     const VALUE *argv = RARRAY_CONST_PTR(arguments);
     return HD_BOOL(by_name(RARRAY_LENINT(arguments), argv) && !too_large(argv[1]) && !too_large(argv[3]));
 }
@@ -107,7 +106,6 @@ static VALUE connect_by_name_p(VALUE self, VALUE arguments)
 /* @private @return [String, nil] the address that Ruby takes this host for; nil: it is a name */
 static VALUE connect_address_of(VALUE self, VALUE host)
 {
-    (void)self;
     if (NIL_P(host)) return Qnil;
     const char *special = special_address(host);
     if (special) return rb_str_new_cstr(special);
@@ -118,7 +116,6 @@ static VALUE connect_address_of(VALUE self, VALUE host)
  * @return [nil] */
 static VALUE connect_check_seconds(VALUE self, VALUE seconds)
 {
-    (void)self;
     if (!NIL_P(seconds)) rb_time_timespec_interval(seconds);
     return Qnil;
 }

@@ -15,7 +15,6 @@ enum { IN_BUFFER_MAX = 1 << 16 }; /* the most that Ruby may have read ahead */
 /* Returns an empty binary String with this much room. String.new(capacity:) of Ruby 4.0 writes to all of it. */
 static VALUE string_for(VALUE self, VALUE size)
 {
-    (void)self;
     return rb_str_buf_new(NUM2LONG(size));
 }
 
@@ -25,7 +24,6 @@ static VALUE string_for(VALUE self, VALUE size)
  * @param length [Object] as it was given to IO#read */
 static VALUE large_size(VALUE self, VALUE file, VALUE length)
 {
-    (void)self;
     struct stat status;
     if (!NIL_P(length) && !(RB_FIXNUM_P(length) && FIX2LONG(length) > HD_LARGE_FILE)) return Qnil;
     int fd = RB_TYPE_P(file, T_FILE) ? hd_io_descriptor(file) : -1;

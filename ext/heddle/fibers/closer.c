@@ -72,7 +72,6 @@ void hd_closer_unblocked(VALUE closer)
 
 void hd_closer_unblocked(VALUE closer)
 {
-    (void)closer;
 }
 #endif
 

@@ -39,13 +39,11 @@ void hd_deadlock_check(hd_scheduler *scheduler)
 /* Has the program a handler for a signal, besides Heddle's own? */
 static VALUE handles_signals_p(VALUE self, VALUE ours)
 {
-    (void)self;
     return HD_BOOL(hd_program_handles_signals(ours));
 }
 
 static VALUE waits_for_ever_p(VALUE self, VALUE thread)
 {
-    (void)self;
     return HD_BOOL(hd_thread_waits_for_ever(thread));
 }
 

@@ -6,7 +6,6 @@
 
 static VALUE look(VALUE unused)
 {
-    (void)unused;
     return rb_funcall(rb_const_get(hd_mHeddle, rb_intern("Stalls")), rb_intern("look"), 0);
 }
 
@@ -15,7 +14,6 @@ static void look_soon(void *unused)
 {
     int ignored;
     VALUE error = rb_errinfo();
-    (void)unused;
     rb_protect(look, Qnil, &ignored);
     rb_set_errinfo(error);
 }

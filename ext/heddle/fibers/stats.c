@@ -120,7 +120,6 @@ static VALUE scheduler_counted(VALUE self)
 /* @return [Hash{Symbol => Object}] the counts of the schedulers of this Ractor that have ended */
 static VALUE scheduler_s_ended_counted(VALUE class)
 {
-    (void)class;
     return hash_of(ended_here());
 }
 
@@ -128,7 +127,6 @@ static VALUE scheduler_s_ended_counted(VALUE class)
 static VALUE scheduler_s_workers(VALUE class)
 {
     int workers, queued;
-    (void)class;
     hd_worker_stats(&workers, &queued);
     return rb_assoc_new(INT2NUM(workers), INT2NUM(queued));
 }
@@ -136,7 +134,6 @@ static VALUE scheduler_s_workers(VALUE class)
 /* @return [Array<Float>] for each bucket of a latency, the number of seconds that its latencies stay below */
 static VALUE scheduler_s_latency_bounds(VALUE class)
 {
-    (void)class;
     VALUE bounds = rb_ary_new_capa(HD_HISTOGRAM_BUCKETS);
     for (int i = 0; i < HD_HISTOGRAM_BUCKETS - 1; i++) rb_ary_push(bounds, hd_seconds(hd_histogram_bound(i)));
     return rb_ary_push(bounds, rb_float_new(HUGE_VAL));

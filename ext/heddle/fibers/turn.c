@@ -34,7 +34,6 @@ void hd_turn_spend_here(VALUE subject, hd_turn_end end)
 /* @private Counts an operation of a method in Ruby that begins now and may succeed without waiting. */
 static VALUE spend_turn(VALUE self, VALUE subject)
 {
-    (void)self;
     hd_turn_spend_here(subject, HD_TURN_ENDS);
     return Qnil;
 }
@@ -47,7 +46,6 @@ static VALUE spend_turn(VALUE self, VALUE subject)
  * @return [void] */
 static VALUE heddle_checkpoint(VALUE module)
 {
-    (void)module;
     hd_turn_spend_here(Qnil, HD_TURN_ENDS);
     return Qnil;
 }

@@ -97,7 +97,6 @@ static struct {
 
 static VALUE give_back(VALUE unused)
 {
-    (void)unused;
     while (stacks.open == 0 && hd_warm_stacks_due(hd_clock_now()) != HD_NO_DEADLINE) {
         int64_t left_ns = stacks.due_ns - hd_clock_now();
         if (left_ns > 0) rb_thread_wait_for((struct timeval){.tv_usec = left_ns / 1000});
@@ -116,7 +115,6 @@ static VALUE note_end(VALUE unused)
 
 static VALUE run_helper(void *unused)
 {
-    (void)unused;
     return rb_ensure(give_back, Qnil, note_end, Qnil);
 }
 

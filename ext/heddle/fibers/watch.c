@@ -99,7 +99,6 @@ static void sleep_while_all_rest(void)
 
 static void *look_out(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&guard.lock);
     for (;;) {
         if (hd_list_empty(&watched)) {

@@ -101,7 +101,6 @@ static VALUE scheduler_counts(VALUE self)
 /* Must the thread look at something before it waits on: an exception, a wake-up? */
 static VALUE scheduler_interrupted_p(VALUE self, VALUE thread)
 {
-    (void)self;
     return HD_BOOL(rb_thread_interrupted(thread));
 }
 

@@ -16,7 +16,6 @@ static VALUE end_task(VALUE self, VALUE task)
  * because no other thread runs in between. A Mutex would also keep a signal handler from waiting. */
 static VALUE waiters_of(VALUE self, VALUE task, VALUE offered)
 {
-    (void)self;
     VALUE waiters = rb_attr_get(task, id_waiters);
     return NIL_P(waiters) ? rb_ivar_set(task, id_waiters, offered) : waiters;
 }
@@ -32,7 +31,6 @@ static VALUE task_start_fiber(VALUE task, VALUE scheduler)
  * @return [Heddle::Task, nil] the task that runs on this thread, or in which the current fiber was started */
 static VALUE task_s_here(VALUE class)
 {
-    (void)class;
     const hd_scheduler *scheduler = hd_scheduler_of_thread();
     return scheduler ? scheduler->running.task : Qnil;
 }
@@ -41,7 +39,6 @@ static VALUE task_s_here(VALUE class)
  * @param block [#call] if it is not a Proc, nothing is done */
 static VALUE task_s_match_apart(VALUE class, VALUE block)
 {
-    (void)class;
     if (RTEST(rb_obj_is_proc(block))) hd_match_apart(block);
     return Qnil;
 }

@@ -11,7 +11,6 @@
 /* Makes a blocking operation of Ruby's, on a thread of the pool. Returns the errno that it leaves, or 0. */
 static VALUE errno_of(VALUE self, VALUE operation)
 {
-    (void)self;
     errno = 0;
     rb_funcall(operation, rb_intern("call"), 0);
     return INT2FIX(errno);
@@ -20,14 +19,12 @@ static VALUE errno_of(VALUE self, VALUE operation)
 /* @private May a thread of the pool be started? Thread.new of Ruby 3.3 stops the program for good if it fails. */
 static VALUE thread_can_start_p(VALUE class)
 {
-    (void)class;
     return HD_BOOL(hd_thread_can_start());
 }
 
 /* @private Raises SystemStackError if little is left of the fiber's C stack. */
 static VALUE need_stack(VALUE class)
 {
-    (void)class;
     if (ruby_stack_check()) rb_raise(rb_eSysStackError, "stack level too deep");
     return Qnil;
 }
@@ -49,7 +46,6 @@ static void *open_without_gvl(void *pointer)
  * interrupted. */
 static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
 {
-    (void)self;
     open_call opening = {StringValueCStr(path), NUM2INT(flags), -EINTR};
     rb_thread_call_without_gvl2(open_without_gvl, &opening, RUBY_UBF_IO, NULL);
     RB_GC_GUARD(path);
@@ -64,7 +60,6 @@ static VALUE open_descriptor(VALUE self, VALUE path, VALUE flags)
  * @return [Array<Exception, true>, nil] the exceptions in their order; true: a Fiber#kill */
 static VALUE outlast(VALUE self)
 {
-    (void)self;
     VALUE before = rb_errinfo(), came = Qnil;
     for (;;) {
         hd_caught caught;

@@ -20,7 +20,6 @@
 
 static void mark_wait(hd_map_node *node, void *unused)
 {
-    (void)unused;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
     rb_gc_mark((VALUE)hd_wait_fiber(wait)); /* pins the fiber; the scan of its stack pins everything else */
     rb_gc_mark((VALUE)wait->root);
@@ -124,7 +123,6 @@ static VALUE scheduler_alloc(VALUE class)
 
 static VALUE scheduler_pinned_p(VALUE self)
 {
-    (void)self;
     return HD_BOOL(hd_threads_are_pinned());
 }
 
@@ -133,7 +131,6 @@ static VALUE scheduler_pinned_p(VALUE self)
  * @return [Array<Hash{Symbol => String, Boolean, nil}>] */
 static VALUE heddle_backends(VALUE module)
 {
-    (void)module;
     VALUE list = rb_ary_new();
     for (const hd_backend_ops *const *ops = hd_backends; *ops; ops++) {
         char reason[160] = "";
@@ -231,14 +228,12 @@ static VALUE own_or_nil(VALUE scheduler)
  *   the thread has no scheduler or one of another kind */
 static VALUE scheduler_s_current(VALUE class)
 {
-    (void)class;
     return own_or_nil(rb_fiber_scheduler_current());
 }
 
 /* @return [Heddle::Scheduler, nil] the scheduler of this thread, whatever kind of fiber runs */
 static VALUE scheduler_s_of_thread(VALUE class)
 {
-    (void)class;
     return own_or_nil(rb_fiber_scheduler_get());
 }
 
@@ -246,7 +241,6 @@ static VALUE scheduler_s_of_thread(VALUE class)
  *   fiber has resumed. Unlike .current, it also answers in a blocking fiber. */
 static VALUE scheduler_s_of_blocking_fiber(VALUE class)
 {
-    (void)class;
     const hd_scheduler *scheduler = hd_scheduler_of_thread();
     return scheduler && scheduler->running.scheduled ? scheduler->self : Qnil;
 }
@@ -269,14 +263,12 @@ static VALUE scheduler_run_at_home(VALUE self, VALUE task)
  * for another thread. */
 static VALUE scheduler_in_handler_p(VALUE self)
 {
-    (void)self;
     return HD_BOOL(hd_in_handler());
 }
 
 /* Runs the block in the calling fiber, which is not blocking meanwhile: its waits park it. */
 static VALUE scheduler_unblocked(VALUE self)
 {
-    (void)self;
     return hd_unblocked(rb_yield, Qnil);
 }
 
@@ -526,7 +518,6 @@ static VALUE scheduler_was_set(VALUE self)
 /* Notes that an exception has ended its task: see pending.h. */
 static VALUE scheduler_left_task(VALUE self, VALUE exception)
 {
-    (void)self;
     hd_pending_left_task(exception);
     return Qnil;
 }

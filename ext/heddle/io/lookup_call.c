@@ -274,7 +274,6 @@ static VALUE lookup_release(VALUE self)
  * @return [Array(String, Integer)] the numeric host and the port */
 static VALUE lookup_s_host_and_port(VALUE self, VALUE address)
 {
-    (void)self;
     hd_address copy = {0};
     StringValue(address);
     copy.length = (socklen_t)RSTRING_LEN(address);

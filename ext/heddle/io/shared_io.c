@@ -75,13 +75,11 @@ int hd_meet_reader(hd_scheduler *scheduler, VALUE io, int fd)
 
 static VALUE get_mode(VALUE self)
 {
-    (void)self;
     return mode;
 }
 
 static VALUE set_mode(VALUE self, VALUE wanted)
 {
-    (void)self;
     if (wanted != sym_ignore && wanted != ID2SYM(rb_intern("warn")) && wanted != ID2SYM(rb_intern("raise")))
         rb_raise(rb_eArgError, "shared_io: must be :warn, :raise or :ignore, not %+" PRIsVALUE, wanted);
     return mode = wanted;
@@ -89,7 +87,6 @@ static VALUE set_mode(VALUE self, VALUE wanted)
 
 static VALUE allow(VALUE self, VALUE io)
 {
-    (void)self;
     return rb_ivar_set(io, id_shared, Qtrue);
 }
 

@@ -238,7 +238,6 @@ void hd_end_direct_write(const hd_transfer *call, bool news)
  * @return [Integer] what a system call costs here, in nanoseconds */
 static VALUE call_cost(VALUE class)
 {
-    (void)class;
     return LL2NUM(hd_call_cost_ns());
 }
 

@@ -13,20 +13,17 @@ static rb_atomic_t replaced = NOT_YET;
 /* @return [Boolean] is the caller the first one, which must do it? */
 static VALUE begin_replacing(VALUE self)
 {
-    (void)self;
     return HD_BOOL(RUBY_ATOMIC_CAS(replaced, NOT_YET, UNDER_WAY) == NOT_YET);
 }
 
 static VALUE end_replacing(VALUE self)
 {
-    (void)self;
     RUBY_ATOMIC_SET(replaced, DONE);
     return Qnil;
 }
 
 static VALUE replaced_p(VALUE self)
 {
-    (void)self;
     return HD_BOOL(RUBY_ATOMIC_LOAD(replaced) == DONE);
 }
 

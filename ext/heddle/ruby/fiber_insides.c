@@ -275,7 +275,6 @@ static VALUE find_from(VALUE outer)
 /* A new thread lies on the heap. */
 static VALUE find_in_new_thread(void *unused)
 {
-    (void)unused;
     return find_from(rb_fiber_current());
 }
 
@@ -288,21 +287,18 @@ static VALUE find_all(VALUE outer)
 /* @private */
 static VALUE can_unblock_p(VALUE module)
 {
-    (void)module;
     return HD_BOOL(blocking.found);
 }
 
 /* @private */
 static VALUE can_match_apart_p(VALUE module)
 {
-    (void)module;
     return HD_BOOL(root_environment);
 }
 
 /* @private From now on nothing is written to the place. */
 static VALUE leave_blocking(VALUE module)
 {
-    (void)module;
     blocking.found = false;
     return Qnil;
 }
@@ -310,7 +306,6 @@ static VALUE leave_blocking(VALUE module)
 /* @private */
 static VALUE leave_matches(VALUE module)
 {
-    (void)module;
     root_environment = 0;
     return Qnil;
 }
@@ -318,7 +313,6 @@ static VALUE leave_matches(VALUE module)
 /* @private */
 static VALUE leave_the_rest(VALUE module)
 {
-    (void)module;
     resumer = 0;
     hd_leave_owners();
     return Qnil;

@@ -4,7 +4,6 @@
 
 static VALUE now(VALUE self)
 {
-    (void)self;
     return DBL2NUM((double)hd_clock_now() / HD_NS_PER_SECOND);
 }
 

@@ -233,14 +233,12 @@ bool hd_stack_pool_pass(int64_t until_ns)
 /* @private */
 static VALUE found_p(VALUE module)
 {
-    (void)module;
     return HD_BOOL(found.pool);
 }
 
 /* @private */
 static VALUE leave(VALUE module)
 {
-    (void)module;
     found.pool = NULL;
     return Qnil;
 }

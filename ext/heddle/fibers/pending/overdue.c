@@ -98,7 +98,6 @@ static int64_t raise_in_thread(hd_scheduler *scheduler, int64_t now_ns)
 
 static VALUE check_interrupts(VALUE unused)
 {
-    (void)unused;
     rb_thread_check_ints();
     return Qnil;
 }

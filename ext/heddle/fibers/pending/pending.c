@@ -300,7 +300,6 @@ void hd_pending_deliver_all(hd_scheduler *scheduler)
 
 static void mark(hd_map_node *node, void *unused)
 {
-    (void)unused;
     const hd_pending *pending = HD_CONTAINER_OF(node, hd_pending, fiber_node);
     rb_gc_mark((VALUE)node->key); /* it is found by its address, which must stay */
     rb_gc_mark(pending->kept);
