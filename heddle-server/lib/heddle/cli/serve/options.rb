@@ -89,100 +89,83 @@ module Heddle
           parser.on("-b", "--bind URL", "listen at tcp://HOST:PORT, unix:/PATH?mode=0660, unix:@NAME or",
                     "ssl://HOST:PORT?cert=FILE&key=FILE (tcp://127.0.0.1:9292);",
                     "may be given several times") { |text| (@given[:bind] ||= []) << url(text) }
-          parser.on("-o", "--host HOST", "listen on this address (127.0.0.1)") { |name| @given[:host] = host(name) }
-          parser.on("-p", "--port PORT", INTEGER, "listen on this port ($PORT, or 9292)") do |port|
-            @given[:port] = self.class.within(0..65_535, port)
+          store(parser, :host, "-o", "--host HOST", "listen on this address (127.0.0.1)") { |name| host(name) }
+          store(parser, :port, "-p", "--port PORT", INTEGER, "listen on this port ($PORT, or 9292)") do |port|
+            self.class.within(0..65_535, port)
           end
-          parser.on("--[no-]http2", "speak HTTP/2 (yes)") do |wanted|
-            @given[:http2] = wanted
-          end
+          store(parser, :http2, "--[no-]http2", "speak HTTP/2 (yes)")
         end
 
         def processes(parser)
-          parser.on("--workers N", INTEGER,
-                    "number of worker processes; 0: serve in this process", "($WEB_CONCURRENCY, or 0)") do |number|
-            @given[:workers] = self.class.within(0..WORKERS_MAX, number)
-          end
-          parser.on("--preload", "load the application once, before the workers start") { @given[:preload] = true }
-          parser.on("--backend NAME", %w[uring epoll kqueue poll],
-                    "uring, epoll, kqueue or poll (the first that works)") { |name| @given[:backend] = name }
-          parser.on("--time-slice SECONDS", NUMBER,
-                    "time after which a request that computes lets others run;",
-                    "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE || 0})") do |number|
-            @given[:time_slice] = number.zero? ? false : self.class.within(TIME_SLICES, number)
+          store(parser, :workers, "--workers N", INTEGER, "number of worker processes; 0: serve in this process",
+                "($WEB_CONCURRENCY, or 0)") { |number| self.class.within(0..WORKERS_MAX, number) }
+          store(parser, :preload, "--preload", "load the application once, before the workers start")
+          store(parser, :backend, "--backend NAME", %w[uring epoll kqueue poll],
+                "uring, epoll, kqueue or poll (the first that works)")
+          store(parser, :time_slice, "--time-slice SECONDS", NUMBER,
+                "time after which a request that computes lets others run;",
+                "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE || 0})") do |number|
+            number.zero? ? false : self.class.within(TIME_SLICES, number)
           end
         end
 
         def workers(parser)
-          parser.on("--boot-timeout SECONDS", NUMBER, "time that a worker has to load the application (60)") do |number|
-            @given[:boot_timeout] = seconds(number)
+          { boot_timeout: "time that a worker has to load the application (60)",
+            worker_timeout: "time after which a worker that hangs is replaced (60)",
+            worker_age: "time after which a worker is replaced (never)" }.each do |name, what|
+            store(parser, name, "--#{dashed(name)} SECONDS", NUMBER, what) { |number| seconds(number) }
           end
-          parser.on("--worker-timeout SECONDS", NUMBER,
-                    "time after which a worker that hangs is replaced (60)") do |number|
-            @given[:worker_timeout] = seconds(number)
-          end
-          parser.on("--worker-age SECONDS", NUMBER, "time after which a worker is replaced (never)") do |number|
-            @given[:worker_age] = seconds(number)
-          end
-          parser.on("--worker-memory BYTES", INTEGER,
-                    "memory of its own with which a worker is replaced (never)") do |number|
-            @given[:worker_memory] = positive(number)
-          end
-          parser.on("--worker-requests N", INTEGER, "requests after which a worker is replaced (never)") do |number|
-            @given[:worker_requests] = positive(number)
-          end
+          store(parser, :worker_memory, "--worker-memory BYTES", INTEGER,
+                "memory of its own with which a worker is replaced (never)") { |number| positive(number) }
+          store(parser, :worker_requests, "--worker-requests N", INTEGER,
+                "requests after which a worker is replaced (never)") { |number| positive(number) }
         end
 
         def ends(parser)
-          parser.on("--drain SECONDS", NUMBER,
-                    "time that requests have to finish when the server stops (30)") do |number|
-            @given[:drain] = seconds(number)
-          end
-          parser.on("--drain-delay SECONDS", NUMBER,
-                    "time after TERM in which it still serves, but /ready fails (0)") do |number|
-            @given[:delay] = number.zero? ? number : seconds(number)
+          store(parser, :drain, "--drain SECONDS", NUMBER,
+                "time that requests have to finish when the server stops (30)") { |number| seconds(number) }
+          store(parser, :delay, "--drain-delay SECONDS", NUMBER,
+                "time after TERM in which it still serves, but /ready fails (0)") do |number|
+            number.zero? ? number : seconds(number)
           end
         end
 
         def files(parser)
-          parser.on("-C", "--config FILE", "a configuration file in Ruby (config/heddle.rb, if it exists)") do |path|
-            @given[:config] = path
-          end
-          parser.on("--directory DIR", "the folder of the application; HUP and USR2 follow a link") do |path|
-            @given[:directory] = path
-          end
-          parser.on("-e", "--environment NAME", "RACK_ENV and RAILS_ENV of the application") do |name|
-            @given[:environment] = name
-          end
-          parser.on("--pidfile FILE", "write the number of the process to FILE") { |path| @given[:pidfile] = path }
-          parser.on("--control URL", "answer /live, /ready and /metrics at this URL") do |text|
-            @given[:control] = url(text)
-          end
-          parser.on("--access-log [FILE]", "write a line for each request to FILE, or to standard output") do |path|
-            @given[:access_log] = path || $stdout
-          end
+          store(parser, :config, "-C", "--config FILE",
+                "a configuration file in Ruby (config/heddle.rb, if it exists)")
+          store(parser, :directory, "--directory DIR", "the folder of the application; HUP and USR2 follow a link")
+          store(parser, :environment, "-e", "--environment NAME", "RACK_ENV and RAILS_ENV of the application")
+          store(parser, :pidfile, "--pidfile FILE", "write the number of the process to FILE")
+          store(parser, :control, "--control URL", "answer /live, /ready and /metrics at this URL") { |text| url(text) }
+          store(parser, :access_log, "--access-log [FILE]",
+                "write a line for each request to FILE, or to standard output") { |path| path || $stdout }
         end
 
         def clients(parser)
-          rate = Server::Limits::DEFAULTS[:rate]
-          parser.on("--min-rate N", INTEGER,
-                    "bytes a second that a client must take of an answer (#{rate})") do |number|
-            @given[:limits][:rate] = checked(number) { Server::Limits.new(rate: number) }
-          end
-          parser.on("--cancel-disconnected", "cancel a request when its client leaves") do
-            @given[:cancel_disconnected] = true
-          end
+          limit(parser, :rate, "--min-rate N", INTEGER,
+                "bytes a second that a client must take of an answer (#{Server::Limits::DEFAULTS[:rate]})")
+          store(parser, :cancel_disconnected, "--cancel-disconnected", "cancel a request when its client leaves")
         end
 
         def limits(parser)
           LIMITS.each do |name, what|
-            kind = Server::Limits::TIMES.include?(name) ? NUMBER : INTEGER
-            parser.on("--max-#{name.to_s.tr("_", "-")} N", kind,
-                      "limit: #{what} (#{Server::Limits::DEFAULTS[name] || "none"})") do |number|
-              @given[:limits][name] = checked(number) { Server::Limits.new(name => number) }
-            end
+            limit(parser, name, "--max-#{dashed(name)} N", Server::Limits::TIMES.include?(name) ? NUMBER : INTEGER,
+                  "limit: #{what} (#{Server::Limits::DEFAULTS[name] || "none"})")
           end
         end
+
+        # Adds an option. What the block makes of its argument is given under this name.
+        def store(parser, name, *description)
+          parser.on(*description) { |value| @given[name] = block_given? ? yield(value) : value }
+        end
+
+        def limit(parser, name, *description)
+          parser.on(*description) do |number|
+            @given[:limits][name] = checked(number) { Server::Limits.new(name => number) }
+          end
+        end
+
+        def dashed(name) = name.to_s.tr("_", "-")
       end
     end
   end
