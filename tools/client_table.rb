@@ -3,7 +3,8 @@
 require "json"
 
 module Tools
-  # The table of guides/clients.md, made of what the tests of clients have measured (test/support/clients/client_figures.rb).
+  # The table of guides/clients.md, made of what the tests of clients have measured
+  # (test/support/clients/client_figures.rb).
   class ClientTable
     GUIDE = File.expand_path("../guides/clients.md", __dir__)
     PLACE = %r{(?<=<!-- bin/rake clients -->\n).*?(?=<!-- end -->)}m

@@ -6,7 +6,8 @@ require_relative "../test_helper"
 require "support/clients/mysql2_matrix"
 require "support/servers/mariadb"
 
-# mysql2 with its adapter, and a MariaDB. (test/clients/databases/mysql2_test.rb shows what holds up the others without it.)
+# mysql2 with its adapter, and a MariaDB. test/clients/databases/mysql2_test.rb shows what holds up the others without
+# the adapter.
 contract "Mysql2Adapter" do
   extend TestSupport::Clients
 

@@ -37,7 +37,7 @@ class TestSelectionTest < HeddleTest
 
   # A test that was named is meant.
   def test_files_that_are_named_run_on_each_ruby
-    assert_equal([["test/clients/databases/pg_test.rb"]] * 3, files("test/clients/pg_test.rb"))
+    assert_equal([["test/clients/databases/pg_test.rb"]] * 3, files("test/clients/databases/pg_test.rb"))
     assert_equal([["test/style_test.rb"], [], []], files("test/style_test.rb"))
     assert_raises(Tools::Problem) { files("test/support") }
   end

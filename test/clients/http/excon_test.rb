@@ -28,8 +28,8 @@ contract "Excon" do
     connection.post(path: "/sleep/0.01", body: "x" * number).body[/\d+\z/].to_i
   end
 
-  # Tasks that connect at the same time replace each other's socket, so the others begin when the first one has it. A task
-  # that fails closes it, and the next tasks connect at the same time: two are enough.
+  # Tasks that connect at the same time replace each other's socket, so the others begin when the first one has it. A
+  # task that fails closes it, and the next tasks connect at the same time: two are enough.
   [true, false].each do |persistent|
     define_method("test_tasks_share_a_#{"persistent_" if persistent}connection") do
       shared = connect(persistent: persistent)
