@@ -1,6 +1,5 @@
 /* Replaces File#initialize. lib/heddle/core_ext/file_open.rb has the part for programs with a scheduler. The method is
  * in C so that a program without a scheduler does not notice its cost. */
-#include "fibers/scheduler.h"
 #include "ruby/core_ext.h"
 #include "ruby/init.h"
 

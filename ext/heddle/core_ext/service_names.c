@@ -7,7 +7,6 @@
  *
  * Source: guides/patches.md (service_names). */
 #include <netdb.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fibers/scheduler.h"

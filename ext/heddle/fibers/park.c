@@ -2,7 +2,6 @@
  * unlinked, so nothing is left behind. */
 #include "park.h"
 
-#include <errno.h>
 
 #include "fibers/pending/pending.h"
 #include "fiber_return.h"

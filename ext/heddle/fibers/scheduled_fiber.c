@@ -9,7 +9,6 @@
 #include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "ruby/init.h"
-#include "ruby/ruby_internals.h"
 #include "thread_calls.h"
 #include "warm_stacks.h"
 

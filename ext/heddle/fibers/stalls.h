@@ -7,4 +7,3 @@
  * Price: each switch notes when the fiber began to run. */
 #pragma once
 
-#include "scheduler.h"

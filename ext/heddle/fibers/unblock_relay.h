@@ -1,7 +1,6 @@
 /* Passes on what a Mutex, a Queue or a ConditionVariable hands to a fiber that no longer waits. */
 #pragma once
 
-#include "ruby/ruby_internals.h"
 #include "scheduler.h"
 
 /* Does the work of rb_obj_is_kind_of. A blocker may be an object that Ruby hides. */

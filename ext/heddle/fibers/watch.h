@@ -17,7 +17,6 @@
  * does. */
 #pragma once
 
-#include "core/clock.h"
 #include "scheduler.h"
 
 /* Watches the scheduler: for stalls if stall_ns is set, for the end of time slices if slice_ns is. */

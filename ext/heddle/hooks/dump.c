@@ -1,5 +1,4 @@
 /* Lists what the fibers of a scheduler wait for, for Heddle.dump. */
-#include <poll.h>
 
 #include "fibers/pending/timeout.h"
 #include "fibers/stats.h"

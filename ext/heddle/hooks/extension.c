@@ -1,7 +1,6 @@
 /* The beginning of the extension: Ruby calls Init_heddle_native when it is loaded. */
 #include "ruby/init.h"
 
-#include "fibers/scheduler.h"
 
 VALUE hd_mHeddle, hd_eError;
 

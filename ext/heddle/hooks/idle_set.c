@@ -2,7 +2,6 @@
  * is readable when one of its sockets is. Each socket is reported once. Where the kernel offers neither, create returns
  * nil, and idle_set/selected.rb takes its place. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "fibers/scheduler.h"
 #include "os/platform.h"

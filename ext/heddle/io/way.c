@@ -27,7 +27,6 @@
 #include "way.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/interest.h"
 #include "os/call_cost.h"

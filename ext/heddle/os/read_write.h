@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "core/clock.h"
 #include "worker.h"
 
 typedef enum { HD_READ, HD_WRITE } hd_direction;

@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/check.h"
 #include "core/clock.h"
 
 /* Debian 12's headers are newer than all of these; older ones do not stop the build. */

@@ -2,7 +2,6 @@
  * copies, never while a job runs. */
 #include "worker.h"
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "thread.h"
