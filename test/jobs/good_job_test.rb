@@ -152,7 +152,7 @@ contract "GoodJob" do
     assert_all_finished(10)
   end
 
-  # Jobs that end in time end once. The others are run again by the next process, as those that have not begun.
+  # Jobs that end in time end once. The others are run again by the next process, as jobs that have not begun.
   def test_a_process_that_ends_loses_no_job
     site = serve
     2.times { |number| site.get("/WaitJob/#{number}") }

@@ -98,7 +98,7 @@ class LoopThreadTest < HeddleTest
     assert_equal(3, refused.size)
   end
 
-  # Those that it has not begun with are refused, each one once.
+  # Blocks that it has not begun are refused, each one once.
   def test_what_is_posted_and_the_thread_is_killed
     refused = Thread::Queue.new
     start do

@@ -79,7 +79,7 @@ module ReliableFetchSteps
 end
 
 # fetch_reliably, step by step: processes are paused and killed between any two of their commands, while others look for
-# the jobs of those that are gone. Each job is in a queue or done in the end.
+# the jobs of processes that are gone. Each job is in a queue or done in the end.
 contract "ReliableFetch" do
   extend TestSupport::Clients
 

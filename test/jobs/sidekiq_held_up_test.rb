@@ -11,7 +11,7 @@ contract "SidekiqHeldUp" do
 
   def start_sidekiq(*, **) = super(*, **, HEDDLE_TIME_SLICE: "0")
 
-  # Those that were pushed meanwhile are in the queue, with the one that computes; so is the one that has a lock, for
+  # The jobs that were pushed meanwhile are in the queue, with the job that computes. So is the job that has a lock, for
   # which the program waits at the end, and the connections of the pool.
   def test_term
     push("Hold", "lock")
@@ -27,7 +27,7 @@ contract "SidekiqHeldUp" do
     assert_empty(reports("done"))
   end
 
-  # No connection is left for those who put jobs back.
+  # No connection is left for putting jobs back.
   def test_term_when_all_connections_are_taken
     pid = start_sidekiq("-c", "2", "-t", "2")
     push("Hold", "lock")
@@ -40,7 +40,7 @@ contract "SidekiqHeldUp" do
     assert_match(/Pushed 2 jobs back to Redis/, @log)
   end
 
-  # What has not begun is in the queue again while the other one still computes.
+  # A job that has not begun is in the queue again while the other job still computes.
   def test_quiet
     pid = start_sidekiq("-c", "20", "-t", "2")
     push("Compute", 600)

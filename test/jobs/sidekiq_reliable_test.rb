@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 require "support/sidekiq/sidekiq_case"
 
-# heddle/sidekiq, fetch_reliably: a Redis that does not do as it is told.
+# heddle/sidekiq, fetch_reliably: a Redis that does not do what it should.
 contract "SidekiqReliable" do
   extend TestSupport::SidekiqCase
 

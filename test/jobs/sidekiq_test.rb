@@ -109,7 +109,7 @@ contract "Sidekiq" do
     assert_includes(wait_for_reports("error", 4), ["error", "the task failed", "Spawn"])
   end
 
-  # What runs may end, and nothing else is taken: also by those who have asked Redis before.
+  # Jobs that run may end, and no other job is taken, also by processors that have asked Redis before.
   def check_quiet(pid)
     push("Wait", 3, "running")
     # (A job that Redis has handed over, and that has not begun, goes back into the queue.)

@@ -5,7 +5,7 @@
 require_relative "../test_helper"
 require "support/solid_queue/solid_queue_case"
 
-# The same with a database that has no SKIP LOCKED.
+# Solid Queue on Heddle, with a database that has no SKIP LOCKED.
 contract "SolidQueueSqlite" do
   extend TestSupport::SolidQueueCase
 
