@@ -36,10 +36,10 @@ contract "RubysClocksStandStill" do
     calls = 0
     Heddle.run(backend: backend) do
       Heddle.every(0.01) { calls += 1 }
-      sleep(0.005) until calls == 3
+      sleep(0.005) until calls >= 3
     end
 
-    assert_equal(3, calls)
+    assert_operator(calls, :>=, 3)
   end
 
   def test_a_scope_ends_what_does_not_end_itself
