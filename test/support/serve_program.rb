@@ -27,11 +27,12 @@ module TestSupport
     # Until it has said this so often.
     def wait_for(text, times = 1)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-      until @said.grep(text).size >= times
-        sleep(0.01)
-        next if Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit && @listener.alive?
+      loop do
+        goes_on = Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit && @listener.alive?
+        return if @said.grep(text).size >= times # asked last: a program that has ended has said all of it
+        raise "it did not say #{text.inspect} #{times} times: #{@said.join}" unless goes_on
 
-        raise "it did not say #{text.inspect} #{times} times: #{@said.join}"
+        sleep(0.01)
       end
     end
 
