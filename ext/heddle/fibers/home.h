@@ -27,8 +27,8 @@
  * that are meant for the thread; may be called again after that. */
 void hd_run_until_idle(hd_scheduler *scheduler);
 
-/* Is home turning the loop in hd_run_until_idle while scopes are open? Then the loop looks whether these are all that is
- * left, and nobody comes back to them. Called when a fiber has ended. */
+/* Is home turning the loop in hd_run_until_idle while scopes are open? Then the loop looks whether only these are left,
+ * and nobody comes back to them. Called when a fiber has ended. */
 void hd_home_look_for_abandoned(hd_scheduler *scheduler);
 
 /* Runs function(argument), the block of a run, in the current fiber. */

@@ -253,7 +253,9 @@ contract "Doors" do
     run do
       Fiber.schedule do
         tasks = Enumerator.new do |out|
-          Heddle.scope { |scope| [scope.spawn { sleep(0.02) && :done }, scope.spawn { sleep }].each { |task| out << task } }
+          Heddle.scope do |scope|
+            [scope.spawn { sleep(0.02) && :done }, scope.spawn { sleep }].each { |task| out << task }
+          end
         end
         values << tasks.next.value # other fibers end meanwhile
         values << tasks.next.alive?
