@@ -194,22 +194,7 @@ module Heddle
         task, = @left.shift
         task&.start_late
       end
-      end_abandoned if idle && @runs_main
-    end
-
-    # Ends the scopes whose owners never come back, if their tasks are all that is left. These may have opened and
-    # abandoned other scopes meanwhile.
-    def end_abandoned
-      abandoned = scopes.keys.select { |scope| scope.abandoned? && scope.in_block? }
-      return if abandoned.empty? || (waits.map { |wait| wait[:root] } - fibers_in(abandoned)).any?
-
-      abandoned.each { |scope| fiber { scope.end_abandoned_here } }
-    end
-
-    # @return [Array<Fiber>] the fibers of the tasks in these scopes, and in scopes that these tasks have opened
-    def fibers_in(scopes)
-      fibers = scopes.flat_map(&:tasks).map(&:fiber)
-      fibers.empty? ? [] : fibers + fibers_in(self.scopes.keys.select { |scope| fibers.include?(scope.root) })
+      Scope::Abandoned.end_in(self) if idle && @runs_main
     end
 
     # The scope of tasks that plain fibers spawn after their scopes have ended; nil when no Heddle.run waits for them.
