@@ -194,7 +194,7 @@ module Heddle
         task, = @left.shift
         task&.start_late
       end
-      Scope::Abandoned.end_in(self) if idle && @runs_main
+      AbandonedScopes.end_in(self) if idle && @runs_main
     end
 
     # The scope of tasks that plain fibers spawn after their scopes have ended; nil when no Heddle.run waits for them.

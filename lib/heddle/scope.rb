@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "scope/abandoned"
 require_relative "scope/ending"
 require_relative "scope/failing"
 require_relative "scope/foreign_task"
