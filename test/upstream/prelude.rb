@@ -7,6 +7,7 @@
 # suites.rb goes on behind the test that hung or ended the process.
 # HEDDLE_SUITES_REQUIRE: what is loaded in place of heddle.
 # HEDDLE_SUITES_THREADS: a folder; threads that are started by files in it run in a fiber of a scheduler of their own.
+# HEDDLE_SUITES_BESIDE: another task computes beside each test.
 
 require "json"
 
@@ -16,21 +17,40 @@ module HeddleSuites
   DONE = RESULTS.each_line.to_h { |line| [JSON.parse(line)["test"], true] }
   RESULTS.sync = true
   THREADS = ENV.delete("HEDDLE_SUITES_THREADS")
+  BESIDE = ENV.delete("HEDDLE_SUITES_BESIDE")
   PROCESS = Process.pid
 
   FEATURE = ENV.delete("HEDDLE_SUITES_REQUIRE") || "heddle"
 
   require FEATURE if BACKEND
-  Heddle.run { nil } if BACKEND == "outside"
+  INSIDE = ![nil, "outside"].include?(BACKEND)
+  # The thread keeps the backend, so its descriptors are here before the first test, and nobody takes them for a leak.
+  Heddle.run(**(INSIDE ? { backend: BACKEND } : {})) { nil } if BACKEND
 
   class << self
     def around(&)
-      return yield if [nil, "outside"].include?(BACKEND)
+      return yield unless INSIDE
 
-      value = Heddle.run(backend: BACKEND, &)
+      value = Heddle.run(backend: BACKEND) { BESIDE ? beside(&) : yield }
       raise "the scheduler is still set" if Fiber.scheduler
 
       value
+    end
+
+    # A task is ready whenever the test waits, and whenever a time slice of the test has ended. It lets other threads
+    # run, too: tests give them 0.1 seconds, which is the turn of a thread that computes.
+    def beside
+      computes = true
+      Heddle.spawn(name: "beside", background: true) do
+        while computes
+          10_000.times { break unless computes }
+          Thread.pass
+          sleep(0)
+        end
+      end
+      yield
+    ensure
+      computes = false
     end
 
     # For a process of its own, of which the script runs as this one runs tests.

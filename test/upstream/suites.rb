@@ -5,12 +5,14 @@
 # that is right; so is a test that is in there and passes.
 #
 #   ruby test/upstream/suites.rb --source DIR [--backend uring,epoll,outside] [-n NAME] [--limit SECONDS] [--seed N]
-#     [--threads] [--require FEATURE] [FILE ...]
+#     [--threads] [--beside] [--require FEATURE] [FILE ...]
 #
 # --backend outside: no scheduler runs, but Heddle's methods are in place of Ruby's. With HEDDLE_WITHOUT in the
 # environment they are not, or not all.
 # --require: the runs with Heddle load this, too.
 # --threads: the threads that the tests start run in fibers of Heddle, too, each with a scheduler of its own.
+# --beside: another task computes beside each test. With HEDDLE_TIME_SLICE=0.001 in the environment, slices end in the
+# tests; without such a task a slice ends nowhere, because nobody else is ready.
 # DIR is a checkout of CRuby's source at the tag of the running Ruby. Nothing of it is kept here. Its tests use the
 # extensions of the running Ruby; one that needs an extension of CRuby's test tree (-test-) does not run.
 
@@ -49,7 +51,7 @@ module Upstream
   class SuiteRun
     attr_reader :outcomes, :log
 
-    def initialize(file, backend, source:, name:, limit:, seed:, threads:, feature:)
+    def initialize(file, backend, source:, name:, limit:, seed:, threads:, feature:, beside:)
       @file = file
       @backend = backend
       @source = source
@@ -58,6 +60,7 @@ module Upstream
       @seed = seed
       @threads = threads
       @feature = feature
+      @beside = beside
       @outcomes = {}
       @log = +""
     end
@@ -99,7 +102,7 @@ module Upstream
     def environment
       { "HEDDLE_SUITES_BACKEND" => @backend, "HEDDLE_SUITES_RESULTS" => @results, "RUBYOPT" => nil, "RUBYLIB" => nil,
         "HEDDLE_DUMP" => @backend && "USR1", "TMPDIR" => work_folder, "HEDDLE_SUITES_REQUIRE" => @backend && @feature,
-        "HEDDLE_SUITES_THREADS" => (@source.path if @threads) }
+        "HEDDLE_SUITES_THREADS" => (@source.path if @threads), "HEDDLE_SUITES_BESIDE" => ("1" if @beside) }
     end
 
     # Ends the process that no test has begun or ended in for the time of the limit. Says how it ended.
@@ -138,7 +141,8 @@ module Upstream
   class Suites
     def initialize(arguments)
       @backends = %w[uring epoll]
-      @settings = { name: nil, limit: 40, seed: Random.rand(65_536), threads: false, feature: nil }
+      @settings = { name: nil, limit: 40, seed: Random.rand(65_536), threads: false, feature: nil,
+                    beside: false }
       parse(arguments)
       @exceptions = Exceptions.new("suites_exceptions.yml")
       @good = true
@@ -169,6 +173,7 @@ module Upstream
         options.on("--limit SECONDS", Integer) { |seconds| @settings[:limit] = seconds }
         options.on("--seed N", Integer) { |seed| @settings[:seed] = seed }
         options.on("--threads") { @settings[:threads] = true }
+        options.on("--beside") { @settings[:beside] = true }
         options.on("--require FEATURE") { |feature| @settings[:feature] = feature }
       end.parse!(arguments)
       @settings[:source] = @source = Source.new(source)
