@@ -36,8 +36,8 @@ module Upstream
   end
 
   # A list of tests that do not pass, each with the reason why that is right: "Class#test" => { rubies: ["3.3", ...],
-  # backends: ["uring", ...] (all if left out; "threads" is `suites.rb --threads`), sometimes: true (may pass),
-  # reason: "..." }.
+  # backends: ["uring", ...] (all if left out; "threads" and "beside" are these options of suites.rb), sometimes: true
+  # (may pass), reason: "..." }.
   class Exceptions
     def initialize(file)
       @file = file
