@@ -75,6 +75,7 @@ module Heddle
       @amid = owner ? $! : nil # its owner rescues this error: a task started now does not clean up after it
       @state = :open # then :ending, when its tasks are cancelled, then :ended
       @reason = nil # the exception for which it ends
+      @all_cancelled = false # have its tasks been cancelled? Another failure then costs nothing for each of them
       @failures = [] # the tasks whose failure has not left the scope, the first one first
       @unheard = @reporter = nil # isolated tasks that have failed, and the task that reports them
       @pending = @last_pending = nil # the errors raised in the owner: for a failed task, and at the end of the grace

@@ -15,6 +15,9 @@ module Heddle
 
       private
 
+      # A task that is started later is cancelled when it starts. An interrupt may end the call, which is then called
+      # again.
+      #
       # @param but [Heddle::Task, nil] this task is not cancelled, because it is about to end by itself
       def cancel_tasks(reason, but: nil)
         if @state == :open
@@ -23,6 +26,7 @@ module Heddle
           @grace_ends = Clock.now + @grace
         end
         @tasks.keys.each { |task| cancel_task(task) unless task.equal?(but) }
+        @all_cancelled = true
       end
 
       # A cancel of the owner passes its own reason on.

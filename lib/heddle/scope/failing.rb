@@ -24,7 +24,7 @@ module Heddle
         @failures << task unless @failures.last.equal?(task)
         return if @pending
 
-        cancel_tasks(task.failure, but: task)
+        cancel_tasks(task.failure, but: task) unless @all_cancelled
         raise_in_owner(task.failure) if @in_block
       end
 

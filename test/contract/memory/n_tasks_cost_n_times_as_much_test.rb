@@ -4,17 +4,14 @@
 
 require "timeout"
 require_relative "../../test_helper"
+require "support/growth"
 
-# What happens to n tasks at once costs n times as much as for one. The instructions are counted, by valgrind.
+# What happens to n tasks at once costs n times as much as for one.
 contract "Growth" do
-  VALGRIND = "/usr/bin/valgrind" unless defined?(VALGRIND)
+  extend TestSupport::Growth
 
   heddle_only "thousands of threads are too many here"
 
-  few = 100
-  many = 800
-
-  # In each the part after `mark` counts, until all tasks have ended.
   programs = {
     timeouts_that_expire_together: "expire { sleep }",
     timeouts_of_masked_tasks: "expire { Thread.handle_interrupt(Timeout::Error => :never) { 2.times { sleep(0.3) } } }",
@@ -40,10 +37,8 @@ contract "Growth" do
     RUBY
   }
 
-  # Before the calls of this function valgrind writes down its counts.
   prelude = <<~RUBY
     require "timeout"
-    def mark = Process.getpgid(0)
 
     def start
       Fiber.schedule do
@@ -75,39 +70,7 @@ contract "Growth" do
     end
   RUBY
 
-  # All in one process, for valgrind takes long to start Ruby.
-  counted = nil
-  define_method(:counts) do
-    bodies = programs.map { |name, program| "#{name}: -> {\n#{program}}" }.join(",\n")
-    counted ||= instructions(<<~RUBY)
-      #{prelude}
-      programs = {
-      #{bodies}
-      }
-      programs.each_value do |program|
-        [#{few}, #{many}].each do |count|
-          GC.enable
-          GC.start
-          GC.disable
-          COUNT = count
-          Heddle.run(backend: "#{backend}", &program)
-          mark
-          Object.send(:remove_const, :COUNT)
-        end
-      end
-    RUBY
-  end
-
-  programs.each_key.with_index do |name, number|
-    define_method("test_#{name}") do
-      skip("Debian's package valgrind is not installed (bin/test tries to install it)") unless File.exist?(VALGRIND)
-      small, large = counts.each_slice(2).to_a[number]
-
-      # (Some of it is done once, whatever their number.)
-      assert_operator(large, :<, 1.6 * small * many / few, "for #{few} and for #{many} tasks")
-      assert_operator(large, :>, many * 300, "nothing was counted")
-    end
-  end
+  costs_grow_with_the_number(programs:, prelude:, few: 100, many: 800)
 
   # The thread that looks for tasks that compute has nothing to do with tasks that wait.
   def test_timeouts_of_tasks_that_wait_do_not_keep_the_watch_busy
@@ -128,17 +91,6 @@ contract "Growth" do
   end
 
   private
-
-  # @return [Array<Integer>] those between the first and the second mark, between the third and the fourth, and so on
-  def instructions(code)
-    counts = File.join(tempdir, "counts")
-    outcome = run_command(VALGRIND, "--tool=callgrind", "--callgrind-out-file=#{counts}", "--dump-before=getpgid",
-                          *ruby_command, "--disable=gems", "-rheddle", "-e", code, env: { "RUBYOPT" => nil })
-
-    assert_predicate(outcome, :success?, outcome.err)
-    parts = Dir.glob("#{counts}.*").sort_by { |file| Integer(File.extname(file).delete(".")) }
-    parts.map { |file| Integer(File.read(file)[/^totals: (\d+)/, 1]) }.each_slice(2).map(&:last)
-  end
 
   def await_timeout(seconds)
     Timeout.timeout(seconds) { sleep }
