@@ -21,7 +21,12 @@ class Application < Rails::Application
   # The supervisor forks. Where a thread of its waits for SQLite's lock at that moment (in Ruby, inside of a call of
   # SQLite), the child waits for this thread for ever. So it shows no sign of life beside that.
   config.solid_queue.process_heartbeat_interval = ENV.fetch("DATABASE_URL").start_with?("sqlite3") ? 60 : 1
-  config.solid_queue.on_thread_error = ->(error) { Report.tell("thread error", error.message) }
+  alive = ENV.fetch("TEST_ALIVE", nil) and config.solid_queue.process_alive_threshold = Integer(alive).seconds
+  config.solid_queue.on_thread_error = lambda do |error|
+    Report.tell("thread error", error.message)
+  rescue ActiveRecord::ActiveRecordError
+    warn(error.message.lines.first) # the database is down
+  end
   config.solid_queue.use_skip_locked = !ENV.fetch("DATABASE_URL").start_with?("sqlite3")
 end
 Application.initialize!
@@ -35,6 +40,16 @@ class Report < ActiveRecord::Base
   def self.tell(word, *facts) = create!(word:, facts: JSON.generate(facts))
 
   def self.with(word) = where(word:).order(:id).map { |report| JSON.parse(report.facts) }
+
+  # Those of Solid Queue, too.
+  def self.make_tables
+    ActiveRecord::Migration.verbose = ActiveRecord::Schema.verbose = false
+    load File.join(Gem.loaded_specs["solid_queue"].full_gem_path,
+                   "lib/generators/solid_queue/install/templates/db/queue_schema.rb")
+    ActiveRecord::Schema.define do
+      create_table(:reports, force: true) { |table| table.string(:word) && table.text(:facts) }
+    end
+  end
 end
 
 class Current < ActiveSupport::CurrentAttributes

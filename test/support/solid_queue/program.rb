@@ -41,7 +41,7 @@ module Program
   module_function
 
   def run
-    prepare
+    Report.make_tables
     supervisor = Supervisor.new
     outcomes = { jobs:, beside:, killed_worker: }
     outcomes.update(holding:, others:, paused_worker:) if postgres?
@@ -49,16 +49,6 @@ module Program
     puts JSON.generate(outcomes)
   ensure
     supervisor&.kill
-  end
-
-  def prepare
-    ActiveRecord::Migration.verbose = false
-    ActiveRecord::Schema.verbose = false
-    load File.join(Gem.loaded_specs["solid_queue"].full_gem_path,
-                   "lib/generators/solid_queue/install/templates/db/queue_schema.rb")
-    ActiveRecord::Schema.define do
-      create_table(:reports, force: true) { |table| table.string(:word) && table.text(:facts) }
-    end
   end
 
   def wait_until(what, seconds = 120)
