@@ -21,11 +21,13 @@ module TestSupport
 
       def command
         [self.class.program, "-D", data, "-p", port.to_s, "-k", folder, "-c", "listen_addresses=127.0.0.1",
-         "-c", "fsync=off", "-c", "max_connections=120", "-c", "shared_buffers=16MB"]
+         "-c", "fsync=off", "-c", "max_connections=#{most_connections}", "-c", "shared_buffers=16MB"]
       end
 
+      def most_connections = 120
+
       # It refuses the first connections.
-      def ready? = log.include?("ready to accept connections")
+      def ready? = File.exist?(log_file) && File.read(log_file).include?("ready to accept connections")
 
       def data = File.join(folder, "data")
 

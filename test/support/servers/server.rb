@@ -68,6 +68,13 @@ module TestSupport
         FileUtils.rm_rf(@folder) if @folder
       end
 
+      # Ends it, whoever is connected, and starts it again at the same port, with what it has stored.
+      def restart
+        end_process
+        FileUtils.rm_f(log_file)
+        launch(@port) or raise Missing, "#{self.class::PROGRAM} does not start again:\n#{log}"
+      end
+
       # While the block runs, the server does nothing: connections are accepted by the kernel, and nothing is answered.
       def paused(&) = Pause.during(@pid, &)
 
@@ -110,8 +117,8 @@ module TestSupport
 
       def log_file = File.join(@folder, "log")
 
-      def launch
-        @port = free_port
+      def launch(port = free_port)
+        @port = port
         # Ctrl-C is for us; we end it.
         @pid = Process.spawn(*unprivileged(command), in: File::NULL, out: [log_file, "a"], err: %i[child out],
                                                      chdir: @folder, pgroup: true)
