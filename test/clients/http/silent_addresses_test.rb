@@ -36,14 +36,18 @@ contract "SilentAddresses" do
     ensure
       other.cancel
     end
+    # On a busy machine it may have a connection with the next address before.
     def cancelled
-      task = Heddle.spawn { yield }
-      task.wait(0.1)
-      task.cancel.wait(20)
-      check(task.cancelled?, task.inspect)
+      20.times do
+        task = Heddle.spawn { yield }
+        task.wait(0.1)
+        return if task.cancel.wait(20).cancelled?
+        task.value.close
+      end
+      abort("not cancelled")
     end
     def timed_out
-      Timeout.timeout(0.1) { yield }
+      20.times { Timeout.timeout(0.1) { yield }.close }
       abort("not timed out")
     rescue Timeout::Error
       nil

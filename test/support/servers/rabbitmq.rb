@@ -10,7 +10,7 @@ module TestSupport
     class Rabbitmq < Server
       PROGRAM = "rabbitmq-server"
       PACKAGE = "rabbitmq-server"
-      STARTUP_LIMIT = 90
+      STARTUP_LIMIT = 180
       # Not /usr/sbin: the one there runs only as the user rabbitmq.
       FOLDERS = Dir.glob("/usr/lib/rabbitmq/lib/*/sbin").reverse.freeze
 
