@@ -95,17 +95,50 @@ contract "RaiseIntoOpen" do
     end
   end
 
-  # The block had no further wait, in which an exception could have been raised.
+  # The block had no further wait, in which an exception could have been raised. Where the machine has stopped the task
+  # meanwhile, it may be raised before File.open enters the block. Then the file is left to the GC, as in plain Ruby.
+  # Ruby 3.3 opens inline here, as in plain Ruby, and loses the descriptor of an open that is interrupted: there is no
+  # object that the GC could free.
   def test_a_timeout_does_not_strike_after_its_block
-    reactor do
-      300.times do
-        Timeout.timeout(rand(0.00001..0.0004)) { File.open(@path, "w") { |file| file.write("x") } }
-      rescue Timeout::Error
-        nil
-      ensure
-        sleep(0.0001)
-      end
+    if RUBY_VERSION < "3.4" && lost_by_ruby.positive?
+      skip("Ruby loses descriptors without Heddle, too: #{lost_by_ruby} of 500")
     end
+    struck = []
+    reactor do
+      go do
+        300.times do
+          Timeout.timeout(rand(0.00001..0.0004)) { File.open(@path, "w") { |file| file.write("x") } }
+        rescue Timeout::Error
+          nil
+        ensure
+          begin
+            sleep(0.0001)
+          rescue Timeout::Error => e
+            struck << e
+          end
+        end
+      end.value
+    end
+    3.times { GC.start }
+
+    assert_empty(struck)
+  end
+
+  # How many descriptors a thread has lost in as many opens that Timeout interrupts.
+  def lost_by_ruby
+    @lost_by_ruby ||= Integer(run_ruby(<<~RUBY, heddle: false).out)
+      require "timeout"
+      before = Dir.children("/dev/fd").size
+      Thread.new do
+        500.times do
+          Timeout.timeout(rand(0.00001..0.0004)) { File.open(#{@path.dump}, "w") { |file| file.write("x") } }
+        rescue Timeout::Error
+          nil
+        end
+      end.join
+      3.times { GC.start }
+      puts(Dir.children("/dev/fd").size - before)
+    RUBY
   end
 
   # Though none of its operations fails.

@@ -38,6 +38,14 @@ module TestSupport
         super
       end
 
+      # With what the processes have said.
+      def wait_until(...)
+        super
+      rescue Minitest::Assertion => e
+        state = "#{queued.tally} in the queue, #{blocked_clients} wait for a job"
+        raise e.class, [e.message, state, *@running.each_key.map { |pid| log_of(pid) }].join("\n"), e.backtrace
+      end
+
       def redis(*) = @redis.call(*)
 
       # @return [Integer] the pid of a Sidekiq that has started
