@@ -157,7 +157,8 @@ module Tools
 
     def file_jobs(info, files)
       filtered = @options.any?(/\A(-n|--name|-i|--include|-e|-x|--exclude)/)
-      program = TestProgram.new(environment(info), [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/test_process.rb"])
+      command = [File.join(ROOT, "bin/ruby"), "-I", "test", "tools/testing/test_process.rb"]
+      program = TestProgram.new(environment(info), command)
       files.map do |file|
         starter = File.read(File.expand_path(file, ROOT), 400).match?(UNFORKED) ? program : @forkers[info]
         TestJob.new(file, starter, [file, *@options], ruby: info, folder: @folder, limit: @limit, counted: true,
