@@ -39,8 +39,9 @@ class WhileExecuting
   def perform
     report("overlap") unless Sidekiq.redis { |redis| redis.call("INCR", "running") } == 1
     sleep(0.2)
-    Sidekiq.redis { |redis| redis.call("DECR", "running") }
     report("executed")
+  ensure # the end of the process may interrupt it
+    Sidekiq.redis { |redis| redis.call("DECR", "running") }
   end
 end
 
