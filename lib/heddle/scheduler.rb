@@ -65,9 +65,7 @@ module Heddle
       choose(backend)
       CoreExt.put_in_place
       @scopes = {}.compare_by_identity
-      @left = {}.compare_by_identity
-      @main = @main_scope = @late_scope = @runs_main = nil
-      @grace = Scope::GRACE
+      @left = {}
       @spawn_hooks = SpawnHook.all
       Dump.schedulers[self] = true
       Stalls.watch(self) if Stalls::LIMIT
@@ -160,6 +158,9 @@ module Heddle
                    "own: require \"heddle/adapters/async\", and they run on other threads"
     end
 
+    # @private The open scopes, and the hooks of Heddle.on_spawn.
+    attr_reader :scopes, :spawn_hooks
+
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"
@@ -176,11 +177,10 @@ module Heddle
       raise ArgumentError, e.message.sub(/\Abackend:/, "HEDDLE_BACKEND:")
     end
 
-    def named(value) = value.to_s.then { |name| name unless name.empty? }
+    def named(value) = value&.to_s&.then { |name| name unless name.empty? }
 
-    # The open scopes; the scope of the main block, to which tasks belong that a signal handler starts; and the hooks of
-    # Heddle.on_spawn.
-    attr_reader :scopes, :main_scope, :spawn_hooks
+    # The scope of the main block, to which tasks belong that a signal handler starts.
+    attr_reader :main_scope
 
     # The tasks that other threads have left here to be started, the first one first.
     attr_reader :left
@@ -204,6 +204,8 @@ module Heddle
 
     # Called when the scheduler is closed.
     def report_abandoned = scopes.empty? || scopes.keys.each(&:report_abandoned)
+
+    def grace = @grace || Scope::GRACE
 
     # Raises what is pending in the current fiber, unless a mask delays it.
     def raise_pending = shield(NO_MASK) { nil }
@@ -277,7 +279,7 @@ module Heddle
     def outlast_masks
       return unless masked?
 
-      ends = Clock.now + @grace
+      ends = Clock.now + grace
       fiber do
         kernel_sleep(LOOKED_AT) while masked? && size.positive? && Clock.now < ends
         stop if masked?
@@ -289,7 +291,7 @@ module Heddle
     # one for their ensure blocks, and one after the exception that was raised at the end of the first.
     def kill_late
       began = Clock.now
-      left = -> { began + (2 * [@grace, *scopes.keys.map(&:grace)].max) - Clock.now }
+      left = -> { began + (2 * [grace, *scopes.keys.map(&:grace)].max) - Clock.now }
       return unless left.call.finite?
 
       fiber do

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { INITIAL_BUCKETS = 64 };
+enum { INITIAL_BUCKETS = 8 };
 
 static int allocate(hd_map *map, size_t buckets)
 {

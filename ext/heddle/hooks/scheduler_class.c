@@ -173,7 +173,6 @@ static VALUE scheduler_choose_backend(VALUE self, VALUE name, VALUE calls)
 {
     hd_scheduler *scheduler = rb_check_typeddata(self, &hd_scheduler_type);
     scheduler->home.maker = hd_maker();
-    rb_ivar_set(self, rb_intern("@forced"), HD_BOOL(!NIL_P(name)));
     scheduler->ops = NIL_P(name) ? best_backend() : forced_backend(StringValueCStr(name));
     if (!hd_way_choose(scheduler, NIL_P(calls) ? NULL : StringValueCStr(calls)))
         rb_raise(rb_eArgError, "HEDDLE_CALLS: %+" PRIsVALUE " is unknown (there are: ring, direct)", calls);
@@ -231,7 +230,8 @@ static VALUE scheduler_s_current(VALUE class)
     return own_or_nil(rb_fiber_scheduler_current());
 }
 
-/* @return [Heddle::Scheduler, nil] the scheduler of this thread, whatever kind of fiber runs */
+/* @private
+ * @return [Heddle::Scheduler, nil] the scheduler of this thread, whatever kind of fiber runs */
 static VALUE scheduler_s_of_thread(VALUE class)
 {
     return own_or_nil(rb_fiber_scheduler_get());
@@ -476,7 +476,7 @@ static VALUE scheduler_interrupt_chain(VALUE self, VALUE fiber, VALUE root, VALU
     return Qtrue;
 }
 
-/* Returns the number of a block that begins now: see pending.h. */
+/* @private Returns the number of a block that begins now: see pending.h. */
 static VALUE scheduler_block_begins(VALUE self)
 {
     return ULL2NUM(hd_block_begins(hd_scheduler_get(self)));
@@ -491,7 +491,8 @@ static VALUE scheduler_busy_p(VALUE self, VALUE fiber)
     return HD_BOOL(home || fiber == rb_fiber_current() || hd_wait_of(scheduler, fiber) || hd_resumes_another(fiber));
 }
 
-/* @return [Fiber] the first fiber of the current chain, in which each fiber was resumed by the one before */
+/* @private
+ * @return [Fiber] the first fiber of the current chain, in which each fiber was resumed by the one before */
 static VALUE scheduler_root(VALUE self)
 {
     return hd_root(hd_scheduler_get(self));
@@ -549,7 +550,7 @@ void hd_init_scheduler_class(void)
     rb_define_singleton_method(hd_mHeddle, "backends", heddle_backends, 0);
     rb_define_singleton_method(hd_cScheduler, "current", scheduler_s_current, 0);
     VALUE class_methods = rb_singleton_class(hd_cScheduler);
-    rb_define_private_method(class_methods, "of_thread", scheduler_s_of_thread, 0);
+    rb_define_singleton_method(hd_cScheduler, "of_thread", scheduler_s_of_thread, 0);
     rb_define_private_method(class_methods, "of_blocking_fiber", scheduler_s_of_blocking_fiber, 0);
     rb_define_alloc_func(hd_cScheduler, scheduler_alloc);
     rb_define_private_method(hd_cScheduler, "choose_backend", scheduler_choose_backend, 2);
@@ -561,7 +562,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "pinned?", scheduler_pinned_p, 0);
     rb_define_private_method(hd_cScheduler, "masked?", scheduler_masked_p, 0);
     rb_define_private_method(hd_cScheduler, "without_masks", scheduler_without_masks, 0);
-    rb_define_private_method(hd_cScheduler, "root", scheduler_root, 0);
+    rb_define_method(hd_cScheduler, "root", scheduler_root, 0);
     rb_define_private_method(hd_cScheduler, "task=", scheduler_set_task, 1);
     rb_define_private_method(hd_cScheduler, "interrupt_chain", scheduler_interrupt_chain, 4);
     rb_define_private_method(hd_cScheduler, "run_at_home", scheduler_run_at_home, 1);
@@ -569,7 +570,7 @@ void hd_init_scheduler_class(void)
     rb_define_private_method(hd_cScheduler, "in_handler?", scheduler_in_handler_p, 0);
     rb_define_private_method(hd_cScheduler, "home?", scheduler_home_p, 1);
     rb_define_private_method(hd_cScheduler, "sent_to_thread?", scheduler_sent_to_thread_p, 1);
-    rb_define_private_method(hd_cScheduler, "block_begins", scheduler_block_begins, 0);
+    rb_define_method(hd_cScheduler, "block_begins", scheduler_block_begins, 0);
     rb_define_private_method(hd_cScheduler, "busy?", scheduler_busy_p, 1);
     rb_define_private_method(hd_cScheduler, "force", scheduler_force, 2);
     rb_define_private_method(hd_cScheduler, "put_back", scheduler_put_back, 1);
