@@ -1,6 +1,7 @@
 /* See stalls.h. */
 #include "stalls.h"
 
+#include "fibers/pending/pending.h"
 #include "ruby/init.h"
 #include "watch.h"
 
@@ -9,13 +10,18 @@ static VALUE look(VALUE unused)
     return rb_funcall(rb_const_get(hd_mHeddle, rb_intern("Stalls")), rb_intern("look"), 0);
 }
 
-/* Runs in the thread that has the GVL, between two instructions. */
+/* Runs in the thread that has the GVL, between two instructions, where nothing may be raised. So an exception that
+ * arrives here from outside (Ctrl-C, Thread#raise) is raised at the next wait. */
 static void look_soon(void *unused)
 {
-    int ignored;
-    VALUE error = rb_errinfo();
-    rb_protect(look, Qnil, &ignored);
-    rb_set_errinfo(error);
+    int failed;
+    VALUE before = rb_errinfo();
+    rb_protect(look, Qnil, &failed);
+    VALUE raised = rb_errinfo();
+    rb_set_errinfo(before);
+    hd_scheduler *scheduler = failed ? hd_scheduler_of_thread() : NULL;
+    if (scheduler && RTEST(rb_obj_is_kind_of(raised, rb_eException)))
+        hd_raise_later(scheduler, hd_root(scheduler), raised);
 }
 
 /* Watches the scheduler from now on. A look follows when a fiber has run for this number of seconds. */

@@ -31,7 +31,13 @@ module Heddle
 
       # Looks now. C code calls it when a method has held the GVL for too long (stalls.h).
       # @return [void]
-      def look = here&.look
+      def look
+        Thread.handle_interrupt(Object => :never) do
+          here&.look
+        rescue StandardError
+          nil # nobody reads $stderr
+        end
+      end
 
       private
 

@@ -51,6 +51,38 @@ contract "Stalls" do
     assert_match(/pbkdf2_hmac'\n +-e:\d+:in /, text)
   end
 
+  # It is raised at the next wait. Nothing may be raised where the report is made.
+  def test_an_exception_that_arrives_during_the_report
+    text = stalls(<<~RUBY)
+      require "openssl"
+      busy = nil
+      raised = false
+      $stderr = Class.new do
+        define_method(:write) do |text|
+          here = busy.equal?(Thread.current) # and not the thread that looks, too
+          here && Thread.new { busy.raise(IOError, "from outside") }.join
+        ensure
+          raised ||= here
+        end
+      end.new
+      begin
+        Heddle.run do
+          busy = Thread.current
+          n = 50_000
+          until raised || told?
+            sleep(0.01)
+            OpenSSL::KDF.pbkdf2_hmac("a", salt: "b", iterations: n *= 2, length: 32, hash: "sha256")
+          end
+          sleep(30)
+        end
+      rescue IOError => e
+        print(e.message, ".")
+      end
+    RUBY
+
+    assert_match(/\Afrom outside\./, text)
+  end
+
   def test_the_child_of_a_fork
     text = stalls(<<~RUBY)
       Heddle.run do
@@ -94,7 +126,7 @@ contract "Stalls" do
       end
     RUBY
     Tempfile.create("stalls") do |file|
-      env = { "HEDDLE_STALLS" => limit, "HEDDLE_BACKEND" => backend }
+      env = { "HEDDLE_STALLS" => limit, "HEDDLE_BACKEND" => backend, "HEDDLE_TIME_SLICE" => "0" }
       outcome = run_ruby("#{prelude}begin\n#{program}\nend", file.path, env: env)
 
       assert_predicate(outcome, :success?, outcome.err)
