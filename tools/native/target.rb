@@ -33,7 +33,7 @@ module Tools
 
     # For these the sources are only compiled (`bin/build --check-platforms`).
     CHECKED = [
-      *TARGETS.values_at("arm64-darwin", "x86_64-darwin"),
+      *TARGETS.values_at("arm64-darwin", "x86_64-darwin", "x86_64-linux-musl"),
       Target.new(name: "x86_64-freebsd", triple: "x86_64-freebsd", cpu: "x86_64").freeze
     ].freeze
 
