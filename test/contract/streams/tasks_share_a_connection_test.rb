@@ -52,8 +52,9 @@ contract "SharedConnection", both_ways: true do
       results = nil
       said = said_with(:raise) { silently { results = read_in_tasks(*socket_pair, &read) } }
 
-      assert_equal("x\n", results.first)
-      assert_instance_of(Heddle::SharedIOError, results.last)
+      values, errors = results.partition { |result| result.is_a?(String) } # either task may be the first one
+      assert_equal(["x\n"], values)
+      assert_equal([Heddle::SharedIOError], errors.map(&:class))
       assert_empty(said)
       assert_empty(said_with(:ignore) { assert_equal(%W[x\n x\n], read_in_tasks(*socket_pair, &read)) })
     end
