@@ -79,7 +79,7 @@ module TestSupport
     def perform
       @fiber = Fiber.current
       @value = yield
-    rescue StandardError, Minitest::Assertion, Minitest::Skip, SignalException => e
+    rescue StandardError, Minitest::Assertion, Minitest::Skip, SignalException, NoMemoryError => e
       @error = e
     ensure
       @finished = true

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #if HD_HAS_LINUX
-#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,22 +75,26 @@ static ssize_t result_of(ssize_t result)
     return result < 0 ? -errno : result;
 }
 
-/* preadv2 or pwritev2, which musl has only from 1.2.5 on. The kernel joins the offset from two words, and a kernel of 64
- * bits ignores the second one. */
-static ssize_t now(long call, int fd, void *bytes, size_t size, off_t offset)
-{
-    struct iovec vector = {bytes, size};
-    return result_of(syscall(call, fd, &vector, 1, (long)offset, (long)((uint64_t)offset >> 32), RWF_NOWAIT));
-}
+#ifndef RWF_NOWAIT
+/* musl has these calls from 1.2.5 on. The kernel joins the offset from two words, and a kernel of 64 bits ignores the
+ * second one. */
+#define RWF_NOWAIT 0x8
+#define preadv2(fd, vector, count, offset, flags)                                                                      \
+    syscall(SYS_preadv2, fd, vector, count, (long)(offset), (long)((uint64_t)(offset) >> 32), flags)
+#define pwritev2(fd, vector, count, offset, flags)                                                                     \
+    syscall(SYS_pwritev2, fd, vector, count, (long)(offset), (long)((uint64_t)(offset) >> 32), flags)
+#endif
 
 ssize_t hd_read_now(int fd, void *bytes, size_t size, off_t offset)
 {
-    return now(SYS_preadv2, fd, bytes, size, offset);
+    struct iovec vector = {bytes, size};
+    return result_of(preadv2(fd, &vector, 1, offset, RWF_NOWAIT));
 }
 
 ssize_t hd_write_now(int fd, void *bytes, size_t size, off_t offset)
 {
-    return now(SYS_pwritev2, fd, bytes, size, offset);
+    struct iovec vector = {bytes, size};
+    return result_of(pwritev2(fd, &vector, 1, offset, RWF_NOWAIT));
 }
 
 /* RESOLVE_CACHED is from Linux 5.12. */

@@ -53,6 +53,7 @@ contract "SharedConnection", both_ways: true do
       said = said_with(:raise) { silently { results = read_in_tasks(*socket_pair, &read) } }
 
       values, errors = results.partition { |result| result.is_a?(String) } # either task may be the first one
+
       assert_equal(["x\n"], values)
       assert_equal([Heddle::SharedIOError], errors.map(&:class))
       assert_empty(said)
