@@ -37,11 +37,12 @@ class WhileExecuting
   sidekiq_options lock: :while_executing, on_conflict: :raise, retry: false
 
   def perform
-    report("overlap") unless Sidekiq.redis { |redis| redis.call("INCR", "running") } == 1
+    Sidekiq.redis { |redis| redis.call("SADD", "running", jid) }
+    report("overlap") unless Sidekiq.redis { |redis| redis.call("SCARD", "running") } == 1
     sleep(0.2)
     report("executed")
-  ensure # the end of the process may interrupt it
-    Sidekiq.redis { |redis| redis.call("DECR", "running") }
+  ensure # the end of the process may interrupt it at any of these
+    Sidekiq.redis { |redis| redis.call("SREM", "running", jid) }
   end
 end
 
