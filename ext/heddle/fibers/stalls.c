@@ -2,6 +2,7 @@
 #include "stalls.h"
 
 #include "fibers/pending/pending.h"
+#include "ruby/caught.h"
 #include "ruby/init.h"
 #include "watch.h"
 
@@ -11,17 +12,15 @@ static VALUE look(VALUE unused)
 }
 
 /* Runs in the thread that has the GVL, between two instructions, where nothing may be raised. So an exception that
- * arrives here from outside (Ctrl-C, Thread#raise) is raised at the next wait. */
+ * arrives here from outside (Ctrl-C, Thread#raise) is raised at the next wait. A Thread#kill is lost. */
 static void look_soon(void *unused)
 {
-    int failed;
     VALUE before = rb_errinfo();
-    rb_protect(look, Qnil, &failed);
-    VALUE raised = rb_errinfo();
-    rb_set_errinfo(before);
-    hd_scheduler *scheduler = failed ? hd_scheduler_of_thread() : NULL;
-    if (scheduler && RTEST(rb_obj_is_kind_of(raised, rb_eException)))
-        hd_raise_later(scheduler, hd_root(scheduler), raised);
+    hd_caught caught;
+    hd_catch(look, Qnil, &caught);
+    hd_scheduler *scheduler = NIL_P(caught.exception) ? NULL : hd_scheduler_of_thread();
+    if (scheduler) hd_raise_later(scheduler, hd_root(scheduler), caught.exception);
+    if (caught.state && NIL_P(caught.exception)) hd_restore_errinfo(before);
 }
 
 /* Watches the scheduler from now on. A look follows when a fiber has run for this number of seconds. */

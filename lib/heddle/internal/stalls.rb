@@ -35,7 +35,7 @@ module Heddle
         Thread.handle_interrupt(Object => :never) do
           here&.look
         rescue StandardError
-          nil # nobody reads $stderr
+          nil # it cannot be written to $stderr
         end
       end
 
