@@ -2,7 +2,7 @@
 #include "closer.h"
 
 #include "fibers/pending/pending.h"
-#include "ruby/caught.h"
+#include "ruby/interrupt_queue.h"
 #include "ruby/ruby_internals.h"
 #include "frame.h"
 #include "park.h"
@@ -13,11 +13,6 @@
 enum { LOOK_AGAIN_NS = 20 * HD_NS_PER_MS, EXCEPTIONS_MAX = 100 };
 
 #if HD_CLOSE_HANDS_OVER_A_MUTEX
-
-static bool is_array(VALUE object)
-{
-    return RB_TYPE_P(object, T_ARRAY);
-}
 
 static bool is_mutex(VALUE object)
 {
@@ -39,8 +34,8 @@ static int masks_error(VALUE class, VALUE timing, VALUE masked)
 static bool error_will_be_raised(void)
 {
     bool sent = false, masked = false;
-    hd_hidden_objects lists = {.wanted = is_array};
-    hd_find_hidden(rb_thread_current(), &lists);
+    hd_hidden_objects lists;
+    hd_find_thread_lists(&lists);
     for (int i = 0; i < lists.count; i++) {
         for (long j = 0; j < RARRAY_LEN(lists.found[i]); j++) {
             VALUE element = RARRAY_AREF(lists.found[i], j);

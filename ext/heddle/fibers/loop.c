@@ -30,11 +30,16 @@ void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait)
     scheduler->running.scheduled = wait->scheduled;
 }
 
-void hd_raise_fatal(hd_scheduler *scheduler)
+VALUE hd_take_fatal(hd_scheduler *scheduler)
 {
     VALUE fatal = scheduler->home.fatal;
     scheduler->home.fatal = Qnil;
-    rb_exc_raise(fatal);
+    return fatal;
+}
+
+void hd_raise_fatal(hd_scheduler *scheduler)
+{
+    rb_exc_raise(hd_take_fatal(scheduler));
 }
 
 static VALUE switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait)

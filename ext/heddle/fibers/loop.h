@@ -33,5 +33,6 @@ void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);
 /* Looks at the kernel without waiting. */
 void hd_loop_poll(hd_scheduler *scheduler);
 
-/* Raises the exception that must reach the thread. Called in home. */
+/* Takes, or raises, the exception that must reach the thread; nil: none. Called in home. */
+VALUE hd_take_fatal(hd_scheduler *scheduler);
 NORETURN(void hd_raise_fatal(hd_scheduler *scheduler));

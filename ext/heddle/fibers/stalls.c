@@ -1,9 +1,8 @@
 /* See stalls.h. */
 #include "stalls.h"
 
-#include "fibers/pending/pending.h"
-#include "ruby/caught.h"
 #include "ruby/init.h"
+#include "ruby/interrupt_queue.h"
 #include "watch.h"
 
 static VALUE look(VALUE unused)
@@ -11,16 +10,15 @@ static VALUE look(VALUE unused)
     return rb_funcall(rb_const_get(hd_mHeddle, rb_intern("Stalls")), rb_intern("look"), 0);
 }
 
-/* Runs in the thread that has the GVL, between two instructions, where nothing may be raised. So an exception that
- * arrives here from outside (Ctrl-C, Thread#raise) is raised at the next wait. A Thread#kill is lost. */
+/* Runs in the thread that has the GVL, between two instructions, where nothing may be raised. What arrives here from
+ * outside (Ctrl-C, Thread#raise, Thread#kill) is raised right after. */
 static void look_soon(void *unused)
 {
-    VALUE before = rb_errinfo();
+    (void)unused;
+    VALUE errinfo = rb_errinfo();
     hd_caught caught;
     hd_catch(look, Qnil, &caught);
-    hd_scheduler *scheduler = NIL_P(caught.exception) ? NULL : hd_scheduler_of_thread();
-    if (scheduler) hd_raise_later(scheduler, hd_root(scheduler), caught.exception);
-    if (caught.state && NIL_P(caught.exception)) hd_restore_errinfo(before);
+    hd_raise_after_job(&caught, errinfo);
 }
 
 /* Watches the scheduler from now on. A look follows when a fiber has run for this number of seconds. */

@@ -14,23 +14,25 @@
  *  - Neither Heddle.without_time_slices nor handle_interrupt(Object => :never) must hold it.
  *
  * The stopped fiber still counts as computing: no event, cancel or timeout ends its wait. Exceptions that are sent to
- * it are raised later, and never in the job, because Ruby drops an exception that is raised there: a cancel or a
- * Fiber#raise at the next wait of the fiber; an overdue timeout by the thread that looks after those
- * (fibers/pending/overdue.h), and the job waits for this; a Thread#raise, a kill or a signal by Ruby, right after the
- * job.
+ * it are raised later, and never in the job, because Ruby drops an exception that is raised there. A cancel or a
+ * Fiber#raise is raised at the next wait of the fiber. What must end code that computes goes into the thread's queue of
+ * interrupts (ruby/interrupt_queue.h), and Ruby raises it right after the job: a Thread#raise, a kill, an exit, the
+ * cancel at the end of a grace period, and an overdue timeout. The job waits until the thread that looks after timeouts
+ * (fibers/pending/overdue.h) has sent it.
  *
  * Price: code that relies on nobody running between two waits is wrong with time slices. Heddle's own code is exempt.
  * A job is called once for each slice.
  *
  * Sources: CRuby's vm_trace.c (rb_postponed_job_flush), thread.c (rb_threadptr_execute_interrupts), cont.c
  * (fiber_switch); guides/design.md, "Time slices". */
+#include "fibers/home_waits.h"
 #include "fibers/inline_call.h"
 #include "fibers/loop.h"
 #include "fibers/park.h"
 #include "fibers/pending/overdue.h"
 #include "fibers/watch.h"
-#include "ruby/caught.h"
 #include "ruby/init.h"
+#include "ruby/interrupt_queue.h"
 #include "ruby/top_frame.h"
 
 /* -- may the slice end here? ------------------------------------------------------------------------------------- */
@@ -72,16 +74,21 @@ static VALUE stand_behind(VALUE scheduler)
     return Qnil;
 }
 
-/* Lets the other fibers run that are ready. An exception or a kill that comes at the switch, from code that knows
- * nothing of this, is raised at the next wait. */
+/* Lets the other fibers run that are ready. An exception or a kill that comes at the switch is raised after the job,
+ * such as the Thread#kill that has ended another fiber. So are an exception that another fiber has left for home, such
+ * as an exit, and the cancel at the end of a grace period. */
 static void let_others_run(hd_scheduler *scheduler)
 {
-    VALUE root = hd_root(scheduler);
+    VALUE errinfo = rb_errinfo();
     hd_caught caught;
     hd_catch(stand_behind, (VALUE)scheduler, &caught);
-    if (!caught.state) return;
-    hd_raise_later(scheduler, root, NIL_P(caught.exception) ? HD_PENDING_KILL : caught.exception);
-    if (NIL_P(caught.exception)) rb_set_errinfo(Qnil);
+    hd_raise_after_job(&caught, errinfo);
+    if (caught.state) return;
+    bool is_home = hd_home_position(scheduler) == rb_fiber_current();
+    VALUE left = is_home ? hd_take_fatal(scheduler) : Qnil;
+    if (NIL_P(left)) left = hd_pending_take_forced(scheduler);
+    caught = (hd_caught){NIL_P(left) ? 0 : HD_RAISED, left};
+    hd_raise_after_job(&caught, errinfo);
 }
 
 static void end_of_slice(hd_scheduler *scheduler)
@@ -170,6 +177,7 @@ static VALUE scheduler_s_no_slices(VALUE class)
 {
     (void)class;
     if (!hd_in_main_ractor()) return rb_str_new_cstr("they exist in the main Ractor only");
+    if (!hd_knows_interrupt_queue()) return rb_str_new_cstr("the interrupt queue of a thread was not found");
     return hd_watch_has_slices() ? Qnil : rb_str_new_cstr("all 32 postponed jobs of Ruby are taken");
 }
 

@@ -65,6 +65,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(whole_file) \
     init(pwrite) \
     init(top_frame) \
+    init(interrupt_queue) \
     init(watch) \
     init(stalls) \
     init(time_slice) \

@@ -282,6 +282,18 @@ void hd_pending_raise(hd_scheduler *scheduler, hd_mask strictest, hd_pending_cho
     rb_exc_raise(exception);
 }
 
+VALUE hd_pending_take_forced(hd_scheduler *scheduler)
+{
+    VALUE root = hd_root(scheduler);
+    hd_pending *pending = hd_pending_next(scheduler, root, NULL);
+    while (pending && !(pending->due && pending->forced)) pending = hd_pending_next(scheduler, root, pending);
+    if (!pending) return Qnil;
+    uint64_t began = pending->began;
+    VALUE exception = pending->take(pending);
+    hd_pending_note_raised(scheduler, exception, began);
+    return exception;
+}
+
 void hd_pending_drop(hd_scheduler *scheduler)
 {
     if (!scheduler->pending.by_fiber.count) return;

@@ -127,6 +127,9 @@ static inline void hd_pending_raise_overdue(hd_scheduler *scheduler)
         hd_pending_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
 }
 
+/* Takes an exception that nothing holds back out of the queue of the running chain; or returns nil. */
+VALUE hd_pending_take_forced(hd_scheduler *scheduler);
+
 /* Empties the queue of the running fiber, which ends. It may be an abandoned Enumerator's fiber. */
 void hd_pending_drop(hd_scheduler *scheduler);
 

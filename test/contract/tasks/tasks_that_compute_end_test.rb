@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# What ends tasks with time slices that compute, and do not wait any more.
+contract "TasksThatComputeEnd" do
+  def grace = 0.2
+
+  def compute
+    ends = clock + 60
+    nil until clock > ends
+
+    flunk("it has computed to its end")
+  end
+
+  def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def fib(number) = number < 2 ? number : fib(number - 1) + fib(number - 2)
+
+  # Runs tasks that compute, one that waits, and the block itself. Each notes that its ensure clause has run.
+  def compute_everywhere(notes, begun)
+    Heddle.run(backend:, time_slice: 0.001, grace: grace) do
+      3.times { |index| Heddle.spawn { noting(notes, index) { compute } } }
+      Heddle.spawn { noting(notes, :waits) { loop { sleep(0.001) } } }
+      sleep(0.003)
+      begun << true
+      noting(notes, :block) { yield || compute }
+    end
+  end
+
+  def noting(notes, name)
+    yield
+  ensure
+    notes << name
+  end
+
+  # Ruby 3.3 and 3.4 abort if Fiber#kill takes the place of Thread#kill.
+  def test_thread_kill
+    5.times do |index|
+      notes = []
+      begun = Queue.new
+      thread = Thread.new { compute_everywhere(notes, begun) { nil } }
+      begun.pop
+      sleep(0.002 * index) # so that it comes in the block, in a task, and while all wait
+      thread.kill
+
+      assert(thread.join(30), "the thread goes on")
+      assert_equal([0, 1, 2, :block, :waits], notes.sort_by(&:to_s))
+      refute_predicate(thread, :status)
+    end
+  end
+
+  # In a task that waits, in one that computes, and in the block.
+  def test_an_exit_in_a_task_ends_the_block
+    [-> { sleep(0.01) }, -> { fib(20) }].each do |work|
+      notes = []
+      assert_raises(SystemExit) do
+        compute_everywhere(notes, []) { Heddle.spawn { work.call && exit }.then { nil } }
+      end
+      assert_equal([0, 1, 2, :block, :waits], notes.sort_by(&:to_s))
+    end
+  end
+
+  def test_a_failure_of_the_block
+    notes = []
+    error = assert_raises(IOError) { compute_everywhere(notes, []) { raise IOError, "of the block" } }
+
+    assert_equal("of the block", error.message)
+    assert_equal([0, 1, 2, :block, :waits], notes.sort_by(&:to_s))
+  end
+
+  # The first cancel waits for a wait. The last one does not, and nothing holds it back.
+  def test_the_end_of_the_grace_period
+    raised = []
+    Heddle.run(backend:, time_slice: 0.001) do
+      Heddle.scope(grace: grace) do |scope|
+        Heddle.spawn { noting_errors(raised) { Heddle.shield { compute } } }
+        Heddle.spawn { noting_errors(raised) { compute } }
+        sleep(0.005)
+        scope.cancel
+      end
+    end
+
+    assert_equal([["the grace period of #{grace} s is over", Heddle::Cancelled]] * 2, raised)
+  end
+
+  def noting_errors(raised)
+    yield
+  rescue Exception => e
+    raised << [e.message, e.class]
+    raise
+  end
+end
