@@ -16,6 +16,7 @@
 static hd_list watched;
 static bool started;      /* the thread exists, or begins */
 static bool asleep;       /* it sleeps without a limit. Atomic, and written with the lock held */
+static int64_t look_ns;   /* when it looks next. Guarded by the lock */
 static bool job_runs;     /* see hd_watch_slice_job_runs. Atomic */
 static pthread_cond_t bell;
 static rb_postponed_job_handle_t slice_job, stall_job;
@@ -24,6 +25,7 @@ static rb_postponed_job_handle_t slice_job, stall_job;
 static void forget_all(void)
 {
     started = asleep = job_runs = false;
+    look_ns = HD_NO_DEADLINE;
     hd_condition_init(&bell);
     for (hd_node *node; (node = hd_list_first(&watched));) {
         hd_node_remove(node);
@@ -77,13 +79,13 @@ static int64_t look_at(hd_scheduler *scheduler, int64_t now_ns)
     return scheduler->watch.stall_ns ? hd_earlier(next_ns, look_at_stall(scheduler, now_ns)) : next_ns;
 }
 
-/* Looks at every scheduler; returns when to look again. HD_NO_DEADLINE: no fiber runs. */
-static int64_t look(void)
+/* Looks at every scheduler, and notes when to look again. HD_NO_DEADLINE: no fiber runs. */
+static void look(void)
 {
-    int64_t next_ns = HD_NO_DEADLINE, now_ns = hd_clock_machine();
+    int64_t now_ns = hd_clock_machine();
+    look_ns = HD_NO_DEADLINE;
     for (hd_node *node = hd_list_first(&watched); node; node = hd_list_after(&watched, node))
-        next_ns = hd_earlier(next_ns, look_at(HD_CONTAINER_OF(node, hd_scheduler, watch.node), now_ns));
-    return next_ns;
+        look_ns = hd_earlier(look_ns, look_at(HD_CONTAINER_OF(node, hd_scheduler, watch.node), now_ns));
 }
 
 /* -- the thread ------------------------------------------------------------------------------------------------ */
@@ -92,7 +94,8 @@ static int64_t look(void)
 static void sleep_while_all_rest(void)
 {
     __atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
-    if (look() == HD_NO_DEADLINE)
+    look();
+    if (look_ns == HD_NO_DEADLINE)
         while (asleep) pthread_cond_wait(&bell, &guard.lock);
     __atomic_store_n(&asleep, false, __ATOMIC_SEQ_CST);
 }
@@ -102,15 +105,16 @@ static void *look_out(void *unused)
     pthread_mutex_lock(&guard.lock);
     for (;;) {
         if (hd_list_empty(&watched)) {
+            look_ns = HD_NO_DEADLINE;
             bool called = hd_condition_wait(&bell, &guard.lock, hd_clock_machine() + LINGER_NS);
             if (!called && hd_list_empty(&watched)) break;
             continue;
         }
-        int64_t next_ns = look();
-        if (next_ns == HD_NO_DEADLINE)
+        look();
+        if (look_ns == HD_NO_DEADLINE)
             sleep_while_all_rest();
         else
-            hd_condition_wait(&bell, &guard.lock, next_ns);
+            hd_condition_wait(&bell, &guard.lock, look_ns);
     }
     started = false;
     pthread_mutex_unlock(&guard.lock);
@@ -130,8 +134,7 @@ void hd_watch_run_begins(hd_scheduler *scheduler)
 {
     if (scheduler->watch.stall_ns)
         __atomic_store_n(&scheduler->watch.since_ns, hd_clock_machine(), __ATOMIC_RELAXED);
-    __atomic_store_n(&scheduler->watch.run, scheduler->watch.run + 1, __ATOMIC_RELAXED);
-    if (RB_LIKELY(!scheduler->watch.rests)) return;
+    if (!scheduler->watch.rests) return;
     __atomic_store_n(&scheduler->watch.rests, false, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST)) return;
     pthread_mutex_lock(&guard.lock);
@@ -145,6 +148,12 @@ void hd_watch_rest_begins(hd_scheduler *scheduler)
     __atomic_store_n(&scheduler->watch.rests, true, __ATOMIC_SEQ_CST);
 }
 
+/* In how many ns the thread must look at a new scheduler for the first time. */
+static int64_t first_look(const hd_scheduler *scheduler)
+{
+    return scheduler->watch.slice_ns ? scheduler->watch.slice_ns / 2 : scheduler->watch.stall_ns / 4;
+}
+
 void hd_watch_begin(hd_scheduler *scheduler)
 {
     pthread_mutex_lock(&guard.lock);
@@ -153,7 +162,7 @@ void hd_watch_begin(hd_scheduler *scheduler)
         hd_list_push_back(&watched, &scheduler->watch.node);
     }
     if (!started) started = hd_thread_start(look_out, NULL) == 0;
-    wake();
+    if (look_ns > hd_clock_machine() + first_look(scheduler)) wake(); /* most runs are over before that */
     pthread_mutex_unlock(&guard.lock);
 }
 
@@ -163,7 +172,7 @@ void hd_watch_end(hd_scheduler *scheduler)
     pthread_mutex_lock(&guard.lock);
     hd_node_remove(&scheduler->watch.node);
     scheduler->watch.on = false;
-    if (hd_list_empty(&watched)) wake();
+    if (asleep && hd_list_empty(&watched)) wake();
     pthread_mutex_unlock(&guard.lock);
 }
 

@@ -32,7 +32,9 @@ void hd_watch_rest_begins(hd_scheduler *scheduler);
 /* Notes that a fiber begins to run. */
 static inline void hd_watch_note_start(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(scheduler->watch.on)) hd_watch_run_begins(scheduler);
+    if (RB_LIKELY(!scheduler->watch.on)) return;
+    __atomic_store_n(&scheduler->watch.run, scheduler->watch.run + 1, __ATOMIC_RELAXED);
+    if (RB_UNLIKELY(scheduler->watch.rests || scheduler->watch.stall_ns)) hd_watch_run_begins(scheduler);
 }
 
 /* Notes that no fiber runs: the loop waits in the kernel, or it has ended. */
