@@ -18,7 +18,7 @@ module Bench
           --processes 1,2       with so many processes at a time
           --wait 0.05           seconds that the HTTP server takes
           --slow 100            each 100th job computes for about a second instead, and the table has the times of
-                                the others. The mode sliced has tasks with time slices of 10 ms
+                                the others. The mode unsliced has tasks without time slices
           --output FILE         writes the tables to a file as well
     TEXT
     ENGINES = { "sidekiq" => 10_000, "solid_queue" => 2_000 }.freeze

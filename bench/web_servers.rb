@@ -49,13 +49,13 @@ module Bench
       private
 
       def parse(arguments)
-        options = Options.new(3, 3, LOADS.keys, KINDS.keys - ["Heddle-sliced"], nil)
+        options = Options.new(3, 3, LOADS.keys, KINDS.keys - ["Heddle-unsliced"], nil)
         OptionParser.new do |on|
           on.banner = "usage: bin/ruby bench/web_servers.rb [options]"
           on.on("--seconds N", Integer, "for each load (3)") { |number| options.seconds = number }
           on.on("--rounds N", Integer, "of which the medians count (3)") { |number| options.rounds = number }
           on.on("--loads LIST", Array, LOADS.keys.join(",")) { |names| options.loads = names }
-          on.on("--servers LIST", Array, KINDS.keys.join(","), "(default: all but Heddle-sliced)") do |names|
+          on.on("--servers LIST", Array, KINDS.keys.join(","), "(default: all but Heddle-unsliced)") do |names|
             options.servers = names
           end
           on.on("--output FILE", "gets the tables in place of the terminal") { |file| options.output = file }

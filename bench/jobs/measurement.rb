@@ -19,7 +19,7 @@ module Bench
       LIMIT = 600
       private_constant :FOLDER, :SPARE, :SHARED_POOL, :POOL_OF_THREADS, :LIMIT
 
-      # @param kind [String] "threads", "tasks", or "sliced": tasks with time slices
+      # @param kind [String] "threads", "tasks", or "unsliced": tasks without time slices
       # @param slow [Integer, nil] one job of this number computes
       def initialize(engine, kind, concurrency, processes, jobs, wait, slow = nil)
         @engine = engine
@@ -90,7 +90,7 @@ module Bench
           "REDIS_URL" => "redis://127.0.0.1:#{@redis_port}/0", "BENCH_KIND" => @kind,
           "BENCH_CONCURRENCY" => @concurrency.to_s, "BENCH_PROCESSES" => @processes.to_s,
           "BENCH_URL" => "http://127.0.0.1:#{@http}/", "BENCH_SLOW" => @slow&.to_s, "RAILS_ENV" => "production",
-          "HEDDLE_TIME_SLICE" => ("0.01" if @kind == "sliced") }
+          "HEDDLE_TIME_SLICE" => ("0" if @kind == "unsliced") }
       end
 
       def enqueue

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the job of each engine does, and what its processes say. BENCH_KIND is "threads", "tasks" or "sliced".
+# What the job of each engine does, and what its processes say. BENCH_KIND is "threads", "tasks" or "unsliced".
 
 require "net/http"
 require "active_record"

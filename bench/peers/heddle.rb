@@ -40,6 +40,6 @@ end
 # On request: the backend that Heddle chooses; with time slices; with Net::HTTP accelerated; and with Heddle.spawn in
 # place of Fiber.schedule.
 Bench.peer("heddle", prepare: missing, default: false, &heddle)
-Bench.peer("heddle-sliced", prepare: missing, default: false, env: { "HEDDLE_TIME_SLICE" => "0.01" }, &heddle)
+Bench.peer("heddle-sliced", prepare: missing, default: false, env: { "HEDDLE_TIME_SLICE" => "0.005" }, &heddle)
 Bench.peer("heddle-accelerated", prepare: missing, default: false, &accelerated)
 Bench.peer("heddle-tasks", prepare: missing, default: false, &tasks)

@@ -35,7 +35,7 @@ module Bench
     end
 
     Bench.group("slices", "Beside tasks that compute", rounds: 3, peers: %w[heddle-sliced heddle threads async itsi],
-                                                       note: "heddle-sliced has time slices of 10 ms.") do
+                                                       note: "heddle-sliced has time slices of 5 ms.") do
       Bench.row("compute", "delay of a 1 ms timer beside #{COMPUTING} tasks that compute, median",
                 unit: "tick", operations: 4000, figure: :p50, fixed: true,
                 also: { p99: ["the same, 99th percentile", "tick"], max: ["the same, maximum", "tick"] },

@@ -14,7 +14,7 @@ module Bench
     EXE = File.expand_path("../../exe/heddle", __dir__)
 
     # How each server is started: one process that serves, or two, and threads only where it has nothing else.
-    # Heddle-sliced has time slices. +gems+: the gems that it needs, of which the first one is named in the report.
+    # Heddle-unsliced has no time slices. +gems+: the gems that it needs, of which the first one is named in the report.
     Kind = Struct.new(:gems, :command) do
       def arguments(port, application, gems)
         command.map do |part|
@@ -39,7 +39,7 @@ module Bench
     PUMA = Kind.new(%w[puma rack], ["BIN/puma", "--quiet", "--bind", "tcp://127.0.0.1:PORT", "APPLICATION"])
     KINDS = {
       "Heddle" => HEDDLE,
-      "Heddle-sliced" => HEDDLE.with("--time-slice", "0.01"),
+      "Heddle-unsliced" => HEDDLE.with("--time-slice", "0"),
       "Falcon" => Kind.new(%w[falcon], ["BIN/falcon", "serve", "--count", "1", "--bind", "http://127.0.0.1:PORT",
                                         "--config", "APPLICATION"]),
       "Puma" => PUMA.with("--threads", "32:32"),

@@ -24,7 +24,7 @@ class SidekiqSettingsTest < HeddleTest
 
   # What the program has set comes first, then the environment.
   def test_time_slice
-    assert_equal(%w[false 0.05 false], %w[nil 0.05 false].map { |set| time_slice(set, nil) })
+    assert_equal(%w[0.005 0.05 false], %w[nil 0.05 false].map { |set| time_slice(set, nil) })
     assert_equal(%w[nil 0.05 false], %w[nil 0.05 false].map { |set| time_slice(set, "0.5") })
     assert_equal("nil", time_slice("nil", "0"))
     error = assert_raises(ArgumentError) { Heddle::Sidekiq.time_slice = 0 }

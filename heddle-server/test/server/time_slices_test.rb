@@ -28,14 +28,15 @@ class ServeTimeSlicesTest < HeddleTest
 
   # By name: the arguments, and HEDDLE_TIME_SLICE.
   { "as_the_command_line_says" => [%w[--time-slice 0.005], "0"],
-    "as_the_environment_says" => [[], "0.005"] }.each do |name, (arguments, environment)|
+    "as_the_environment_says" => [[], "0.002"],
+    "by_default" => [[], nil] }.each do |name, (arguments, environment)|
     define_method("test_a_request_that_computes_lets_others_run_#{name}") do
       assert_equal("true", beside_computing(60, *arguments, environment:))
     end
   end
 
   def test_none
-    assert_equal("false", beside_computing(0.3, environment: nil))
+    assert_equal("false", beside_computing(0.3, environment: "0"))
     assert_equal("false", beside_computing(0.3, "--time-slice", "0", environment: "0.005"))
   end
 

@@ -4,10 +4,6 @@ module Heddle
   # Runs the processors of Sidekiq as tasks of one thread, with `require "heddle/sidekiq"`. guides/jobs.md shows how to
   # use it.
   module Sidekiq
-    # Seconds of a time slice, or false, unless the program sets another value.
-    TIME_SLICE = false
-    private_constant :TIME_SLICE
-
     @threaded = []
     @time_slice = nil
 
@@ -35,7 +31,7 @@ module Heddle
       #   Heddle::Sidekiq.time_slice = 0.01
       #
       # @param seconds [Numeric, false, nil] from 0.001; false: a job computes until it waits, so no other job runs
-      #   between two waits; nil: HEDDLE_TIME_SLICE, else false
+      #   between two waits; nil: HEDDLE_TIME_SLICE, else 0.005 where time slices work
       # @return [Numeric, false, nil]
       # @raise [ArgumentError] if it is no such number
       def time_slice=(seconds)
@@ -44,7 +40,7 @@ module Heddle
       end
 
       # @return [Numeric, false, nil] the seconds that a job may compute while other jobs wait
-      def time_slice = TimeSlices.chosen(@time_slice, TIME_SLICE)
+      def time_slice = TimeSlices.chosen(@time_slice)
 
       # Makes Sidekiq fetch jobs in such a way that none is lost when its process is killed: a job stays in a list in
       # Redis until it is done. When the process has been silent for a minute, another one puts the job back into its

@@ -11,10 +11,6 @@ module Heddle
     # Replaces SolidQueue::FiberPool, which needs the gem async. The worker claims one job for each free place, and
     # hands the jobs over; everything else is Solid Queue's own.
     class FiberPool < ::SolidQueue::Pool
-      # Seconds of a time slice, or false, unless config/queue.yml says something else.
-      TIME_SLICE = false
-      private_constant :TIME_SLICE
-
       # @return [Numeric, false, nil] the time slice of its jobs: see Heddle.run
       attr_writer :time_slice
 
@@ -65,7 +61,7 @@ module Heddle
       end
 
       def new_loop
-        LoopThread.new(time_slice: TimeSlices.chosen(@time_slice, TIME_SLICE)) { |work| create_thread(&work) }
+        LoopThread.new(time_slice: TimeSlices.chosen(@time_slice)) { |work| create_thread(&work) }
       end
 
       # The name of its thread.

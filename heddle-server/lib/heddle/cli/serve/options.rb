@@ -104,7 +104,7 @@ module Heddle
                 "uring, epoll, kqueue or poll (the first that works)")
           store(parser, :time_slice, "--time-slice SECONDS", NUMBER,
                 "time after which a request that computes lets others run;",
-                "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE || 0})") do |number|
+                "0: never ($HEDDLE_TIME_SLICE, or #{Server::Settings::TIME_SLICE})") do |number|
             number.zero? ? false : self.class.within(TIME_SLICES, number)
           end
         end

@@ -138,7 +138,7 @@ module Heddle
       end
     end
 
-    # Seconds that a request may compute while others are ready, or false, unless the settings say something else.
-    Settings::TIME_SLICE = false
+    # Seconds that a request may compute while others are ready, unless the settings say something else.
+    Settings::TIME_SLICE = 0.005
   end
 end
