@@ -11,7 +11,8 @@ contract "SidekiqTimeSlices" do
 
   # The setting of the program comes first.
   { "the_program" => { TEST_TIME_SLICE: "0.005", HEDDLE_TIME_SLICE: "0" },
-    "the_environment" => { HEDDLE_TIME_SLICE: "0.005" } }.each do |name, env|
+    "the_environment" => { HEDDLE_TIME_SLICE: "0.005" },
+    "nobody" => { HEDDLE_TIME_SLICE: nil } }.each do |name, env|
     define_method("test_jobs_beside_one_that_computes_as_#{name}_says") do
       pid = start_sidekiq("-c", "101", "-t", "1", **env)
       push("Compute", 60)

@@ -8,7 +8,9 @@ require_relative "application"
 require "rbconfig"
 
 COUNT = Integer(ARGV.fetch(0))
-WORKERS = { workers: [{ queues: "*", fibers: COUNT, polling_interval: 0.05, time_slice: 0.005 }],
+# The setting of one database's workers, and the default of the other's.
+SLICE = ENV.fetch("DATABASE_URL").start_with?("postgresql") ? { time_slice: 0.004 } : {}
+WORKERS = { workers: [{ queues: "*", fibers: COUNT, polling_interval: 0.05, **SLICE }],
             dispatchers: [{ polling_interval: 0.1, batch_size: 100 }] }.freeze
 
 def postgres? = ActiveRecord::Base.connection_db_config.adapter == "postgresql"
