@@ -163,12 +163,14 @@ module Program
   # (That of a worker that was killed may still be there.)
   def last_worker = SolidQueue::Process.where(kind: "Worker").order(:id).last
 
-  # What does not end in time is ready again.
+  # What does not end in time is ready again: jobs that wait, and one that computes.
   def ending(supervisor)
     Report.delete_all
+    File.delete(ComputeJob::GO)
     3.times { |number| SlowJob.perform_later(60, number) }
-    wait_until("begin of the jobs") { Report.with("started").size == 3 }
-    ready = SolidQueue::ReadyExecution.joins(:job).where(job: { class_name: "SlowJob" })
+    ComputeJob.perform_later
+    wait_until("begin of the jobs") { Report.with("started").size == 3 && Report.with("computes").any? }
+    ready = SolidQueue::ReadyExecution.joins(:job).where(job: { class_name: %w[SlowJob ComputeJob] })
     { success: supervisor.stop, ready: ready.count, claimed: SolidQueue::ClaimedExecution.count,
       processes: SolidQueue::Process.count }
   end

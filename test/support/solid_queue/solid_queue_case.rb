@@ -74,7 +74,7 @@ module TestSupport
       end
 
       def test_a_shutdown_releases_what_runs
-        assert_equal({ "success" => true, "ready" => 3, "claimed" => 0, "processes" => 0 }, outcome.fetch("ending"))
+        assert_equal({ "success" => true, "ready" => 4, "claimed" => 0, "processes" => 0 }, outcome.fetch("ending"))
       end
 
       private
