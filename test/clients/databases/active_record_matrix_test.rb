@@ -33,6 +33,7 @@ require "support/servers/postgres"
 
     def setup
       super
+      @lock = Mutex.new
       ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
     end
 
@@ -42,10 +43,13 @@ require "support/servers/postgres"
       super
     end
 
+    # establish_connection waits. If another task called it meanwhile, its pool would take the place of this one.
     def pool
-      @pool ||= begin
-        ActiveRecord::Base.establish_connection(**settings)
-        ActiveRecord::Base.connection_pool
+      @lock.synchronize do
+        @pool ||= begin
+          ActiveRecord::Base.establish_connection(**settings)
+          ActiveRecord::Base.connection_pool
+        end
       end
     end
 
