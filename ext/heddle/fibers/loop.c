@@ -94,7 +94,7 @@ static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
 static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
 {
     VALUE maker = scheduler->home.maker;
-    if (current == maker || hd_wait_of(scheduler, maker) || !hd_in_handler()) return Qnil;
+    if (current == maker || hd_wait_of_chain(scheduler, maker) || !hd_in_handler()) return Qnil;
     scheduler->running.root = maker;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = true;

@@ -54,7 +54,7 @@ static VALUE go_to_maker(VALUE pointer)
     return rb_fiber_transfer(scheduler->home.maker, 0, NULL);
 }
 
-/* Has the maker make a fiber. nil: another handler has interrupted the maker, and waits there. */
+/* Has the maker make a fiber. nil: another handler has interrupted the maker meanwhile, and waits there. */
 static VALUE make_without_handler(hd_scheduler *scheduler, VALUE body)
 {
     VALUE nothing, order = rb_ary_new_from_args(2, body, rb_funcall(rb_fiber_current(), rb_intern("storage"), 0));
@@ -82,7 +82,8 @@ VALUE hd_new_fiber(hd_scheduler *scheduler, VALUE body)
 {
     if (NIL_P(scheduler->home.maker)) scheduler->home.maker = hd_maker();
     VALUE maker = scheduler->home.maker;
-    bool ordered = !NIL_P(maker) && rb_fiber_current() != maker && hd_in_handler();
+    bool ordered = !NIL_P(maker) && rb_fiber_current() != maker && hd_in_handler() &&
+                   !hd_wait_of_chain(scheduler, maker); /* another handler waits there, or in a fiber that it resumed */
     VALUE made = ordered ? make_without_handler(scheduler, body) : Qnil;
     return NIL_P(made) ? rb_funcall_with_block(cFiber, id_new, 0, NULL, body) : made;
 }

@@ -4,6 +4,7 @@
 
 
 #include "fibers/pending/pending.h"
+#include "ruby/fiber_insides.h"
 #include "fiber_return.h"
 #include "home_waits.h"
 #include "loop.h"
@@ -17,6 +18,7 @@ typedef struct {
     const hd_request *request;
     size_t armed;
     VALUE last_status; /* $?, or nil */
+    hd_passed passed; /* for the switch that a signal's handler has interrupted, if this is one */
     bool again; /* it was parked for this request before */
     bool switched_away;
     bool over; /* its wait has ended: no exception came at the switch */
@@ -52,6 +54,7 @@ static void begin(park_call *parking)
     hd_wait_for_root(wait, (hd_word)root);
     scheduler->running.root = root; /* the root may be a fiber of the program's own */
     hd_home_wait_begins(scheduler, wait);
+    parking->passed = hd_passed_to((VALUE)fiber);
     parking->last_status = scheduler->running.has_waited_for_child ? rb_last_status_get() : Qnil;
 }
 
@@ -169,6 +172,7 @@ static void unpark(park_call *parking)
     disarm(parking);
     for (size_t i = 0; i < request->jobs_count; i++) hd_job_set_wait(request->jobs[i], NULL);
     hd_home_wait_ends(scheduler, wait);
+    hd_pass_again((VALUE)hd_wait_fiber(wait), parking->passed);
     hd_wait_end(wait);
     if (RB_UNLIKELY(!parking->over) && !hd_wait_void(wait)) pass_on(scheduler, wait);
     /* This may raise for want of memory, so it comes when nothing refers to this stack any longer. */

@@ -20,6 +20,7 @@ static struct {
 
 static size_t resumer; /* in pointers; 0: unknown */
 static size_t root_environment; /* in pointers; 0: unknown */
+static bool knows_passed;
 
 static ID id_blocking, id_blocking_p;
 static VALUE cFiber;
@@ -207,6 +208,48 @@ bool hd_is_in_root_chain(VALUE fiber)
     return find_pointer(rb_thread_current(), memory) != 0;
 }
 
+/* -- what was passed to a fiber ---------------------------------------------------------------------------------- */
+
+/* The beginning of rb_fiber_t (cont.c, rb_context_t). */
+typedef struct {
+    int type, count, has_keywords;
+    VALUE self, value;
+} fiber_head;
+
+static bool was_passed(VALUE fiber, int count, VALUE value)
+{
+    const fiber_head *head = memory_of(fiber);
+    return head->count == count && !head->has_keywords && head->self == fiber && head->value == value;
+}
+
+static VALUE compare_passed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
+{
+    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
+    return was_passed(rb_fiber_current(), 0, Qnil) ? rb_str_new_cstr("passed back") : Qnil;
+}
+
+/* Confirms the place in a fiber that was passed nothing, and in this one, to which the other has passed a value. */
+static void find_passed(VALUE fiber)
+{
+    VALUE back = rb_fiber_resume(rb_fiber_new(compare_passed, Qnil), 0, NULL);
+    knows_passed = !NIL_P(back) && was_passed(fiber, 1, back);
+}
+
+hd_passed hd_passed_to(VALUE fiber)
+{
+    if (!knows_passed) return (hd_passed){0, Qnil};
+    const fiber_head *head = RTYPEDDATA_GET_DATA(fiber);
+    return (hd_passed){head->count, head->value};
+}
+
+void hd_pass_again(VALUE fiber, hd_passed passed)
+{
+    if (!knows_passed) return;
+    fiber_head *head = RTYPEDDATA_GET_DATA(fiber);
+    head->count = passed.count;
+    head->value = passed.value;
+}
+
 /* -- where a fiber keeps what it has matched ---------------------------------------------------------------------- */
 
 /* The beginning of rb_proc_t. */
@@ -252,6 +295,7 @@ static VALUE find(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
     VALUE fiber = rb_fiber_current();
     find_blocking(fiber);
     find_resumer(fiber, argv[OUTER]);
+    if (hd_size_of_memory(fiber) >= sizeof(fiber_head)) find_passed(fiber);
     find_root_environment(fiber, argv[BODY]);
     return Qnil;
 }
@@ -314,6 +358,7 @@ static VALUE leave_matches(VALUE module)
 static VALUE leave_the_rest(VALUE module)
 {
     resumer = 0;
+    knows_passed = false;
     hd_leave_owners();
     return Qnil;
 }

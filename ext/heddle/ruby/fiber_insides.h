@@ -6,6 +6,8 @@
  *    Fiber.nonblocking would make it superfluous.
  *  - which fiber has resumed a fiber. With it Heddle knows where control goes when a fiber ends. A public
  *    Fiber#resumer would make it superfluous.
+ *  - what was last passed to a fiber. Ruby reads it at the end of a switch, after it has run the handlers of signals. A
+ *    handler that waits there would change it, and Enumerator#next would return a wrong value.
  *  - where a fiber has its $~ and $_. An rb_fiber_new that takes a block of Ruby would make it superfluous.
  *
  * Problem: the places differ between versions and builds of Ruby. Way: they are found when the extension is loaded.
@@ -32,6 +34,17 @@ VALUE hd_unblocked(VALUE (*function)(VALUE), VALUE argument);
 /* Is this fiber in the root fiber's resume chain? When a fiber ends that was entered by transfer, Ruby gives control to
  * the end of this chain (cont.c, return_fiber). True if that is not known. */
 bool hd_is_in_root_chain(VALUE fiber);
+
+/* What the last switch to a fiber has passed to it. */
+typedef struct {
+    int count; /* of values; -1: an exception, for Fiber#raise */
+    VALUE value;
+} hd_passed;
+
+/* Returns what was passed to this fiber, and passes it once more, without a switch. Nothing happens where the place is
+ * not known. */
+hd_passed hd_passed_to(VALUE fiber);
+void hd_pass_again(VALUE fiber, hd_passed passed);
 
 /* Gives the running fiber a $~ and a $_ of its own while it runs this block, as a thread has them. Ruby keeps them
  * in the method in which the block stands. Only the block with which the fiber was made has its own, and a scheduled

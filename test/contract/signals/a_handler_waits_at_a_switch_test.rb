@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# bin/test: takes 6 s, 0.8 of a core
+
+require_relative "../../test_helper"
+
+# Ruby runs the handlers of signals at the end of a switch of fibers, before it takes the value that was passed. A
+# handler that waits there switches, too.
+contract "HandlerAtASwitch" do
+  heddle_only "scripts"
+
+  # Another process sends signals until it is killed, or this one has ended. (A thread would not come to it as often.)
+  def sender
+    <<~RUBY
+      sender = fork do
+        Signal.trap(:USR1, "IGNORE")
+        loop { Process.kill(:USR1, Process.ppid) && sleep(0.0001) && Process.ppid != 1 || exit!(true) }
+      end
+    RUBY
+  end
+
+  { "sleeps" => "sleep(0.0001)", "starts_a_task" => "Heddle.spawn { sleep(0.0001) }.wait" }.each do |name, action|
+    { "block" => "work.call", "task" => "Heddle.spawn { work.call }.wait" }.each do |where, start|
+      define_method("test_an_enumerator_in_a_#{where}_while_a_handler_#{name}") do
+        needs_patch(:callers_fiber)
+
+        assert_equal("[1]", assert_script(<<~RUBY))
+          handled = 0
+          values = []
+          trap(:USR1) { (#{action}; handled += 1) if Fiber.current_scheduler }
+          #{sender}
+          Heddle.run(backend: #{backend.inspect}) do
+            work = lambda do
+              numbers = Enumerator.new { |to| loop { to << 1 } }
+              values |= [numbers.next] until handled >= 500
+            end
+            #{start}
+            Process.kill(:KILL, sender)
+          end
+          Process.wait(sender)
+          print(values)
+        RUBY
+      end
+    end
+  end
+
+  # An exception on its way to a fiber is passed like a value. (A value that a handler takes would end the loop.)
+  def test_fiber_raise_while_a_handler_sleeps
+    needs_patch(:callers_fiber)
+
+    assert_equal("raised", assert_script(<<~RUBY))
+      handled = 0
+      trap(:USR1) { (sleep(0.0001); handled += 1) if Fiber.current_scheduler }
+      #{sender}
+      Heddle.run(backend: #{backend.inspect}) do
+        until handled >= 500
+          fiber = Fiber.new { Fiber.yield while true }
+          fiber.resume
+          begin
+            fiber.raise(IOError, "for the fiber")
+            abort("nothing was raised")
+          rescue IOError
+            nil
+          end
+        end
+        Process.kill(:KILL, sender)
+      end
+      Process.wait(sender)
+      print("raised")
+    RUBY
+  end
+
+  # One handler waits at home, so the next one runs in a fiber of Heddle's own. It resumes a fiber that waits. Meanwhile
+  # the first one starts a task, for which Heddle needs its fiber.
+  def test_handlers_on_top_of_each_other
+    needs_patch(:callers_fiber)
+
+    assert_equal("[true]", assert_script(<<~RUBY))
+      actions = [-> { sleep(0.02) && Heddle.spawn { true }.value },
+                 -> { Enumerator.new { |to| sleep(0.1) && to << true }.next }].cycle
+      ended = Thread::Queue.new
+      trap(:USR1) { ended << actions.next.call }
+      values = Heddle.run(backend: #{backend.inspect}) do
+        Heddle.spawn { true }.wait
+        Array.new(3) do
+          Thread.new { 2.times { Process.kill(:USR1, Process.pid) && sleep(0.005) } }
+          Array.new(2) { ended.pop(timeout: 60) }
+        end
+      end
+      print(values.flatten.uniq)
+    RUBY
+  end
+end
