@@ -6,8 +6,8 @@
  *    Fiber.nonblocking would make it superfluous.
  *  - which fiber has resumed a fiber. With it Heddle knows where control goes when a fiber ends. A public
  *    Fiber#resumer would make it superfluous.
- *  - what was last passed to a fiber. Ruby reads it at the end of a switch, after it has run the handlers of signals. A
- *    handler that waits there would change it, and Enumerator#next would return a wrong value.
+ *  - the value that was last passed to a fiber. Ruby reads it at the end of a switch, after it has run the handlers of
+ *    signals. A handler that waits there would change it, and Enumerator#next would return a wrong value.
  *  - where a fiber has its $~ and $_. An rb_fiber_new that takes a block of Ruby would make it superfluous.
  *
  * Problem: the places differ between versions and builds of Ruby. Way: they are found when the extension is loaded.

@@ -9,7 +9,7 @@ require_relative "../../test_helper"
 contract "HandlerAtASwitch" do
   heddle_only "scripts"
 
-  # Another process sends signals until it is killed, or this one has ended. (A thread would not come to it as often.)
+  # Another process sends signals until it is killed, or this one has ended. A thread would send fewer.
   def sender
     <<~RUBY
       sender = fork do
@@ -44,7 +44,7 @@ contract "HandlerAtASwitch" do
     end
   end
 
-  # An exception on its way to a fiber is passed like a value. (A value that a handler takes would end the loop.)
+  # An exception on its way to a fiber is passed like a value.
   def test_fiber_raise_while_a_handler_sleeps
     needs_patch(:callers_fiber)
 
