@@ -31,8 +31,7 @@ SWITCH = "/proc/sys/kernel/io_uring_disabled"
 # The command that comes before all others, and the value of the switch.
 MODES = {
   "as it is" => [[], "0"], "io_uring switched off by sysctl" => [[], "2"],
-  "io_uring refused as by Docker" => [[*REFUSE, "io_uring"], "0"],
-  "ENOSYS for all calls since Linux 4.6" => [[*REFUSE, "new"], "0"]
+  "io_uring refused as by Docker" => [[*REFUSE, "io_uring"], "0"]
 }.freeze
 COUNTS = /(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
 
