@@ -37,7 +37,9 @@ COUNTS = /(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
 
 def backend(prefix)
   text, = run(*prefix, *RUBY, "exe/heddle", "doctor")
-  [text[/^Backend +(.+)/, 1], text[/^Kernel.*(?=^Hooks)/m].to_s.scan(/^ +- (.+?):/).flatten, text.scan(/^ +(\w+): not available: (.+)/)]
+  kernel = text[/^Kernel.*(?=^Hooks)/m].to_s.lines.map(&:strip)
+  [text[/^Backend +(.+)/, 1], kernel.filter_map { |line| line[/\A- (.+?):/, 1] },
+   text.scan(/^ +(\w+): not available: (.+)/)]
 end
 
 def tests(prefix)
