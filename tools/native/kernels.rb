@@ -8,7 +8,7 @@
 # few programs of this machine. There, `heddle doctor`, a small `heddle demo` and the test files run: as the kernel is;
 # with io_uring switched off by sysctl (from Linux 6.6 on); and with io_uring refused as by Docker's seccomp profile.
 # Without tests that are named, the files of TESTS run. No KVM is used: programs take 10 to 30 times as long, so times
-# say nothing. kernel_init.rb is what runs inside. Four test files took 6 to 9 minutes on a kernel.
+# say nothing. kernel_init.rb is what runs inside. Four test files took 4 to 9 minutes on a kernel.
 
 require "json"
 require "optparse"
