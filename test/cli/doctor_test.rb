@@ -8,6 +8,7 @@ require_relative "../test_helper"
 # heddle doctor: what it says and what it says it of.
 class DoctorTest < HeddleTest
   EXE = File.expand_path("../../exe/heddle", __dir__)
+  REFUSED_CALLS = File.expand_path("../support/api/refused_calls.rb", __dir__)
 
   def doctor(*args, **options)
     run_command(*ruby_command, EXE, "doctor", *args, **options)
@@ -28,6 +29,21 @@ class DoctorTest < HeddleTest
   # Heddle asks the ring only for readiness, and needs what Linux 5.11 brought.
   def test_what_io_uring_does
     assert_match(/^ +[+-] io_uring: tells what is ready .* \(Linux 5\.11\)$/, doctor.out)
+  end
+
+  # The version of the kernel does not tell: a sandbox refuses what is there, and Linux 5.10.162 has io_uring of 5.15.
+  def test_what_the_kernel_lacks_is_found_at_run_time
+    features = facts[:kernel][:features]
+    uring = Heddle.backends.find { |backend| backend[:name] == "uring" }
+
+    assert_equal([true, uring[:available]], features.values_at(:epoll_pwait2, :io_uring))
+    refused = { "new" => [], "io_uring" => features.keys.grep_v(/io_uring/) }
+    refused.each do |profile, left|
+      outcome = run_command(*ruby_command, REFUSED_CALLS, profile, *ruby_command, EXE, "doctor", "--json")
+      found = JSON.parse(outcome.out, symbolize_names: true)[:kernel][:features]
+
+      assert_equal(left, found.select { |_, there| there }.keys, profile)
+    end
   end
 
   # The cost of a system call decides whether small reads and writes share system calls. It can be forced.

@@ -6,8 +6,8 @@ require_relative "../test_helper"
 class DebianSourceTest < HeddleTest
   SCRIPT = <<~RUBY
     require "./tools/setup/apt"
-    require "./tools/rubies/debian_source"
-    puts Tools::DebianSource.mirrors
+    require "./tools/rubies/private_apt"
+    puts Tools::PrivateApt.mirrors
   RUBY
   ROOT = File.expand_path("../..", __dir__)
 

@@ -1,26 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../command"
+require_relative "private_apt"
 
 module Tools
-  # Fetches a Ruby's source package from Debian with an apt of its own: private
-  # lists and sources, so that the machine's apt is not touched and root not needed.
+  # Fetches a Ruby's source package from Debian.
   class DebianSource
     # Where each series is looked for, in this order.
     SUITES = { "3.3" => %w[trixie forky sid] }.tap { |suites| suites.default = %w[experimental forky sid] }.freeze
-    KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-    # The places that the machine's own packages come from, as apt's configuration names them.
-    # (`apt-get indextargets` knows none before the first update, and most container images have had none.)
-    #
-    # @return [Array<String>] Debian's own first
-    def self.mirrors
-      text = Command.output("apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=1").to_s
-      uris = text.scan(%r{^'([^']+?)/dists/}).flatten.uniq.reject { |uri| uri.include?("security") }
-      raise Problem, "apt knows no mirror of Debian to fetch Ruby's source from" if uris.empty?
-
-      uris.partition { |uri| uri.match?(%r{/debian/?\z}) }.flatten
-    end
 
     # @param series [String] "3.3"
     # @param work [String] an existing folder for the unfinished
@@ -64,7 +50,7 @@ module Tools
     end
 
     def first_from_suites(show)
-      SUITES[@series].product(self.class.mirrors).each do |suite, mirror|
+      SUITES[@series].product(PrivateApt.mirrors).each do |suite, mirror|
         unpacked = from_suite(suite, mirror, show)
         return unpacked if unpacked
       end
@@ -72,13 +58,13 @@ module Tools
     end
 
     def from_suite(suite, mirror, show)
-      config = configure_apt(suite, mirror)
-      apt("apt-get", config, show, "update")
-      versions(config).each do |version|
+      apt = PrivateApt.new(File.join(@work, "apt-#{suite}"), suite: suite, mirror: mirror, types: "deb-src", log: @log)
+      apt.get("update", show: show)
+      versions(apt).each do |version|
         # A listed version may be gone from the mirror: the next one may not.
         folder = File.join(@work, "#{suite}-#{version.gsub(/[^\w.]/, "-")}")
         FileUtils.mkdir_p(folder)
-        apt("apt-get", config, show, "source", "#{@package}=#{version}", chdir: folder)
+        apt.get("source", "#{@package}=#{version}", show: show, chdir: folder)
         return Dir.glob("#{folder}/*/configure").map { |path| File.dirname(path) }.first
       rescue Problem
         next
@@ -88,45 +74,11 @@ module Tools
       nil
     end
 
-    def configure_apt(suite, mirror)
-      folder = File.join(@work, "apt-#{suite}")
-      %w[state/lists/partial cache/archives/partial sources].each { |name| FileUtils.mkdir_p(File.join(folder, name)) }
-      File.write(File.join(folder, "sources/debian.sources"), <<~SOURCES)
-        Types: deb-src
-        URIs: #{mirror}
-        Suites: #{suite}
-        Components: main
-        Signed-By: #{KEYRING}
-      SOURCES
-      # Without Error-Mode, update ends well when offline.
-      File.write(File.join(folder, "apt.conf"), <<~CONFIG)
-        Dir::State "#{folder}/state";
-        Dir::State::Lists "#{folder}/state/lists";
-        Dir::Cache "#{folder}/cache";
-        Dir::Etc::SourceList "/dev/null";
-        Dir::Etc::SourceParts "#{folder}/sources";
-        APT::Update::Error-Mode "any";
-        APT::Sandbox::User "root";
-        Acquire::Retries "3";
-        Acquire::http::Timeout "30";
-        Acquire::Languages "none";
-        #clear APT::Update::Pre-Invoke;
-        #clear APT::Update::Post-Invoke;
-        #clear APT::Update::Post-Invoke-Success;
-      CONFIG
-      File.join(folder, "apt.conf")
-    end
-
     # @return [Array<String>] newest first
-    def versions(config)
-      text = Command.output("apt-cache", "-c", config, "showsrc", "--only-source", @package).to_s
-      text.scan(/^Version: (\S+)$/).flatten.uniq
+    def versions(apt)
+      apt.cache("showsrc", "--only-source", @package).scan(/^Version: (\S+)$/).flatten.uniq
         .select { |version| version.start_with?("#{@series}.") }
         .sort { |a, b| Tools.newer?(a, b) ? -1 : 1 }
-    end
-
-    def apt(program, config, show, *arguments, chdir: nil)
-      Command.run(program, "-q", "-c", config, *arguments, log: @log, on_line: show, chdir: chdir)
     end
   end
 end

@@ -30,6 +30,7 @@
 
 #include "core/interest.h"
 #include "os/call_cost.h"
+#include "os/kernel_features.h"
 #include "os/read_write.h"
 #include "ruby/init.h"
 
@@ -241,6 +242,14 @@ static VALUE call_cost(VALUE class)
 }
 
 /* @private
+ * @return [Array<Boolean>] the kernel has pidfd_open, epoll_pwait2, and the deferred work of io_uring */
+static VALUE kernel_features(VALUE class)
+{
+    return rb_ary_new_from_args(3, HD_BOOL(hd_kernel_has_process_fds()), HD_BOOL(hd_kernel_has_fine_timers()),
+                                HD_BOOL(hd_kernel_has_deferred_work()));
+}
+
+/* @private
  * @return [Boolean] small reads and writes share system calls */
 static VALUE shares_calls_p(VALUE self)
 {
@@ -250,5 +259,6 @@ static VALUE shares_calls_p(VALUE self)
 void hd_init_way(void)
 {
     rb_define_private_method(rb_singleton_class(hd_cScheduler), "call_cost", call_cost, 0);
+    rb_define_private_method(rb_singleton_class(hd_cScheduler), "kernel_features", kernel_features, 0);
     rb_define_private_method(hd_cScheduler, "shares_calls?", shares_calls_p, 0);
 }

@@ -1,5 +1,6 @@
 /* See uring_ring.h. Linux 5.11 is the oldest kernel that works (IORING_ENTER_EXT_ARG: a timeout without an operation
- * of its own). Every newer feature is tried, and not used when it is refused. */
+ * of its own). So does 5.10 from 5.10.162 on, which got the io_uring of 5.15. Every newer feature is tried, and not
+ * used when it is refused. */
 #include "uring_ring.h"
 
 #include <errno.h>

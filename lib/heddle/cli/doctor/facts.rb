@@ -12,7 +12,7 @@ module Heddle
     #
     # @private
     class Facts
-      # The features of a Linux kernel that Heddle uses, by the version that added them.
+      # The features of a Linux kernel that Heddle uses, with the version that added them.
       KERNEL_FEATURES = {
         "pidfd_open" => ["5.3", "tells when a child process ends; without it Heddle checks every 0.5 to 20 ms"],
         "io_uring" => ["5.11", "tells what is ready to be read or written, with fewer system calls than epoll"],
@@ -119,11 +119,23 @@ module Heddle
 
       def kernel
         name, release = Etc.uname.values_at(:sysname, :release)
-        version = release[/\A\d+(\.\d+)*/] || "0"
-        known = name == "Linux" ? KERNEL_FEATURES : {}
-        features = known.transform_values { |since,| RubyFeatures.at_least?(since, version) }
+        features = name == "Linux" ? kernel_features(release) : {}
         { name:, release:, cores: Etc.nprocessors, features:, # 0: allowed, 1: for a group only, 2: for nobody
           io_uring_disabled: number_in("/proc/sys/kernel/io_uring_disabled"), seccomp: seccomp? }
+      end
+
+      # Asks the kernel: versions get features of later ones, and sandboxes refuse what is there. Without the extension
+      # only the version can tell.
+      def kernel_features(release)
+        unless @loaded
+          version = release[/\A\d+(\.\d+)*/] || "0"
+          return KERNEL_FEATURES.transform_values { |since,| RubyFeatures.at_least?(since, version) }
+        end
+
+        child_ends, fine_timers, deferred_work = Scheduler.send(:kernel_features)
+        uring = Heddle.backends.any? { |backend| backend[:name] == "uring" && backend[:available] }
+        { "pidfd_open" => child_ends, "io_uring" => uring, "epoll_pwait2" => fine_timers,
+          "io_uring deferred work" => deferred_work }
       end
 
       # Does a seccomp filter (of a container or a service) restrict the system calls?
