@@ -36,6 +36,7 @@ contract "TasksThatComputeEnd" do
 
   # Ruby 3.3 and 3.4 abort if Fiber#kill takes the place of Thread#kill.
   def test_thread_kill
+    needs_patch(:callers_fiber)
     5.times do |index|
       notes = []
       begun = Queue.new
