@@ -33,6 +33,8 @@ void hd_note_running(hd_scheduler *scheduler, const hd_wait *wait);
 /* Looks at the kernel without waiting. */
 void hd_loop_poll(hd_scheduler *scheduler);
 
-/* Takes, or raises, the exception that must reach the thread; nil: none. Called in home. */
+/* Takes the exception that must reach the thread, or returns nil. Called in home. */
 VALUE hd_take_fatal(hd_scheduler *scheduler);
+
+/* Raises it. */
 NORETURN(void hd_raise_fatal(hd_scheduler *scheduler));

@@ -67,46 +67,52 @@ static bool must_go_on(hd_scheduler *scheduler)
 
 /* -- the end of a slice ------------------------------------------------------------------------------------------- */
 
-static VALUE stand_behind(VALUE scheduler)
-{
-    hd_park((hd_scheduler *)scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_BEHIND,
-                                                     .quiet = true, .sliced = true});
-    return Qnil;
-}
-
-/* Lets the other fibers run that are ready. An exception or a kill that comes at the switch is raised after the job,
- * such as the Thread#kill that has ended another fiber. So are an exception that another fiber has left for home, such
- * as an exit, and the cancel at the end of a grace period. */
+/* Lets the other fibers run that are ready. */
 static void let_others_run(hd_scheduler *scheduler)
 {
-    VALUE errinfo = rb_errinfo();
-    hd_caught caught;
-    hd_catch(stand_behind, (VALUE)scheduler, &caught);
-    hd_raise_after_job(&caught, errinfo);
-    if (caught.state) return;
-    bool is_home = hd_home_position(scheduler) == rb_fiber_current();
-    VALUE left = is_home ? hd_take_fatal(scheduler) : Qnil;
-    if (NIL_P(left)) left = hd_pending_take_forced(scheduler);
-    caught = (hd_caught){NIL_P(left) ? 0 : HD_RAISED, left};
-    hd_raise_after_job(&caught, errinfo);
+    hd_watch_slice_job_runs(false);
+    hd_park(scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = Qnil, .place = HD_BEHIND, .quiet = true,
+                                     .sliced = true});
+    hd_watch_slice_job_runs(true);
 }
 
-static void end_of_slice(hd_scheduler *scheduler)
+/* Takes what must be raised now, or nil: an exception that another fiber has left for home, such as an exit, or the
+ * cancel at the end of a grace period. */
+static VALUE take_what_ends(hd_scheduler *scheduler)
 {
+    VALUE left = hd_root(scheduler) == scheduler->home.fiber ? hd_take_fatal(scheduler) : Qnil;
+    return NIL_P(left) ? hd_pending_take_forced(scheduler) : left;
+}
+
+static VALUE end_of_slice(VALUE pointer)
+{
+    hd_scheduler *scheduler = (void *)pointer;
+    if (must_go_on(scheduler)) return Qnil;
     unsigned generation = hd_fork_generation;
-    if (hd_overdue_raise_here(scheduler)) return;
+    if (hd_overdue_raise_here(scheduler)) return Qnil;
     hd_loop_poll(scheduler);
-    if (hd_reactor_has_ready(&scheduler->reactor)) {
-        hd_watch_slice_job_runs(false);
-        let_others_run(scheduler);
-        hd_watch_slice_job_runs(true);
-    }
-    if (hd_forked_since(generation)) return;
+    if (hd_reactor_has_ready(&scheduler->reactor)) let_others_run(scheduler);
+    if (hd_forked_since(generation)) return Qnil;
+    VALUE left = take_what_ends(scheduler);
+    if (!NIL_P(left)) return left;
     /* Ruby looks at the interrupts of the thread right after the job, if this fiber has the flag. */
     if (hd_thread_was_sent_something(scheduler))
         rb_thread_wakeup(rb_thread_current());
     else
         hd_overdue_raise_here(scheduler);
+    return Qnil;
+}
+
+/* Ends the slice, unless the fiber must go on. Wherever in it an exception, an exit or a Thread#kill comes, it is
+ * raised after the job. Ruby looks at the thread's interrupts in each call of a method, too. */
+static void end_slice(hd_scheduler *scheduler)
+{
+    VALUE errinfo = rb_errinfo();
+    hd_caught caught;
+    VALUE left = hd_catch(end_of_slice, (VALUE)scheduler, &caught);
+    if (!caught.state && !NIL_P(left)) caught = (hd_caught){HD_RAISED, left};
+    hd_raise_after_job(&caught, errinfo);
+    hd_watch_note_start(scheduler); /* the next slice begins */
 }
 
 static void slice(void *unused)
@@ -115,13 +121,10 @@ static void slice(void *unused)
     hd_scheduler *scheduler = running_scheduler();
     if (!scheduler || !hd_watch_slice_is_over(scheduler)) return;
     hd_watch_slice_job_runs(true);
-    if (hd_top_frame(0) != HD_TOP_COMPUTES) {
+    if (hd_top_frame(0) == HD_TOP_COMPUTES)
+        end_slice(scheduler);
+    else
         hd_watch_try_again(scheduler);
-    }
-    else {
-        if (!must_go_on(scheduler)) end_of_slice(scheduler);
-        hd_watch_note_start(scheduler); /* the next slice begins */
-    }
     hd_watch_slice_job_runs(false);
 }
 
@@ -134,7 +137,7 @@ static VALUE scheduler_s_end_slice(VALUE class, VALUE skipped)
     hd_scheduler *scheduler = running_scheduler();
     if (!scheduler || (!NIL_P(skipped) && hd_top_frame(NUM2INT(skipped)) != HD_TOP_COMPUTES)) return Qnil;
     hd_watch_slice_job_runs(true);
-    if (!must_go_on(scheduler)) end_of_slice(scheduler);
+    end_slice(scheduler);
     hd_watch_slice_job_runs(false);
     return Qnil;
 }

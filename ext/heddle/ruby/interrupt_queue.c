@@ -29,13 +29,16 @@ bool hd_knows_interrupt_queue(void)
 void hd_raise_after_job(const hd_caught *caught, VALUE errinfo)
 {
     if (!caught->state) return;
-    bool fiber_kill = hd_is_kill(caught);
-    if (NIL_P(caught->exception)) hd_restore_errinfo(errinfo);
-    if (fiber_kill || !hd_knows_interrupt_queue()) return;
+    VALUE sent = caught->exception;
+    if (NIL_P(sent)) {
+        if (RB_FIXNUM_P(rb_errinfo()) && !hd_is_kill(caught)) sent = THREAD_KILLED;
+        hd_restore_errinfo(errinfo);
+    }
+    if (NIL_P(sent) || !hd_knows_interrupt_queue()) return;
     hd_hidden_objects lists;
     hd_find_thread_lists(&lists);
     if (lists.count != LISTS) return; /* another extension has hung a hidden list on the thread */
-    rb_ary_push(lists.found[queue_position], NIL_P(caught->exception) ? THREAD_KILLED : caught->exception);
+    rb_ary_push(lists.found[queue_position], sent);
     rb_thread_wakeup(rb_thread_current()); /* sets the flag at which Ruby looks */
 }
 

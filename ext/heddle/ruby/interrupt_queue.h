@@ -24,5 +24,6 @@ void hd_find_thread_lists(hd_hidden_objects *lists);
 bool hd_knows_interrupt_queue(void);
 
 /* At the end of a postponed job: lets Ruby raise what was caught in it right after the job. A Fiber#kill is not raised,
- * because Ruby raises it again after each switch to the fiber. errinfo becomes what it was before the catch. */
+ * because Ruby raises it again after each switch to the fiber. A throw is dropped. errinfo becomes what it was before
+ * the catch. */
 void hd_raise_after_job(const hd_caught *caught, VALUE errinfo);

@@ -51,7 +51,51 @@ contract "TasksThatComputeEnd" do
     end
   end
 
-  # In a task that waits, in one that computes, and in the block.
+  # Ruby looks at the interrupts of a thread in each call of a method, also in those at the end of a slice.
+  { kill: "", raise: "sent" }.each do |sends, message|
+    define_method(:"test_#{sends}_while_a_slice_ends") do
+      needs_patch(:callers_fiber)
+
+      assert_equal("#{message}\n", assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend }))
+        $sends = nil
+        Thread.singleton_class.prepend(Module.new do
+          def pending_interrupt?
+            sent, $sends = $sends, nil
+            Thread.current.public_send(*sent) if sent && Thread.current != Thread.main
+            super
+          end
+        end)
+        thread = Thread.new do
+          Heddle.run(time_slice: 0.001, grace: 0.1) do
+            Heddle.spawn { loop { nil } }
+            $sends = #{[sends, *(message unless message.empty?)]}
+            loop { nil }
+          end
+        end
+        thread.report_on_exception = false
+        begin
+          thread.join(60) or exit!(false)
+          puts
+        rescue RuntimeError => e
+          puts e.message
+        end
+      RUBY
+    end
+  end
+
+  # Nothing else would end the block: the grace period is longer than the block computes.
+  def test_an_exit_in_a_scheduled_fiber_reaches_a_block_that_computes
+    began = clock
+    assert_raises(SystemExit) do
+      Heddle.run(backend:, time_slice: 0.001, grace: 300) do
+        Fiber.schedule { sleep(0.01) && exit }
+        compute
+      end
+    end
+    assert_operator(clock - began, :<, 30)
+  end
+
+  # In a task that waits, and in one that computes.
   def test_an_exit_in_a_task_ends_the_block
     [-> { sleep(0.01) }, -> { fib(20) }].each do |work|
       notes = []

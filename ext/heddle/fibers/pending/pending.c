@@ -266,6 +266,15 @@ static void look(const hd_scheduler *scheduler, VALUE queue, hd_mask strictest, 
     }
 }
 
+/* Takes it out of its queue. The exception knows from now on which block it ends. */
+static VALUE take_out(hd_scheduler *scheduler, hd_pending *pending)
+{
+    uint64_t began = pending->began;
+    VALUE exception = pending->take(pending);
+    if (!RB_SPECIAL_CONST_P(exception)) hd_pending_note_raised(scheduler, exception, began);
+    return exception;
+}
+
 void hd_pending_raise(hd_scheduler *scheduler, hd_mask strictest, hd_pending_choice choice)
 {
     if (!scheduler->pending.due) return;
@@ -274,11 +283,9 @@ void hd_pending_raise(hd_scheduler *scheduler, hd_mask strictest, hd_pending_cho
     look(scheduler, root, strictest, choice, &first);
     if (fiber != root) look(scheduler, fiber, strictest, choice, &first);
     if (!first) return;
-    uint64_t began = first->began;
-    VALUE exception = first->take(first);
+    VALUE exception = take_out(scheduler, first);
     if (RB_UNDEF_P(exception)) return;
     if (exception == HD_PENDING_KILL) rb_funcall(fiber, rb_intern("kill"), 0);
-    hd_pending_note_raised(scheduler, exception, began);
     rb_exc_raise(exception);
 }
 
@@ -287,11 +294,7 @@ VALUE hd_pending_take_forced(hd_scheduler *scheduler)
     VALUE root = hd_root(scheduler);
     hd_pending *pending = hd_pending_next(scheduler, root, NULL);
     while (pending && !(pending->due && pending->forced)) pending = hd_pending_next(scheduler, root, pending);
-    if (!pending) return Qnil;
-    uint64_t began = pending->began;
-    VALUE exception = pending->take(pending);
-    hd_pending_note_raised(scheduler, exception, began);
-    return exception;
+    return pending ? take_out(scheduler, pending) : Qnil;
 }
 
 void hd_pending_drop(hd_scheduler *scheduler)
