@@ -52,6 +52,13 @@ module Tools
     Etc.nprocessors
   end
 
+  # @param programs [Hash{String => String}] by the name of each program: the package of Debian that has it
+  # @raise [Problem] if one of them is missing
+  def need_programs(programs)
+    missing = programs.reject { |name, _| which(name) || File.executable?("/usr/sbin/#{name}") }.values
+    raise Problem, "as root, apt-get install #{missing.join(" ")}" if missing.any?
+  end
+
   # @return [String, nil] the path of a command
   def which(command)
     ENV.fetch("PATH", "").split(":").map { |folder| File.join(folder, command) }

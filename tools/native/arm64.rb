@@ -43,9 +43,7 @@ module Tools
     private
 
     def check_machine
-      missing = { "debootstrap" => "debootstrap", "qemu-aarch64-static" => "qemu-user-static" }
-        .reject { |program, _| Tools.which(program) || File.executable?("/usr/sbin/#{program}") }.values
-      raise Problem, "as root, apt-get install #{missing.join(" ")}" if missing.any?
+      Tools.need_programs("debootstrap" => "debootstrap", "qemu-aarch64-static" => "qemu-user-static")
       raise Problem, "only root can make the folder and enter it" unless Tools.root_user?
       return if File.exist?("/proc/sys/fs/binfmt_misc/qemu-aarch64")
 

@@ -52,18 +52,12 @@ module Tools
 
     # @return [Boolean] whether all went well on each of them
     def run
-      check_machine
+      Tools.need_programs("qemu-system-x86_64" => "qemu-system-x86", "cpio" => "cpio", "apt-get" => "apt")
       make_files
       @kernels.map { |name| start(name, kernel(name)) }.all?
     end
 
     private
-
-    def check_machine
-      missing = { "qemu-system-x86_64" => "qemu-system-x86", "cpio" => "cpio", "apt-get" => "apt" }
-        .reject { |program, _| Tools.which(program) }.values
-      raise Problem, "as root, apt-get install --no-install-recommends #{missing.join(" ")}" if missing.any?
-    end
 
     # @return [String] the path of the kernel
     def kernel(name)

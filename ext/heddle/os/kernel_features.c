@@ -20,10 +20,10 @@ bool hd_kernel_has_process_fds(void)
 
 #if HD_HAS_LINUX
 #include <errno.h>
-#include <linux/io_uring.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
+
+#include "uring_ring.h"
 
 bool hd_kernel_has_fine_timers(void)
 {
@@ -36,12 +36,7 @@ bool hd_kernel_has_fine_timers(void)
 
 bool hd_kernel_has_deferred_work(void)
 {
-    struct io_uring_params params;
-    memset(&params, 0, sizeof(params));
-    params.flags = 1U << 12 | 1U << 13; /* SINGLE_ISSUER and DEFER_TASKRUN, which older headers lack */
-    int fd = (int)syscall(SYS_io_uring_setup, 1, &params);
-    if (fd >= 0) close(fd);
-    return fd >= 0;
+    return uring_ring_can_defer_work();
 }
 #else
 bool hd_kernel_has_fine_timers(void)

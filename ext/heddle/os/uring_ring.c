@@ -61,6 +61,14 @@ static int setup_best(unsigned entries, bool pinned, struct io_uring_params *par
     return fd;
 }
 
+bool uring_ring_can_defer_work(void)
+{
+    struct io_uring_params params;
+    int fd = setup(MINIMUM_ENTRIES, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, &params);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
 static void *map(int fd, size_t size, off_t offset)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);

@@ -25,6 +25,9 @@ typedef struct {
  * -EOPNOTSUPP where a feature that Heddle needs is missing. */
 int uring_ring_open(uring_ring *ring, unsigned entries, bool pinned);
 
+/* Does the kernel know IORING_SETUP_DEFER_TASKRUN? It is asked each time. */
+bool uring_ring_can_defer_work(void);
+
 /* Closes the ring. In the child of a fork it does nothing to the parent's ring. */
 void uring_ring_close(uring_ring *ring);
 

@@ -19,10 +19,10 @@ contract "Run" do
   def test_waits_for_its_tasks
     ended = []
     Heddle.run(backend: backend) do
-      3.times { |i| Heddle.spawn { sleep(0.01 * (3 - i)) && (ended << i) } }
+      3.times { |i| Heddle.spawn { (sleep(0.01) until ended.size == 2 - i) || (ended << i) } }
     end
 
-    assert_equal([0, 1, 2], ended.sort) # a slow machine starts the last one late
+    assert_equal([2, 1, 0], ended)
   end
 
   def test_waits_for_the_tasks_of_tasks
