@@ -22,17 +22,20 @@ module Bench
       socketpair: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       gets: { objects: 2, calls: 14, switches: 2, polls: 2, system_calls: { "uring" => 4, "epoll" => 8 } },
       recv: { objects: 2, calls: 10, switches: 2, polls: 2, system_calls: { "uring" => 6, "epoll" => 8 } },
+      reads: { objects: 2, calls: 11.1, switches: 1.1, polls: 0.3, system_calls: { "uring" => 0.7, "epoll" => 3.4 } },
       pipes: { objects: 1, calls: 12, switches: 0.4, polls: 0.2, system_calls: 2.2 },
-      accept: { objects: { "3.3" => 8, "3.4" => 8, "4.0" => 7 }, calls: 32, switches: 2, polls: 3,
-                system_calls: { "uring" => 13.2, "epoll" => 16.2 } },
+      accept: { objects: { "3.3" => 8, "3.4" => 13, "4.0" => 7 }, calls: { "3.3" => 30, "3.4" => 37, "4.0" => 32 },
+                switches: 2, polls: 2.5, system_calls: { "uring" => 14, "epoll" => 16.3 } },
       echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
       pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
       select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },
       close: { objects: { "3.3" => 10, "3.4" => 13, "4.0" => 10 }, calls: { "3.3" => 23, "3.4" => 27, "4.0" => 25 },
                switches: 4, polls: 0.6, system_calls: { "uring" => 9, "epoll" => 10.6 } },
-      file: { objects: { "3.3" => 11, "3.4" => 28, "4.0" => 25 }, calls: { "3.3" => 30, "3.4" => 258, "4.0" => 259 },
+      file: { objects: { "3.3" => 11, "3.4" => 32, "4.0" => 29 }, calls: { "3.3" => 30, "3.4" => 264, "4.0" => 265 },
               switches: 0, polls: { "3.3" => 2, "3.4" => 4, "4.0" => 4 }, system_calls: 10 }
     }.freeze
+    # How many tasks read in the row "reads".
+    READERS = 400
     # The name of the backend uring with HEDDLE_CALLS=ring, and the counts that differ there.
     SHARED = "ring"
     SHARED_COUNTS = {
@@ -60,6 +63,7 @@ module Bench
       gets: 2.05,
       recv: 2.05,
       pipes: 2.05,
+      reads: 2.05,
       accept: 2.05,
       echo: 1.6,
       pipe: 1.6,
@@ -242,6 +246,26 @@ module Bench
                pairs: 10, connect: -> { tcp_pair }) { |io| io.readpartial(512) }
 
       message = "m" * 64
+      # More tasks than the ring has buffers, all of which can read when it looks the next time.
+      in_order = lambda do |n|
+        pairs = Array.new(READERS) { UNIXSocket.pair }
+        Array.new(n / READERS) { pairs.count { |near, far| near.write("x") && far.readpartial(1) == "x" } }.sum
+      ensure
+        pairs.flatten.each(&:close)
+      end
+      at_once = { multiple: READERS, plain: in_order }
+      row("reads", "#{READERS} reads that can go on at once", 20 * READERS, **at_once) do |peer, n|
+        pairs = Array.new(READERS) { UNIXSocket.pair }
+        read = Thread::Queue.new
+        pairs.each { |_, far| peer.spawn { (n / READERS).times { read << far.readpartial(1) } } }
+        same = Array.new(n / READERS) do
+          Fiber.blocking { pairs.each { |near, _| near.write("x") } } # nobody reads meanwhile
+          pairs.count { read.pop == "x" }
+        end
+        pairs.flatten.each(&:close)
+        same.sum
+      end
+
       answered = lambda do |n|
         near, far = UNIXSocket.pair
         Array.new(n) { near.send(message, 0) && far.send(far.recv(64), 0) && near.recv(64) }.count(message)

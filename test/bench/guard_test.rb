@@ -13,7 +13,7 @@ class BenchGuardTest < BenchCase
   WORSE = File.join(__dir__, "worse_heddle.rb")
   NAMES = Bench::Guard.names
   # Many tasks that wait at once need one poll together.
-  AT_ONCE = %w[switch sleepers mutex echo].freeze
+  AT_ONCE = %w[switch sleepers mutex echo reads].freeze
 
   shared = Heddle.backends.select { |backend| backend[:name] == "uring" }
     .map { |backend| backend.merge(name: Bench::Guard::SHARED) }

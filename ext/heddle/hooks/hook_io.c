@@ -52,9 +52,10 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
         if (!ready && !hd_scheduler_foreign(scheduler)) hd_yield(scheduler);
     }
     else {
+        int64_t deadline_ns = hd_deadline_from(timeout);
         if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
         ready = writable_at_once(scheduler, io, events);
-        if (!ready) ready = hd_wait_io(scheduler, io, rb_io_descriptor(io), events, hd_deadline_from(timeout));
+        if (!ready) ready = hd_wait_io(scheduler, io, rb_io_descriptor(io), events, deadline_ns);
     }
     if (!ready && own_timeout && HD_CALLERS_OF_IO_WAIT_FORGET_TIMEOUT && !hd_called_by_wait())
         rb_raise(rb_const_get(rb_cIO, rb_intern("TimeoutError")), "Blocking operation timed out!");

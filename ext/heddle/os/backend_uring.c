@@ -18,6 +18,7 @@
  *
  * Sources: io_uring_enter(2); guides/design.md, "Reads in the ring" and "Writes in the ring". */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@
 #define IORING_RECVSEND_POLL_FIRST (1U << 0)
 #endif
 
-enum { RING_ENTRIES = 256, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64, DROP_TURNS_MAX = 100 };
-enum { SUBMISSION_TURNS_MAX = 10000, SUBMISSION_TURN_US = 50 };
+enum { RING_ENTRIES = 256, COMPLETIONS_MAX = RING_ENTRIES * 2, INITIAL_SLOTS = 64, TASK_WORK_ROUNDS_MAX = 64 };
+enum { DROP_TURNS_MAX = 100, SUBMISSION_TURNS_MAX = 10000, SUBMISSION_TURN_US = 50 };
 #define DROP_TURN_NS (10 * HD_NS_PER_MS)
 
 static const uint64_t WAKE_TOKEN = UINT64_MAX, NO_TOKEN = UINT64_MAX - 1;
@@ -279,13 +280,28 @@ static void remove_poll(hd_backend *backend, uint64_t token)
     cancel(backend, token);
 }
 
-/* Finishes the task work of the ring. A ring with DEFER_TASKRUN does only about 20 pieces of it in an enter that
- * wants no completion. So this asks for many, without waiting, and repeats that. Completions that do not fit are
- * reaped in the caller's next turn, before all else. */
+/* Does task work of the ring until there are this many completions, or all work is done. A ring with DEFER_TASKRUN does
+ * only about 20 pieces of it in an enter that wants no completion. So this asks for many, without waiting, and repeats
+ * that. Completions that do not fit are reaped in the caller's next turn, before all else. */
+static void do_task_work(uring_ring *ring, unsigned most)
+{
+    for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++) {
+        unsigned ready = uring_ring_ready(ring);
+        if (ready >= most) return;
+        uring_ring_enter(ring, most - ready < COMPLETIONS_MAX ? most - ready : COMPLETIONS_MAX, 0);
+    }
+}
+
 static void finish_task_work(uring_ring *ring)
 {
-    for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++)
-        uring_ring_enter(ring, RING_ENTRIES * 2, 0);
+    do_task_work(ring, UINT_MAX);
+}
+
+/* A read for which no buffer is left becomes a poll and a read, which cost three times as much. So when thousands of
+ * sockets are ready, the rest of them waits for the next look. */
+static void do_task_work_for_buffers(const hd_backend *backend, uring_ring *ring)
+{
+    do_task_work(ring, backend->buffers.memory ? uring_buffers_free(&backend->buffers) : UINT_MAX);
 }
 
 /* Makes the kernel let go of files. The first enter submits the removals; the removed requests drop their files in
@@ -387,7 +403,7 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watch
     }
     else if (uring_ring_unsubmitted(ring))
         uring_ring_enter(ring, 0, 0);
-    finish_task_work(ring);
+    do_task_work_for_buffers(backend, ring);
 }
 
 /* Is it no answer: does the kernel only say that it does not read or send now, or not in this way? It reports
@@ -422,9 +438,9 @@ static void complete_move(hd_backend *backend, uint32_t index, uint64_t token, i
 }
 
 /* The buffer that the kernel has read into, or NULL. */
-static const char *buffer_of(const hd_backend *backend, unsigned flags)
+static const char *buffer_of(hd_backend *backend, unsigned flags)
 {
-    return flags & IORING_CQE_F_BUFFER ? uring_buffers_find(&backend->buffers, flags) : NULL;
+    return flags & IORING_CQE_F_BUFFER ? uring_buffers_take(&backend->buffers, flags) : NULL;
 }
 
 static void complete(hd_backend *backend, uint64_t token, int result, unsigned flags)

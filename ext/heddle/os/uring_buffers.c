@@ -67,10 +67,11 @@ void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in
     *buffers = (uring_buffers){0};
 }
 
-const char *uring_buffers_find(const uring_buffers *buffers, unsigned completion_flags)
+const char *uring_buffers_take(uring_buffers *buffers, unsigned completion_flags)
 {
     unsigned number = completion_flags >> IORING_CQE_BUFFER_SHIFT;
     HD_ASSERT(number < URING_BUFFERS);
+    buffers->taken++;
     return buffers->memory + (size_t)number * URING_BUFFER_SIZE;
 }
 

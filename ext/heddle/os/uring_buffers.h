@@ -22,7 +22,8 @@ enum { URING_BUFFER_SIZE = 8 * 1024, URING_BUFFERS = 128, URING_BUFFER_GROUP = 1
 typedef struct {
     char *memory;  /* NULL: no buffers exist */
     void *offered; /* the ring of the buffers that the kernel may take */
-    unsigned short tail;
+    unsigned short tail;  /* how many were offered, all in all */
+    unsigned short taken; /* how many of them the kernel has filled */
 } uring_buffers;
 
 /* Opens the buffers, on the thread that submits. Returns 0 or -errno: before Linux 5.19 they do not exist. */
@@ -32,8 +33,14 @@ int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring);
  * addresses. */
 void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in_use);
 
-/* Returns the buffer that a completion names. */
-const char *uring_buffers_find(const uring_buffers *buffers, unsigned completion_flags);
+/* Takes the buffer that a completion names, until it is offered again. */
+const char *uring_buffers_take(uring_buffers *buffers, unsigned completion_flags);
+
+/* Returns how many are free. */
+static inline unsigned uring_buffers_free(const uring_buffers *buffers)
+{
+    return (unsigned short)(buffers->tail - buffers->taken);
+}
 
 /* Allocates memory for bytes that a ring moves; or NULL. The child of a fork does not have it. */
 void *uring_memory(size_t size);

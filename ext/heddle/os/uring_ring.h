@@ -59,6 +59,12 @@ static inline unsigned uring_ring_unsubmitted(const uring_ring *ring)
     return ring->sq_local_tail - ring->sq_submitted;
 }
 
+/* Returns how many completions there are. */
+static inline unsigned uring_ring_ready(const uring_ring *ring)
+{
+    return __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) - *ring->cq_head;
+}
+
 /* Returns the oldest completion or NULL. The caller must advance past it afterwards. */
 struct io_uring_cqe *uring_ring_peek(uring_ring *ring);
 void uring_ring_advance(uring_ring *ring);

@@ -154,6 +154,7 @@ bool hd_in_foreign_call(void)
     if (!library) return false;
     hd_caught caught; /* a class may have another name by now */
     VALUE found = hd_catch(look_for_foreign_call, library, &caught);
+    hd_go_on_if_interrupted(&caught);
     return caught.state || RTEST(found);
 }
 

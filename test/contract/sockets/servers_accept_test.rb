@@ -125,6 +125,7 @@ contract "Accept", both_ways: true do
       jobs = Array.new(2) { go { keep(server.accept) } }
       settle
       keep(TCPSocket.new("127.0.0.1", server.addr[1]))
+      wait_until { jobs.any?(&:finished?) }
       settle
 
       assert_equal(1, jobs.count(&:finished?))
