@@ -19,12 +19,14 @@ module Bench
           --wait 0.05           seconds that the HTTP server takes
           --slow 100            each 100th job computes for about a second instead, and the table has the times of
                                 the others. The mode unsliced has tasks without time slices
+          --pace 200            so many jobs come in a second, and the table says after how long they start; without
+                                it all come at once
           --output FILE         writes the tables to a file as well
     TEXT
     ENGINES = { "sidekiq" => 10_000, "solid_queue" => 2_000 }.freeze
     MODES = %w[threads:10 threads:25 threads:100 threads:500 tasks:500].freeze
 
-    Options = Struct.new(:engines, :jobs, :modes, :processes, :wait, :output, :slow)
+    Options = Struct.new(:engines, :jobs, :modes, :processes, :wait, :output, :slow, :pace)
 
     module_function
 
@@ -56,6 +58,7 @@ module Bench
         parser.on("--processes LIST", Array) { |numbers| options.processes = numbers.map { |text| Integer(text) } }
         parser.on("--wait SECONDS", Float) { |seconds| options.wait = seconds }
         parser.on("--slow N", Integer) { |number| options.slow = number }
+        parser.on("--pace N", Float) { |number| options.pace = number }
         parser.on("--output FILE") { |file| options.output = file }
         parser.on("-h", "--help") { puts(HELP) || exit }
       end.parse!(arguments)
@@ -66,9 +69,11 @@ module Bench
 
     def head(engine, jobs, options)
       times = ["HTTP of the others: median ms", "p99 ms", "longest ms"] if options.slow
+      delays = ["started after: median ms", "p99 ms", "longest ms"] if options.pace
       columns = ["mode", "processes", "jobs/s", "CPU ms / job", "memory MB", "database connections",
-                 "Redis connections", *times].join(" | ")
+                 "Redis connections", *times, *delays].join(" | ")
       slow = "; but each #{options.slow}th computes for about a second" if options.slow
+      slow = "#{slow}; #{options.pace.round} of them come in a second" if options.pace
       wait = (options.wait * 1000).round
       ["#{engine}, #{jobs} jobs, each waits #{wait} ms for HTTP and does one query#{slow}:", "",
        "| #{columns} |", "|#{"---|" * (columns.count("|") + 1)}"]
@@ -81,7 +86,8 @@ module Bench
       puts(lines)
       options.processes.product(options.modes).each do |processes, mode|
         kind, concurrency = mode.split(":")
-        figures = Measurement.new(engine, kind, Integer(concurrency), processes, jobs, options.wait, options.slow).run
+        figures = Measurement.new(engine, kind, Integer(concurrency), processes, jobs, options.wait,
+                                  **options.to_h.slice(:slow, :pace)).run
         lines << "| #{["#{kind} #{concurrency}", processes, *figures].join(" | ")} |"
         puts(lines.last)
       end

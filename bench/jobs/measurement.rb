@@ -17,11 +17,14 @@ module Bench
       SHARED_POOL = 10
       POOL_OF_THREADS = 50
       LIMIT = 600
-      private_constant :FOLDER, :SPARE, :SHARED_POOL, :POOL_OF_THREADS, :LIMIT
+      # How often jobs come in a second.
+      STEPS = 50.0
+      private_constant :FOLDER, :SPARE, :STEPS, :SHARED_POOL, :POOL_OF_THREADS, :LIMIT
 
       # @param kind [String] "threads", "tasks", or "unsliced": tasks without time slices
       # @param slow [Integer, nil] one job of this number computes
-      def initialize(engine, kind, concurrency, processes, jobs, wait, slow = nil)
+      # @param pace [Numeric, nil] how many jobs come in a second; nil: all at once
+      def initialize(engine, kind, concurrency, processes, jobs, wait, slow: nil, pace: nil)
         @engine = engine
         @kind = kind
         @concurrency = concurrency
@@ -29,22 +32,24 @@ module Bench
         @jobs = jobs
         @wait = wait
         @slow = slow
+        @pace = pace
       end
 
       # @return [Array] jobs a second, milliseconds of CPU time of a job, megabytes, connections, and the
-      #   milliseconds of an HTTP request beside jobs that compute
+      #   milliseconds of an HTTP request beside jobs that compute, or until a job has started
       def run
         prepare
         start
         wait_until { count("ready") >= @processes + (@engine == "solid_queue" ? 1 : 0) }
         before = cpu
         began = now
-        enqueue
+        enqueue_all
         most = { memory: 0, database: 0, redis: 0 }
         wait_until { sample(most) && count("done") >= @jobs }
         seconds = now - began
         [(@jobs / seconds).round, ((cpu - before) * 1000 / @jobs).round(2), most[:memory] / 1024, most[:database],
-         @engine == "sidekiq" ? most[:redis] : "-", *(times if @slow)]
+         @engine == "sidekiq" ? most[:redis] : "-", *(times("took") if @slow),
+         *(times("delay") if @pace)]
       ensure
         stop
       end
@@ -60,8 +65,8 @@ module Bench
         @redis = RedisClient.new(host: "127.0.0.1", port: @redis_port)
         @redis.call("FLUSHALL")
         @database.exec("SET client_min_messages = warning; DROP TABLE IF EXISTS done, ready; " \
-                       "CREATE TABLE done (id serial, took real); " \
-                       "CREATE TABLE ready (id serial, took real)")
+                       "CREATE TABLE done (id serial, took real, delay real); " \
+                       "CREATE TABLE ready (id serial)")
         @children = [start_http]
       end
 
@@ -93,23 +98,29 @@ module Bench
           "HEDDLE_TIME_SLICE" => ("0" if @kind == "unsliced") }
       end
 
-      def enqueue
-        return @database.exec("NOTIFY enqueue, '#{@jobs}'") if @engine == "solid_queue"
-
+      def enqueue_all
         @redis.call("SADD", "queues", "default")
-        @jobs.times.each_slice(1000) do |numbers|
-          jobs = numbers.map do |number|
-            JSON.generate(class: "BenchJob", args: [number], jid: number.to_s, queue: "default", retry: false,
-                          created_at: 0)
-          end
-          @redis.call("LPUSH", "queue:default", *jobs)
+        began = now
+        @jobs.times.each_slice(@pace ? (@pace / STEPS).ceil : 1000) do |numbers|
+          enqueue(numbers)
+          sleep([began + numbers.last.fdiv(@pace) - now, 0].max) if @pace
         end
+      end
+
+      def enqueue(numbers)
+        return @database.exec("NOTIFY enqueue, '#{numbers.first} #{numbers.size}'") if @engine == "solid_queue"
+
+        jobs = numbers.map do |number|
+          JSON.generate(class: "BenchJob", args: [number, Process.clock_gettime(Process::CLOCK_REALTIME)],
+                        jid: number.to_s, queue: "default", retry: false, created_at: 0)
+        end
+        @redis.call("LPUSH", "queue:default", *jobs)
       end
 
       def count(table) = @database.exec("SELECT count(*) FROM #{table}").getvalue(0, 0).to_i
 
-      def times
-        points = "percentile_cont(array[0.5, 0.99, 1.0]) WITHIN GROUP (ORDER BY took)"
+      def times(column)
+        points = "percentile_cont(array[0.5, 0.99, 1.0]) WITHIN GROUP (ORDER BY #{column})"
         @database.exec("SELECT unnest(#{points}) FROM done").map { |row| (row["unnest"].to_f * 1000).round }
       end
 

@@ -17,12 +17,12 @@ ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL"))
 class BenchJob
   include Sidekiq::Job
 
-  def perform(number) = Work.perform(number)
+  def perform(number, enqueued) = Work.perform(number, enqueued)
 end
 
 Sidekiq.configure_server do |config|
   config.logger.level = Logger::WARN
-  config.on(:heartbeat) { Work.insert("ready") }
+  config.on(:heartbeat) { Work.ready }
 end
 
 cli = Sidekiq::CLI.instance

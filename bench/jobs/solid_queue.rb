@@ -21,21 +21,23 @@ class Application < Rails::Application
 end
 Application.initialize!
 
-BenchJob = Class.new(ActiveJob::Base) { def perform(number) = Work.perform(number) }
+BenchJob = Class.new(ActiveJob::Base) { def perform(...) = Work.perform(...) }
 
 ActiveRecord::Schema.verbose = false
 load File.join(Gem.loaded_specs["solid_queue"].full_gem_path,
                "lib/generators/solid_queue/install/templates/db/queue_schema.rb")
 
-SolidQueue.on_worker_start { Work.insert("ready") }
+SolidQueue.on_worker_start { Work.ready }
 Thread.new do
   ActiveRecord::Base.connection_pool.with_connection do |connection|
     raw = connection.raw_connection
     raw.exec("LISTEN enqueue")
     raw.exec("INSERT INTO ready DEFAULT VALUES") # (before that a notification would be lost)
-    raw.wait_for_notify do |_, _, count|
-      Integer(count).times.each_slice(500) do |numbers|
-        ActiveJob.perform_all_later(numbers.map { |number| BenchJob.new(number) })
+    loop do
+      raw.wait_for_notify do |_, _, numbers|
+        first, count = numbers.split.map { |text| Integer(text) }
+        now = Process.clock_gettime(Process::CLOCK_REALTIME)
+        ActiveJob.perform_all_later(Array.new(count) { |index| BenchJob.new(first + index, now) })
       end
     end
   end

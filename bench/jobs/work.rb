@@ -13,24 +13,26 @@ module Work
 
   module_function
 
-  def perform(number)
+  # @param enqueued [Float] when, in seconds since 1970
+  def perform(number, enqueued)
+    delay = Process.clock_gettime(Process::CLOCK_REALTIME) - enqueued
     return compute if SLOW && (number % SLOW).zero?
 
     began = now
     Net::HTTP.get(URL)
-    insert("done", now - began)
+    insert("done (took, delay) VALUES (#{now - began}, #{delay})")
   end
 
-  def insert(table, took = "NULL")
-    ActiveRecord::Base.with_connection do |connection|
-      connection.execute("INSERT INTO #{table} (took) VALUES (#{took})")
-    end
+  def insert(what)
+    ActiveRecord::Base.with_connection { |connection| connection.execute("INSERT INTO #{what}") }
   end
+
+  def ready = insert("ready DEFAULT VALUES")
 
   # For about a second, whatever else runs meanwhile.
   def compute
     10_000.times { fib(20) }
-    insert("done")
+    insert("done DEFAULT VALUES")
   end
 
   def fib(number) = number < 2 ? number : fib(number - 1) + fib(number - 2)

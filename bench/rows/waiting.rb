@@ -18,8 +18,9 @@ module Bench
 
     class << self
       # A server with this number of connections, a task for each, and a client in a process of its own.
+      # @param idle [Numeric] for how many seconds nothing happens at first, which is measured, too
       # @return [Hash] what the client says of its pings
-      def ping(peer, connections, pings)
+      def ping(peer, connections, pings, idle: nil)
         server = TCPServer.new("127.0.0.1", 0)
         server.listen(4096)
         command = [RbConfig.ruby, File.join(ROOT, "support/ping_client.rb"), server.addr[1].to_s, connections.to_s]
@@ -30,6 +31,7 @@ module Bench
           connections.times { server.accept.then { |socket| peer.spawn { echo(socket) } } }
           client.gets
           peer.found[:bytes] = Memory.per(connections, before)
+          peer.found[:idle] = rest(idle) if idle
           ask(client, [FIRST_PINGS, pings].min)
           peer.measure { said = ask(client, pings) }
           client.close_write # whereupon it closes its connections, and the tasks end
@@ -99,6 +101,12 @@ module Bench
         end
         writer.close
         [pid, reader]
+      end
+
+      # @return [Float] microseconds of CPU time in each second
+      def rest(seconds)
+        sleep(0.2)
+        Costs.of { sleep(seconds) }.cpu * 1e6 / seconds
       end
 
       def ask(client, pings)

@@ -22,7 +22,7 @@ module Bench
 
       FileUtils.mkdir_p(File.dirname(@path))
       cc = ENV.fetch("CC") { RbConfig::CONFIG["CC"].split.first }
-      said, status = Open3.capture2e(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", @path, @source)
+      said, status = Open3.capture2e(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", @path, @source, "-lm")
       "not compiled: #{said.lines.last&.strip}" unless status.success?
     rescue SystemCallError => e
       "not compiled: #{e.message}"

@@ -3,6 +3,7 @@
 require "etc"
 require "shellwords"
 require_relative "dear_calls"
+require_relative "page_faults"
 
 module Bench
   # What the figures depend on: Ruby, backend, kernel, machine, versions of Heddle and of the peers.
@@ -24,9 +25,10 @@ module Bench
         "made with" => Shellwords.join([command, *options.given]) }
     end
 
-    # What a system call takes.
+    # What a system call and a page fault take.
     def calls(made_dear)
-      "a system call takes #{DearCalls.cost} ns#{", made dear for the peers: at least #{made_dear} ns" if made_dear}"
+      dear = " (made dear for the peers: at least #{made_dear} ns)" if made_dear
+      "a system call takes #{DearCalls.cost} ns#{dear}, a page fault #{PageFaults.cost} ns"
     end
 
     # The mean number of processes that wanted to run in the last minute.

@@ -5,6 +5,9 @@ require_relative "real_server"
 module Bench
   # What rows need beside Ruby and a peer: servers, which are started for this run, programs and gems.
   class Needs
+    # For 30,000 connections.
+    FILES = 32_000
+
     # What to add to the environment of the children, and facts for the report.
     attr_reader :env, :facts
 
@@ -31,6 +34,13 @@ module Bench
       nil
     rescue Missing => e
       e.message
+    end
+
+    # Both ends of each connection are in processes of their own, which inherit the limit.
+    def open_files
+      Process.setrlimit(:NOFILE, FILES, [FILES, Process.getrlimit(:NOFILE).last].max)
+    rescue SystemCallError => e
+      raise Missing, "#{FILES} open files are not allowed (ulimit -Hn): #{e.message}"
     end
 
     def memcached = server("memcached", "memcached", "dalli")

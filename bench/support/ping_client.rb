@@ -12,8 +12,16 @@ require "socket"
 
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 port, connections = ARGV.map { |text| Integer(text) }
-sockets = Array.new(connections) do
-  Socket.tcp("127.0.0.1", port).tap { |socket| socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) }
+# An address has fewer than 30,000 ports, so there are several. The kernel chooses the port when the socket connects:
+# only then may it be one that has just been used for another connection.
+BIND_ADDRESS_NO_PORT = 24
+sockets = Array.new(connections) do |number|
+  Socket.new(:INET, :STREAM).tap do |socket|
+    socket.setsockopt(:TCP, :NODELAY, 1)
+    socket.setsockopt(:IP, BIND_ADDRESS_NO_PORT, 1)
+    socket.bind(Addrinfo.tcp("127.0.0.#{1 + (number / 20_000)}", 0))
+    socket.connect(Addrinfo.tcp("127.0.0.1", port))
+  end
 end
 $stdout.sync = true
 puts("connected")

@@ -7,12 +7,16 @@ module Bench
   class Publication
     RESULTS = File.join(ROOT, "results")
 
+    # @return [String] the path of the report of that name
+    def self.path(name, results = RESULTS) = File.join(results, "#{name}-#{RUBY_VERSION[/\A\d+\.\d+/]}.md")
+
     # @param report [Report]
     # @param yjit [Boolean] whether it was measured with YJIT; the README shows only such figures
     def initialize(report, yjit:, results: RESULTS, readme: ReadmeTable::README)
       @report = report
       @yjit = yjit
-      @path = File.join(results, "operations-#{RUBY_VERSION[/\A\d+\.\d+/]}#{"-no_yjit" unless yjit}.md")
+      path = Publication.path("operations", results)
+      @path = yjit ? path : path.sub(/\.md\z/, "-no_yjit.md")
       @readme = readme
     end
 

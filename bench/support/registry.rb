@@ -116,8 +116,8 @@ module Bench
 
     # Loads the row files in the order of the table, then the peers.
     def load_all
-      %w[tasks queues pipes network closes servers waiting slices memory guard would_block replaced_methods
-         connect_names memcached pools fiber_pools net_http database rack_middleware].each do |name|
+      %w[tasks queues pipes network closes servers waiting slices memory main_job tail scale bounds guard would_block
+         replaced_methods connect_names memcached pools fiber_pools net_http database rack_middleware].each do |name|
         require_relative "../rows/#{name}"
       end
       Dir[File.join(ROOT, "peers", "*.rb")].each { |file| require file }

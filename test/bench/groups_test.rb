@@ -69,6 +69,36 @@ class BenchGroupsTest < BenchCase
     assert_cells("rack", %w[heddle-epoll], cells)
   end
 
+  def test_main_job
+    cells = bench("--rows", "main_job", "--keep", "--scale", "0.02", "--peers", "heddle-epoll").fetch("cells")
+
+    assert_cells("main_job", %w[heddle-epoll], cells)
+  end
+
+  # Every request has its answer, at each load.
+  def test_tail
+    cells = bench("--rows", "tail_*_30,tail_beside_*", "--keep", "--scale", "0.1", "--peers", "heddle,threads")
+      .fetch("cells").reject { |cell| cell["row"] == "tail_postgres_30" }
+
+    assert_equal(%w[tail_beside_1ms tail_beside_20ms tail_beside_gc tail_echo_30 tail_http_30],
+                 cells.map { |cell| cell["row"] }.uniq.sort)
+    assert_measured(cells)
+    cells.each do |cell|
+      found = cell["found"]
+
+      assert_operator(found.dig("rate", "best"), :>, 0)
+      assert_operator(found.dig("most_p999", "best"), :<=, found.dig("most_max", "best"))
+    end
+  end
+
+  def test_scale
+    rows = %w[scale_100 scale_processes_1 scale_processes_2 ractors_1]
+    cells = bench("--rows", rows.join(","), "--scale", "0.01", "--peers", "heddle-epoll").fetch("cells")
+
+    assert_equal(rows, cells.map { |cell| cell["row"] })
+    assert_measured(cells)
+  end
+
   private
 
   # Every row of the group has been measured on each of the peers.
@@ -76,6 +106,10 @@ class BenchGroupsTest < BenchCase
     rows = Bench.rows.values.select { |row| row.group.name == group }.map(&:name)
 
     assert_equal(rows.product(peers), cells.map { |cell| cell.values_at("row", "peer") })
+    assert_measured(cells)
+  end
+
+  def assert_measured(cells)
     assert_empty(cells.filter_map { |cell| cell.values_at("row", "peer", "failure", "detail") if cell["failure"] })
   end
 end

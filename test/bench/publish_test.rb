@@ -62,6 +62,20 @@ class PublishTest < BenchCase
     assert_equal(place, File.read(readme))
   end
 
+  # What --all measures, which takes two hours.
+  def test_all_reports_can_be_made
+    require PUBLISH
+
+    Bench::Publish::FURTHER.each do |name, options|
+      refute_empty(Bench::Options.new(options).rows, name)
+    end
+    Bench::Publish::PROGRAMS.each do |name|
+      outcome = run_command(RbConfig.ruby, File.join(ROOT, "bench", "#{name}.rb"), "--help")
+
+      assert_includes(outcome.out, "--output FILE", outcome.err)
+    end
+  end
+
   def test_the_readme_has_a_place_for_it
     assert_match(Bench::ReadmeTable::PLACE, File.read(Bench::ReadmeTable::README))
   end
