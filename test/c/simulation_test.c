@@ -132,7 +132,7 @@ static int model_next(void)
     if (!passed_over) due_was_last = due.length && !waits;
     bool woken = ready.length || due.length;
     line *of = passed_over || !woken ? &behind : due_was_last ? &due : &ready;
-    if (behind.length && of != &behind && yields(&fibers[of->fibers[0]])) of = &behind;
+    if (behind.length && of != &behind && !behind_was_last && yields(&fibers[of->fibers[0]])) of = &behind;
     behind_was_last = of == &behind;
     CHECK(!(behind_was_last && woken && woken_before)); /* one that was woken waits for one slice, not for two */
     woken_before = behind_was_last && woken;
