@@ -30,11 +30,11 @@ class UntilExecuted
   def perform = report("unique")
 end
 
-# Only one of these runs.
+# Only one of these runs. With on_conflict: :raise, a job that dies would take the lock away from the one that runs.
 class WhileExecuting
   include Sidekiq::Job
 
-  sidekiq_options lock: :while_executing, on_conflict: :raise, retry: false
+  sidekiq_options lock: :while_executing, on_conflict: :log, retry: false
 
   def perform
     Sidekiq.redis { |redis| redis.call("SADD", "running", jid) }
