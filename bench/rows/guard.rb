@@ -25,7 +25,7 @@ module Bench
       reads: { objects: 2, calls: 11.1, switches: 1.1, polls: 0.3, system_calls: { "uring" => 0.7, "epoll" => 3.4 } },
       pipes: { objects: 1, calls: 12, switches: 0.4, polls: 0.2, system_calls: 2.2 },
       accept: { objects: { "3.3" => 8, "3.4" => 13, "4.0" => 7 }, calls: { "3.3" => 30, "3.4" => 37, "4.0" => 32 },
-                switches: 2, polls: 2.5, system_calls: { "uring" => 14, "epoll" => 16.3 } },
+                switches: 2, polls: 2.5, system_calls: { "uring" => 14.2, "epoll" => 17.2 } },
       echo: { objects: 2, calls: 14, switches: 2, polls: 0.3, system_calls: { "uring" => 2.2, "epoll" => 6.4 } },
       pipe: { objects: 1, calls: 11, switches: 2, polls: 2, system_calls: { "uring" => 5, "epoll" => 7 } },
       select: { objects: 7, calls: { "3.3" => 10, "3.4" => 9, "4.0" => 9 }, switches: 0, polls: 0, system_calls: 1 },

@@ -77,7 +77,7 @@ class BenchGroupsTest < BenchCase
 
   # Every request has its answer, at each load.
   def test_tail
-    cells = bench("--rows", "tail_*_30,tail_beside_*", "--keep", "--scale", "0.1", "--peers", "heddle,threads")
+    cells = bench("--rows", "tail_*_30,tail_beside_*", "--keep", "--scale", "0.1", "--peers", "heddle")
       .fetch("cells").reject { |cell| cell["row"] == "tail_postgres_30" }
 
     assert_equal(%w[tail_beside_1ms tail_beside_20ms tail_beside_gc tail_echo_30 tail_http_30],

@@ -53,7 +53,7 @@ static VALUE hook_io_wait(VALUE self, VALUE io, VALUE events_value, VALUE timeou
     }
     else {
         int64_t deadline_ns = hd_deadline_from(timeout);
-        if (events & POLLIN) fd = hd_before_read(scheduler, io, fd);
+        if (events & POLLIN) hd_before_read(scheduler, io, fd);
         ready = writable_at_once(scheduler, io, events);
         if (!ready) ready = hd_wait_io(scheduler, io, rb_io_descriptor(io), events, deadline_ns);
     }

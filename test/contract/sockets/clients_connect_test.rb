@@ -156,6 +156,22 @@ contract "Connect" do
     end
   end
 
+  # A connection to this machine is there as soon as it is asked for. So the request of a task goes out before the next
+  # task begins.
+  def test_a_connect_to_this_machine_does_not_wait
+    heddle_only("others let the task wait")
+    ENV["HEDDLE_CALLS"] = "direct" # else the way depends on the machine; teardown takes it back
+    reactor do
+      port = tcp_server.addr[1]
+      connected = []
+      3.times do |number|
+        Fiber.schedule { connected << keep(TCPSocket.new("127.0.0.1", port)) }
+
+        assert_equal(number + 1, connected.size)
+      end
+    end
+  end
+
   def test_a_timeout_that_is_too_large
     heddle_only("Ruby 3.4 and newer leave the sockets open")
     reactor do
