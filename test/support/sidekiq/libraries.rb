@@ -30,7 +30,7 @@ class UntilExecuted
   def perform = report("unique")
 end
 
-# Only one of these runs. With on_conflict: :raise, a job that dies would take the lock away from the one that runs.
+# Only one of these runs. With on_conflict: :raise, a job that dies would take the lock away from the running job.
 class WhileExecuting
   include Sidekiq::Job
 
