@@ -85,6 +85,7 @@ contract "TasksThatComputeEnd" do
 
   # Nothing else would end the block: the grace period is longer than the block computes.
   def test_an_exit_in_a_scheduled_fiber_reaches_a_block_that_computes
+    needs_patch(:callers_fiber)
     began = clock
     assert_raises(SystemExit) do
       Heddle.run(backend:, time_slice: 0.001, grace: 300) do
