@@ -19,8 +19,8 @@ module Bench
           --wait 0.05           seconds that the HTTP server takes
           --slow 100            each 100th job computes for about a second instead, and the table has the times of
                                 the others. The mode unsliced has tasks without time slices
-          --pace 200            so many jobs come in a second, and the table says after how long they start; without
-                                it all come at once
+          --pace 200            this number of jobs comes in a second, and the table says after how long they start;
+                                without it all come at once
           --output FILE         writes the tables to a file as well
     TEXT
     ENGINES = { "sidekiq" => 10_000, "solid_queue" => 2_000 }.freeze

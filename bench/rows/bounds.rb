@@ -29,8 +29,7 @@ module Bench
         server.close
       end,
       "postgres" => lambda do |n|
-        require "pg"
-        one = PG.connect(host: "127.0.0.1", port: ENV.fetch("BENCH_POSTGRES_PORT"), user: "heddle", dbname: "postgres")
+        one = Servers.connect_to_postgres
         n.times { |i| one.exec("SELECT #{i}").getvalue(0, 0) }
       end
     }.freeze

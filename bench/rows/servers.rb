@@ -102,6 +102,12 @@ module Bench
         socket.close
       end
 
+      # @return [PG::Connection] to the server of this run
+      def connect_to_postgres
+        require "pg"
+        PG.connect(host: "127.0.0.1", port: ENV.fetch("BENCH_POSTGRES_PORT"), user: "heddle", dbname: "postgres")
+      end
+
       # So many tasks, each with a connection of its own. The connections stay for the next turn.
       # @return [Integer] how many answers were right
       def ask(peer, number, connect)
@@ -175,11 +181,7 @@ module Bench
       Bench.row("postgres", "PostgreSQL, SELECT of a number, pg, #{CLIENTS} connections",
                 unit: "query", operations: 10_000, multiple: CLIENTS, needs: %i[postgres],
                 expect: ->(n) { n }) do |peer, n|
-        connect = lambda do
-          require "pg"
-          PG.connect(host: "127.0.0.1", port: ENV.fetch("BENCH_POSTGRES_PORT"), user: "heddle", dbname: "postgres")
-        end
-        ask(peer, n, connect) { |client, i| client.exec("SELECT #{i}").getvalue(0, 0) == i.to_s }
+        ask(peer, n, method(:connect_to_postgres)) { |client, i| client.exec("SELECT #{i}").getvalue(0, 0) == i.to_s }
       end
     end
   end

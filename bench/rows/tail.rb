@@ -73,9 +73,7 @@ module Bench
       # The connections, which stay for the next turn.
       # @return [Thread::Queue]
       def database
-        require "pg"
-        options = { host: "127.0.0.1", port: ENV.fetch("BENCH_POSTGRES_PORT"), user: "heddle", dbname: "postgres" }
-        @database ||= Thread::Queue.new(Array.new(DATABASE_CONNECTIONS) { PG.connect(**options) })
+        @database ||= Thread::Queue.new(Array.new(DATABASE_CONNECTIONS) { Servers.connect_to_postgres })
       end
 
       # Computes for this number of seconds, and waits nine times as long.

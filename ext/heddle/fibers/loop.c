@@ -209,7 +209,7 @@ static bool ask(hd_scheduler *scheduler, int64_t *timeout_ns)
 }
 
 /* Waits in the kernel until something is ready. It is not inlined because hd_loop_turn is on the stack of every fiber
- * that waits: 100 bytes more there are a page more for each of them. */
+ * that waits: 100 bytes more there can take a page more for each of them. */
 NOINLINE(static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current));
 static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {

@@ -17,8 +17,9 @@
 /* -- io_wait ------------------------------------------------------------------------------------------------- */
 
 /* Looks whether a wait for a write is over already. Mostly it is the wait of a connect, which Ruby also lets wait for a
- * read. On the own machine a connection is there as soon as it is asked for, and a cheap system call saves two switches
- * and lets the request follow at once. A pending exception is raised at the wait. Returns the ready events, or 0. */
+ * read. On the same machine a connection is there as soon as it is asked for. A cheap system call saves two switches
+ * then, and lets the request follow at once. A pending exception is raised at the wait. Returns the ready events, or
+ * 0. */
 static int writable_at_once(hd_scheduler *scheduler, VALUE io, int events)
 {
     if (!(events & POLLOUT) || scheduler->reactor.shares || hd_scheduler_foreign(scheduler)) return 0;

@@ -25,7 +25,6 @@
  *
  * Sources: CRuby's vm_trace.c (rb_postponed_job_flush), thread.c (rb_threadptr_execute_interrupts), cont.c
  * (fiber_switch); guides/design.md, "Time slices". */
-#include "fibers/home_waits.h"
 #include "fibers/inline_call.h"
 #include "fibers/loop.h"
 #include "fibers/park.h"
