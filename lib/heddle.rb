@@ -30,6 +30,10 @@ require_relative "heddle/every"
 require_relative "heddle/retry"
 require_relative "heddle/command"
 require_relative "heddle/internal/line"
+require_relative "heddle/limiter"
+require_relative "heddle/rate_limiter"
+require_relative "heddle/pool"
+require_relative "heddle/fiber_pool"
 require_relative "heddle/internal/opening"
 require_relative "heddle/internal/pool_thread"
 require_relative "heddle/core_ext"
@@ -51,11 +55,6 @@ require_relative "heddle/internal/stalls"
 #   end
 module Heddle
   using Internal
-
-  # These have a lock inside, or belong to a run. So a signal handler, where Ruby loads nothing, does not need them.
-  { Limiter: "limiter", RateLimiter: "rate_limiter", Pool: "pool", FiberPool: "fiber_pool" }.each do |name, file|
-    RubyFeatures.load_later(self, name, "#{__dir__}/heddle/#{file}")
-  end
 
   class << self
     # Runs the block with a scheduler on this thread, and waits for all the tasks that are spawned in it. The first task

@@ -2,35 +2,47 @@
 
 require_relative "test_helper"
 
-# `require "heddle"` loads what every program needs. The rest is loaded when a program first uses it.
+# `require "heddle"` loads all of the API at once. Ruby cannot load a file in a signal's handler, because `require`
+# takes a lock, and Ruby 3.3 cannot do so in another Ractor.
 class LoadingTest < HeddleTest
-  LATER = %i[Channel Pipeline Run].freeze
-  # Ruby 3.3 and 3.4 load nothing later in a Ractor. What worked there before stays at hand.
-  LATER_WHERE_RACTORS_CAN = %i[Limiter RateLimiter Pool FiberPool].freeze
+  FIRST_USES = <<~RUBY
+    require "heddle"
 
-  def test_parts_are_loaded_when_they_are_first_used
-    said = assert_script(<<~RUBY, heddle: false)
+    USES = lambda do
+      [Heddle.retry { 1 }, Heddle.command("true").success?, Heddle.pipeline([2]).map(&:itself).to_a,
+       Heddle.start { 3 }.value, Heddle.run { Heddle::FiberPool.new(1).spawn { 4 }.value }]
+    end
+  RUBY
+  VALUES = "[1, true, [2], 3, 4]\n"
+
+  def test_nothing_is_loaded_later
+    assert_equal("[]\n", assert_script(<<~RUBY, heddle: false))
       require "heddle"
-      p Heddle.constants.select { |name| Heddle.autoload?(name) }.sort
-      Heddle.run do
-        channel = Heddle::Channel.new(1) << 1
-        pool = Heddle::Pool.new(size: 1) { "a connection" }
-        p [Heddle.select(channel).last, Heddle.pipeline([2]).map(&:itself).to_a, Heddle.start { 3 }.value,
-           pool.with(&:size), Heddle::FiberPool.new(1).spawn { 4 }.value, Heddle::Limiter.new(1).acquire { 5 },
-           Heddle.race(-> { 6 }),
-           Heddle::RateLimiter.new(1, per: 1).acquire { 7 }, Heddle.detach { 8 }.value, Heddle.retry { 9 },
-           Heddle.command("true").success?]
-        scope = Heddle.scope { |one| Thread.new { one.spawn { 10 } }.value.value }
-        p scope, Heddle.constants.any? { |name| Heddle.autoload?(name) }
-      end
+      p Heddle.constants.select { |name| Heddle.autoload?(name) }
     RUBY
-    later = Heddle::RubyFeatures.at_least?("4.0") ? LATER + LATER_WHERE_RACTORS_CAN : LATER
+  end
 
-    assert_equal(<<~TEXT, said)
-      #{later.sort}
-      [1, [2], 3, 12, 4, 5, 6, 7, 8, 9, true]
-      10
-      false
-    TEXT
+  def test_first_uses_in_a_signal_handler
+    ["Heddle.run(&wait)", "wait.call"].each do |waiting|
+      assert_equal(VALUES, assert_script(FIRST_USES + <<~RUBY, heddle: false))
+        values = nil
+        trap("USR1") { values = USES.call }
+        wait = -> { Process.kill("USR1", $$) && sleep(0.01) until values }
+        #{waiting}
+        p values
+      RUBY
+    end
+  end
+
+  def test_first_uses_in_another_ractor
+    assert_equal("[1, [2], 4]\n", assert_script(<<~RUBY, heddle: false))
+      require "heddle"
+      Warning[:experimental] = false
+      ractor = Ractor.new do
+        [Heddle.retry { 1 }, Heddle.pipeline([2]).map(&:itself).to_a,
+         Heddle.run { Heddle::FiberPool.new(1).spawn { 4 }.value }]
+      end
+      p ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
   end
 end

@@ -18,7 +18,7 @@ module Heddle
       Fiber.blocking { yield }
     end
 
-    # Runs the block on a worker thread. The task waits for it, and the other tasks go on. Use it for C code that
+    # Runs the block on another thread. The task waits for it, and the other tasks go on. Use it for C code that
     # computes without the GVL (compression, images, bcrypt), or that waits without telling the scheduler. Ruby code
     # that computes does not get faster in this way, but the other tasks get their turns. Outside of Heddle.run it only
     # calls the block.

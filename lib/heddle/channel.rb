@@ -176,7 +176,7 @@ module Heddle
     def inspect
       facts = ["#{size} of #{capacity}"]
       facts << "#{@offers.size} waiting to push" unless @offers.empty?
-      receivers = @receivers.size + @woken.size
+      receivers = [@again, @receivers, @woken].sum(&:size)
       facts << "#{receivers} waiting to pop" if receivers.positive?
       facts << "closed" if closed?
       "#<#{self.class} #{"#{Wording.in_line(name)}: " if @name}#{facts.join(", ")}>"
@@ -190,7 +190,7 @@ module Heddle
         woken = @woken.delete(receiver)
         next receiver.found(self, [take]) unless @items.empty? && @offers.empty?
 
-        @receivers[receiver] = true if woken
+        @again[receiver] = true if woken
         next unless @closed
 
         TaskFailure.raise_again(@error) if @error
@@ -212,6 +212,7 @@ module Heddle
     # @private Removes a receiver. If it was woken for an item that it has not taken, the next one is woken.
     def remove_receiver(receiver)
       locked do
+        @again.delete(receiver)
         @receivers.delete(receiver)
         wake_receiver if @woken.delete(receiver)
       end
@@ -233,6 +234,7 @@ module Heddle
       @process = Process.pid
       @offers = {}.compare_by_identity # the pushes that wait, the first one first
       @receivers = {}.compare_by_identity # the receivers that wait for an item, the first one first
+      @again = {}.compare_by_identity # receivers that have been woken in vain: they come before the others
       @woken = {}.compare_by_identity # receivers that have been woken, and have not looked yet
       @feeds = 0
     end
@@ -291,7 +293,7 @@ module Heddle
     def wake_receiver
       return if @items.empty? && @offers.empty?
 
-      receiver, = @receivers.shift
+      receiver, = @again.shift || @receivers.shift
       wake(receiver) if receiver
     end
 
@@ -308,7 +310,7 @@ module Heddle
       end
       @offers.each_key { |offer| offer.wait.close }
       @offers.clear
-      wake(@receivers.shift.first) until @receivers.empty?
+      [@again, @receivers].each { |line| wake(line.shift.first) until line.empty? }
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "internal/command_call"
+
 # Programs that a task starts, and that end with it.
 module Heddle
   # How a program has ended, and what it has written. Returned by {Heddle.command}.
@@ -17,9 +19,6 @@ module Heddle
 
   # A program has written more than Heddle.command was to keep.
   class OutputTooLong < Error; end
-
-  autoload :CommandCall, "#{__dir__}/internal/command_call"
-  private_constant :CommandCall
 
   class << self
     # Runs a program, and waits for its end and for the end of its output. Meanwhile other tasks run. The program gets a

@@ -143,13 +143,13 @@ module Heddle
           %w[block_form_close.rb],
           { "IO." => "BlockFormClose" }, kept: "__heddle_block_")
     patch(:chdir, "all",
-          "Ruby refuses to change the directory while a block of another thread has changed it, but not while one of " \
-          "another task has: both go on in the wrong directory.",
+          "Ruby refuses to change the directory while a block of another thread has changed it. It does not refuse " \
+          "while a block of another task has changed it.",
           %w[core_ext/chdir.c],
           { "Dir." => ["Chdir::Path", "Chdir::Descriptor"], "Dir#" => "Chdir::Path" })
     patch(:copy_stream, "all",
-          "On Ruby 3.4 and newer a worker copies everything, and neither a close nor a cancel ends its waits " \
-          "for sockets and pipes; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
+          "On Ruby 3.4 and newer a thread of the pool copies everything, and neither a close nor a cancel ends its " \
+          "waits for sockets and pipes; on Ruby 3.3 the whole thread waits for the other end of a FIFO.",
           %w[copy_stream.rb core_ext/send_file.c],
           { "IO." => "CopyStream" })
     patch(:fiber_raise, "all",
@@ -158,12 +158,12 @@ module Heddle
           { "Fiber#" => "FiberRaise" })
     patch(:file_lookup, "all",
           "Ruby 3.3 looks up a file without asking the scheduler, and the whole thread waits for the disk; Ruby " \
-          "3.4 and newer hand each call to a worker, even if the kernel has the answer in memory.",
+          "3.4 and newer hand each call to the pool, even if the kernel has the answer in memory.",
           %w[file_lookup.rb],
           { "File." => "FileLookup::Stat", "Dir." => "FileLookup::Exist" })
     patch(:file_open, "all",
           "Ruby 3.3 opens a FIFO without asking the scheduler, and the whole thread waits for the other end; Ruby " \
-          "3.4 and newer hand each open to a worker, which costs three times what reading a small file does.",
+          "3.4 and newer hand each open to the pool, which costs three times what reading a small file does.",
           %w[file_open.rb core_ext/file_open.c],
           { "File#" => "FileOpen" })
     patch(:fsync, "all",
@@ -181,8 +181,9 @@ module Heddle
           { "IO#" => "Flush" },
           needed: RubyFeatures::FLUSH_PASSES_BY_IO_WRITE, bug: 21_789)
     patch(:folder, "all",
-          "Ruby 3.3 lists a folder without asking the scheduler, and the whole thread waits for the disk; Ruby " \
-          "3.4 and newer hand each entry to a worker, which takes up to 70 times as long.",
+          "Ruby 3.3 lists a folder without asking the scheduler, and the whole thread waits for the disk. Ruby 3.4 " \
+          "and newer hand each entry to the pool, which takes up to 70 times as long as listing the folder without " \
+          "it.",
           %w[folder.rb],
           { "Dir." => ["Folder::List", "Folder::Each", :open],
             "Dir#" => ["Folder::Open", :read, :tell, :seek, :rewind, :close] })
@@ -236,8 +237,7 @@ module Heddle
           { "Kernel#" => "DirectSleep", "Kernel." => "DirectSleep" })
     patch(:set_scheduler, "all",
           "Ruby drops the scheduler of the thread, with all of its tasks, even if the scheduler refuses to be " \
-          "closed. And it does not tell a scheduler which fiber has set it. If a fiber waits outside of " \
-          "Scheduler#run, the program must go on in the fiber that has set the scheduler.",
+          "closed. And Ruby does not tell a scheduler which fiber has set it.",
           %w[set_scheduler.rb],
           { "Fiber." => "SetScheduler" })
     patch(:socket_connect, "3.3",
@@ -280,7 +280,7 @@ module Heddle
           "of the time.",
           %w[would_block_errors.rb core_ext/would_block_errors.c])
     patch(:ssl_would_block_errors, "all",
-          "As with the others: the backtrace of the exception takes most of the time.",
+          "The backtrace of the exception takes most of the time, as for IO.",
           %w[ssl_would_block_errors.rb openssl_errors.rb])
     patch(:ssl_turn, "all",
           "Ruby asks the scheduler only when OpenSSL has to wait, so a task that always finds data keeps the others " \
@@ -290,16 +290,16 @@ module Heddle
           "When a cancel ends a TLS handshake, many clients leave the socket open until the next garbage collection.",
           %w[ssl_handshake.rb openssl_errors.rb])
     patch(:callers_fiber, "all",
-          "The first fiber of a thread is blocking: Ruby asks no scheduler there. The block of Heddle.run would " \
-          "need a fiber of its own, which does not own the locks of its caller.",
+          "The first fiber of a thread is a blocking fiber: when it waits, Ruby asks no scheduler.",
           %w[ruby/fiber_insides.c], found: FiberInsides.can_unblock?)
     patch(:match_apart, "all",
           "Fibers whose blocks stand in the same method share $~ and $_.",
           %w[ruby/fiber_insides.c], found: FiberInsides.can_match_apart?)
     patch(:warm_stacks, "all",
-          "Ruby gives the memory of each ended fiber's stack back to the kernel, and each new fiber pays for it " \
-          "with page faults: most of what a task costs.",
-          %w[ruby/stack_pool.c fibers/warm_stacks.c], found: StackPool.found?)
+          "Ruby gives the memory of each ended fiber's stack back to the kernel. Each new fiber then causes page " \
+          "faults, and starting a task takes several times as long.",
+          %w[ruby/stack_pool.c fibers/warm_stacks.c core_ext/ractor_new.c], { "Ractor." => "RactorNew" },
+          found: StackPool.found?, kept_visibility: :public)
     complete
   end
   private_constant :Patches, :FiberInsides, :StackPool

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "internal/retrying"
+
 # Work that is tried again.
 module Heddle
-  autoload :Retrying, File.join(__dir__, "internal/retrying.rb")
-  private_constant :Retrying
-
   class << self
     # Calls the block, and calls it again after some of its errors, with a pause in between. The pauses grow: at most
     # +base+ seconds after the first error, then twice as much each time, up to +max+. Jitter makes each pause a random

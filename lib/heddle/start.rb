@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-# Work on other threads than the caller's. The classes are loaded when a program first uses them.
-module Heddle
-  autoload :Run, "#{__dir__}/run"
-  autoload :Detached, "#{__dir__}/internal/detached"
-  private_constant :Detached
+require_relative "run"
+require_relative "internal/detached"
 
+# Work on other threads than the caller's.
+module Heddle
   class << self
     # Runs the block as Heddle.run does, on a thread of its own, and does not wait for it. If the run fails, and nobody
     # has asked for its value before, the error goes to Heddle.on_error. At the end of the program Ruby kills the
@@ -74,7 +73,7 @@ module Heddle
     # @raise [ArgumentError] if the grace is no number, or negative
     def drain(grace: Scope::GRACE)
       Check.seconds("grace", grace)
-      Detached.drain(grace) if main_ractor? && !autoload?(:Detached)
+      Detached.drain(grace) if main_ractor?
       nil
     end
 

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-# Items on their way between tasks. The classes are loaded when a program first uses them.
-module Heddle
-  autoload :Channel, "#{__dir__}/channel"
-  autoload :Pipeline, "#{__dir__}/pipeline"
-  autoload :Selection, "#{__dir__}/internal/selection"
-  private_constant :Selection
+require_relative "channel"
+require_relative "pipeline"
 
+# Items on their way between tasks.
+module Heddle
   class << self
     # Waits until one of the channels has an item or has ended, or one of the tasks has ended, and takes one item from
     # it. If several of them are ready, the choice is random, so none of them is preferred for ever. The others keep

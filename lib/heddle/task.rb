@@ -187,9 +187,13 @@ module Heddle
       error.meant_for(self)
       fiber = @fiber # a task of another thread may end meanwhile
       return self if @finished
-      return tap { @early ||= error } unless fiber
 
-      block_given? ? yield(fiber, error) : @scheduler.interrupt(fiber, error)
+      if fiber
+        block_given? ? yield(fiber, error) : @scheduler.interrupt(fiber, error)
+      else
+        @early ||= error
+        raise_early if @fiber # it has started meanwhile
+      end
       self
     end
 
@@ -200,7 +204,7 @@ module Heddle
       @arguments = arguments
       @block = block
       start_fiber(@scheduler)
-      raise_into(@early) if @early # a hook of Heddle.on_spawn has cancelled it
+      raise_early # a hook of Heddle.on_spawn may have cancelled it
       self
     end
 
@@ -259,6 +263,15 @@ module Heddle
     end
 
     private
+
+    # Raises the cancel that came before the task had a fiber, once: Ruby switches to no other thread between the look
+    # at it and its removal.
+    def raise_early
+      fiber = @fiber
+      error = @early
+      @early = nil
+      @scheduler.interrupt(fiber, error) if fiber && error
+    end
 
     def cancelled_for(reason) = Cancelled.new(Wording.with_reason("the task was cancelled", reason), reason:)
 

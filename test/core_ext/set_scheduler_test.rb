@@ -56,7 +56,8 @@ contract "SetScheduler" do
       writer.write("x")
       scheduler.run
 
-      assert_equal(%i[closed outside readable slept], said)
+      assert_equal(%i[closed outside], said.first(2))
+      assert_equal(%i[readable slept], said.drop(2).sort) # the sleep may be over before the write
       assert_equal([false, false, false], [waits, closed, sleeps].map(&:alive?))
     end
   end

@@ -116,15 +116,39 @@ class WarmStacksTest < HeddleTest
     RUBY
   end
 
+  # Its fibers use the same stacks, at any time.
+  def test_with_another_ractor_ruby_gives_memory_back
+    before = "Heddle.run { start(1) }; Ractor.new { 1 }"
+    other = "Ractor.new { loop { sleep(1) } }; sleep(0.1)" # it is there before the first run
+
+    [before, other].each do |ractor|
+      assert_operator(Integer(output("Warning[:experimental] = false; #{ractor}; #{ROUNDS}")), :>, 2000, ractor)
+    end
+  end
+
+  def test_ractor_new_is_ruby_s_own_otherwise
+    assert_equal(%(["a b", 3, true]\n), output(<<~RUBY))
+      Warning[:experimental] = false
+      Heddle.run { nil }
+      value = ->(ractor) { ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      ractor = Ractor.new(1, 2, name: "a b") { |one, two| one + two }
+      p [ractor.name, value.call(ractor), Ractor.new { 1 }.inspect.include?("-e:")]
+      begin
+        Ractor.new
+      rescue ArgumentError
+        nil
+      end
+    RUBY
+  end
+
   def test_a_run_that_waits_does_not_wake_up_for_ever
-    assert_equal("true\n", output(<<~'RUBY'))
-      def switches = Integer(File.read("/proc/self/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1])
+    assert_equal("true\n", output(<<~RUBY))
       Heddle.run do
         start(300)
         60.times do
-          before = switches
+          before = Heddle.stats.polls
           sleep(3)
-          break p(true) if switches - before < 4
+          break p(true) if Heddle.stats.polls - before < 4
         end
       end
     RUBY

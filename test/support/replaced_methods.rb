@@ -96,6 +96,10 @@ module ReplacedMethods
       Process.wait(fork { Process.daemon && (File.rename("#{dir}/sub", "#{dir}/done") || exit!) })
       sleep(0.005) until Dir.exist?("#{dir}/done")
     end,
+    "Ractor.new" => lambda do |_|
+      ractor = Ractor.new(3, name: "a") { |number| number + 1 }
+      [ractor.name, ractor.respond_to?(:value) ? ractor.value : ractor.take]
+    end,
     "Fiber#raise" => lambda do |_|
       Fiber.new { Fiber.yield }.tap(&:resume).raise(ArgumentError, "text")
     rescue ArgumentError => e

@@ -11,21 +11,21 @@
  *  - An interest may want bytes. If the backend reads data by itself, it delivers them with the event, by
  *    hd_interest_deliver_bytes. A disarm then waits until the kernel has dropped the read, and delivers what the
  *    kernel has read before. The bytes are in the backend's memory until release_bytes. Every byte that is read is
- *    delivered. release_bytes is NULL where the backend only reports readiness.
- *  - An interest may have bytes to send, if can_send accepts their number. The backend makes a copy of them when it
- *    is armed. With the event it reports how many it has sent, also by hd_interest_deliver_bytes. A disarm waits for
- *    that. If none were sent, it reports readiness. can_send is NULL where release_bytes is.
- *  - has_news says whether something has come that the next poll will deliver. It makes no system call. It is NULL
- *    where can_send is.
- *  - gathers says whether a request was prepared that the next poll will submit. It is NULL where can_send is.
+ *    delivered.
+ *  - An interest may have bytes to send, if can_send accepts their number. The backend copies them when the interest is
+ *    armed. With the event it reports how many it has sent, also by hd_interest_deliver_bytes. A disarm waits for this
+ *    report. If none were sent, the event says only that the descriptor is ready.
+ *  - has_news says whether something has come that the next poll will deliver. It makes no system call.
+ *  - gathers says whether a request was prepared that the next poll will submit.
  *  - withdraw makes sure that the kernel does not get the descriptor later: the descriptor will soon be
  *    closed, and its number may become another file's. The interest stays armed, but its wait is over.
  *    The argument polls says that poll_nogvl runs, or will soon run, in the backend's thread. It may submit the request
- *    at any moment, so withdraw then returns when the kernel has it. It is NULL where can_send is.
+ *    at any moment, so withdraw then returns when the kernel has it.
+ *  - release_bytes, can_send, has_news, gathers and withdraw are all NULL in a backend that only reports readiness.
  *  - release_files makes the kernel let go of every file that was only disarmed so far (before a close).
  *  - poll_nogvl runs without the GVL. It makes the one system call that waits, and touches only the backend's
  *    private memory and the kernel. timeout_ns: 0 = only look, HD_NO_DEADLINE = for ever. It never ends early for a
- *    timeout (it rounds up). watches: an interest is armed; without one it need not wait in the kernel's watch. arm,
+ *    timeout (it rounds up). watches: an interest is armed; without one it may sleep without watching descriptors. arm,
  *    disarm and release_files are never called while it runs.
  *  - reap runs with the GVL, and calls hd_interest_deliver for everything that poll_nogvl has found.
  *  - wake may be called from any thread at any time between open and close: a poll_nogvl that runs, or else the next
@@ -45,7 +45,7 @@ typedef struct hd_backend hd_backend;   /* each backend defines its own */
 
 typedef struct {
     const char *name;
-    /* Returns 0 if this machine offers it; else -errno, with the reason for people in `reason`. Makes and drops a
+    /* Returns 0 if this machine offers it; else -errno, and `reason` says why, in words for people. Makes and drops a
      * trial object. */
     int (*probe)(char *reason, int reason_size);
     /* pinned: this Ruby thread never moves to another native thread. */

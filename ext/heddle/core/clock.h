@@ -40,3 +40,11 @@ static inline int hd_clock_timeout_ms(int64_t timeout_ns)
     int64_t rounded_up = (timeout_ns + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
     return rounded_up > INT32_MAX ? INT32_MAX : (int)rounded_up;
 }
+
+/* Returns the timeout for a poll(2) that begins now and ends at this time. */
+static inline int hd_clock_ms_until(int64_t deadline_ns)
+{
+    if (deadline_ns == HD_NO_DEADLINE) return -1;
+    int64_t left_ns = deadline_ns - hd_clock_now();
+    return left_ns < 0 ? 0 : hd_clock_timeout_ms(left_ns);
+}

@@ -20,7 +20,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
     hd_node_init(&interest->fd_node);
     hd_node_init(&interest->io_node.node);
     int error = interest->unpollable ? -EPERM : reactor->ops->arm(reactor->backend, interest);
-    /* other waits see by the error that it is always ready */
+    /* a wait that does not select gets the error, and knows by it that the descriptor is always ready */
     interest->unpollable = error == -EPERM && interest->selects;
     if (error && !interest->unpollable) return error;
     if (!error) reactor->armed++;
@@ -32,15 +32,14 @@ void hd_interest_disarm(hd_interest *interest)
 {
     hd_reactor *reactor = interest->wait->reactor;
     if (hd_wait_void(interest->wait)) return;
-    if (hd_map_node_linked(&interest->io_node)) {
-        hd_map_remove(reactor->ios, &interest->io_node);
-        if (hd_interest_received(interest)) reactor->received--;
+    if (interest->token && reactor->backend) {
+        reactor->ops->disarm(reactor->backend, interest);
+        reactor->armed -= interest->token != 0; /* 0: it has just received bytes */
+        interest->token = 0;
     }
-    if (!interest->token || !reactor->backend) return;
-    reactor->ops->disarm(reactor->backend, interest);
-    if (!interest->token) return; /* it has received bytes */
-    interest->token = 0;
-    reactor->armed--;
+    if (!hd_map_node_linked(&interest->io_node)) return;
+    hd_map_remove(reactor->ios, &interest->io_node);
+    if (hd_interest_received(interest)) reactor->received--;
 }
 
 void hd_interest_release(hd_interest *interest)

@@ -5,7 +5,8 @@
 
 #include "wait.h"
 
-/* A wait's interest in one descriptor. An IO wait has one, IO.select several. */
+/* A wait's interest in one descriptor. An IO wait has one, IO.select several. Fields with "given" are set by the caller
+ * before it is armed, fields with "the answer" by the backend. */
 struct hd_interest {
     hd_wait *wait;
     hd_map_node io_node; /* in reactor->ios while armed; its key is the descriptor */
@@ -18,7 +19,7 @@ struct hd_interest {
     bool closing;        /* another object with this descriptor is being closed */
     bool leaving;        /* this object is being closed: the wait is over, its fiber has yet to run */
     bool selects;        /* given: ready in the sense of select(2), see hd_events_selected */
-    bool unpollable;     /* given or found: the kernel does not wait for it (a file), it never changes */
+    bool unpollable;     /* given or found: the kernel cannot watch it (a file), and it is ready at any time */
     bool waits;          /* given: nothing is expected to be there yet */
     bool is_pipe;        /* given: it is no socket */
     size_t size;         /* given: how many bytes may be read for it, or sent, at most; 0: none */
@@ -36,7 +37,7 @@ int hd_interest_arm(hd_interest *interest, hd_wait *wait, hd_word io, int fd, sh
 /* Takes the interest back, whether it was delivered or not. It may receive bytes until then. */
 void hd_interest_disarm(hd_interest *interest);
 
-/* Frees the memory of the bytes. Called after the disarm of every interest. */
+/* Frees the memory of the bytes, if any were delivered. Called after the disarm of this interest. */
 void hd_interest_release(hd_interest *interest);
 
 /* Delivers events that the backend has seen on the interest. The backend no longer holds the interest when it calls
@@ -46,7 +47,7 @@ void hd_interest_deliver(hd_interest *interest, short revents);
 /* Delivers the bytes of an interest that wants some: they have been read or sent, or that has failed with -errno. */
 void hd_interest_deliver_bytes(hd_interest *interest, const char *bytes, ssize_t result);
 
-/* Was something read for it, or the end, or an error? */
+/* Has its read been answered: by bytes, by the end of the stream, or by an error? */
 static inline bool hd_interest_received(const hd_interest *interest)
 {
     return interest->answered && !interest->bytes_to_send;

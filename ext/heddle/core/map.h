@@ -1,6 +1,7 @@
-/* An intrusive hash table from an opaque word (a Ruby object's address) to nodes that live in the caller's
- * records. Several nodes may have one key, and stay in their order. Adding or removing a node allocates nothing but,
- * now and then, a larger or smaller bucket array. Used for fiber -> wait and descriptor -> interests. */
+/* An intrusive hash table from an opaque word (a Ruby object's address, or a descriptor) to nodes that
+ * live in the caller's records. Several nodes may have one key, and stay in their order. Adding or removing a node
+ * allocates nothing but, now and then, a larger or smaller bucket array. Used for fiber -> wait and descriptor ->
+ * interests. */
 #pragma once
 
 #include <stdint.h>

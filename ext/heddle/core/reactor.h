@@ -2,9 +2,11 @@
  * reading in fibers/loop.c, which takes them.
  *
  * One reactor belongs to one scheduler, thus to one thread. Every function but hd_reactor_poll_nogvl runs with the GVL
- * held; other threads of the same Ractor may then settle waits too.
+ * held. So other threads of the same Ractor may settle waits of this reactor, too.
  *
- * A turn:   timeout = hd_reactor_timeout()          how long the kernel may keep us
+ * Each turn of the loop takes the next fiber. It looks at the kernel first when hd_reactor_poll_due() says so, or when
+ * no fiber is ready:
+ *           timeout = hd_reactor_timeout()          how long the kernel may keep us
  *           hd_reactor_poll_nogvl(timeout)          the only step without the GVL: one system call
  *           hd_reactor_reap()                       completions and due timers fill the ready queue
  *           hd_next_ready() ... switch to it        fibers/loop.c runs the fibers
@@ -36,8 +38,8 @@ enum { HD_SWITCHES_PER_POLL = 128, HD_SWITCHES_PER_CLOCK = 4 };
 /* A fiber that stands behind others comes next when these have had all turns for this time. */
 #define HD_NS_PASSED_OVER (4 * HD_NS_PER_TURN)
 
-/* The first operation of a turn does not look at the clock: nearly all turns have one. When operations are this short,
- * every fourth does. */
+/* The first operation of a turn does not look at the clock: nearly all turns have only one operation. When operations
+ * are this short, every fourth one looks. */
 enum { HD_FIRST_LOOK = 2, HD_OPERATIONS_PER_CLOCK = 4 };
 #define HD_NS_PER_SHORT_OPERATION INT64_C(10000)
 
@@ -52,17 +54,17 @@ typedef struct hd_reactor {
     /* waits that let others run first, in order: their turn was used up, or they have yielded */
     hd_list behind;
     size_t behind_count;
-    int64_t behind_ns; /* when one of those behind has last stopped, or the first of them came */
+    int64_t behind_ns; /* since when the others have had all turns: one behind has stopped, or the first one came */
     bool behind_was_last; /* the fiber that was taken last was one of those behind */
     bool due_was_last; /* the fiber that was taken last was a due one */
     bool ran;         /* a fiber was taken since the last look at the kernel */
     bool shares;      /* small reads and writes are requests, which share system calls: see io/way.h */
-    int64_t long_turn_ns; /* requests wait for the next look, so they must not wait for turns of this length */
+    int64_t long_turn_ns; /* turns of this length or more are long: a request would wait for them until the next look */
     bool long_turns;  /* the turns between the last two looks were as long, on average */
     unsigned turns;   /* since the last look */
-    bool writes;      /* writes wait for the next look at the kernel, which must not wait for busy fibers */
+    bool writes;      /* shared writes wait for the next look at the kernel: it comes when all woken fibers have run */
     uint64_t reaped_at; /* the sequence at the end of the last look: who is ready with a lower order was woken by it */
-    struct {
+    struct { /* in this struct a look is one at the clock */
         int64_t began_ns;    /* when the turn of the running fiber began; HD_NO_DEADLINE: it begins at the next look */
         int64_t looked_ns;   /* when its operations last looked at the clock */
         unsigned operations; /* the number of operations that it has made */
@@ -92,8 +94,8 @@ typedef struct hd_reactor {
     unsigned generation; /* the generation of the process: under another one its waits are void */
     int64_t asked_ns;  /* how long the last poll was allowed to wait */
     bool slept;        /* it has waited for a while */
-    bool asleep;       /* the owner is in poll_nogvl and wants a wake; written with the GVL held */
-    bool rests;        /* the owner is in poll_nogvl, whether it was woken or not: now_ns is from before */
+    bool asleep;       /* the owner is in poll_nogvl, and nobody has woken it so far; written with the GVL held */
+    bool rests;        /* the owner is in poll_nogvl, also after it was woken: now_ns is the time before that poll */
     uint64_t polls, wakes; /* counters for reports */
     hd_histogram latency; /* see hd_reactor_reap */
 } hd_reactor;

@@ -202,7 +202,7 @@ hd_wait *hd_next_ready(hd_reactor *reactor)
     if (reactor->behind_was_last) reactor->behind_ns = reactor->now_ns; /* its own turn does not count for the others */
     hd_wait *behind = first_of(&reactor->behind);
     hd_wait *wait = behind && passed_over(reactor) ? NULL : first_woken(reactor);
-    bool again = reactor->behind_was_last; /* who was woken waits for one of them, not for two */
+    bool again = reactor->behind_was_last; /* a fiber that yields lets one of those behind run, not two in a row */
     if (behind && (!wait || (!again && yields_to(wait, behind)))) wait = behind;
     if (!wait) return NULL;
     reactor->behind_was_last = wait == behind;

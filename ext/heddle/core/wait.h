@@ -54,7 +54,7 @@ typedef enum {
 
 typedef struct hd_wait {
     hd_reactor *reactor;
-    hd_node ready_node;     /* in reactor->ready while READY */
+    hd_node ready_node;     /* in one of reactor->ready, due and behind while READY */
     hd_map_node fiber_node; /* in reactor->waits from begin to end; its key is the fiber */
     hd_map_node root_node;  /* in reactor->chains from hd_wait_for_root to end; its key is the root */
     hd_timer timer;         /* set while PARKED with a deadline */
@@ -84,7 +84,7 @@ static inline hd_word hd_wait_fiber(const hd_wait *wait)
 /* Was the wait begun in the parent of a fork? Then it is linked nowhere in the child's reactor. */
 bool hd_wait_void(const hd_wait *wait);
 
-/* Parks a wait. Returns 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
+/* Begins a wait that is parked. Returns 0 or -ENOMEM. deadline_ns may be HD_NO_DEADLINE. */
 int hd_wait_begin(hd_wait *wait, hd_reactor *reactor, hd_wait_kind kind, hd_word fiber, int64_t deadline_ns);
 
 /* Begins a wait that is ready at once. */
@@ -97,9 +97,9 @@ void hd_wait_for_root(hd_wait *wait, hd_word root);
 /* Takes a wait from PARKED to READY. Returns false, and does nothing, if it was not parked. */
 bool hd_wait_settle(hd_wait *wait, hd_wake wake);
 
-/* Replaces an exception or a timeout of which the fiber does not know yet by an unblock. *displaced is that
- * exception, which must be raised later, or 0. Returns false, and does nothing, if an event or an unblock has ended
- * the wait. */
+/* Lets a wait count as ended by an unblock that was ended by an exception or a timeout of which its fiber does not know
+ * yet. *displaced is that exception, which must be raised later, or 0. Returns false, and does nothing, if an event or
+ * an unblock has ended the wait. */
 bool hd_wait_unblock_instead(hd_wait *wait, hd_word *displaced);
 
 /* Takes the wait of the fiber that runs next out of the queue, or returns NULL. THE ORDER:
@@ -116,7 +116,8 @@ hd_wait *hd_next_ready(hd_reactor *reactor);
 /* Takes a ready wait out of the queue at once: its fiber goes on now, before all others. */
 void hd_wait_go_on(hd_wait *wait);
 
-/* When the first fiber in the queue became ready, without those in front; HD_NO_DEADLINE: the queue is empty. */
+/* Returns when the first fiber of one of the three lists became ready, whichever was first. A list whose first fiber
+ * stands in front does not count. HD_NO_DEADLINE: the lists are empty. */
 int64_t hd_ready_since(const hd_reactor *reactor);
 
 /* Unlinks the wait from the ready queue, the timers and the fiber table. Interests are disarmed separately. */

@@ -263,13 +263,15 @@ static VALUE server_accept(VALUE io)
 
 /* -- send ------------------------------------------------------------------------------------------------------ */
 
-/* Sends the string together with the requests of other fibers, if that saves a system call. Returns the number of bytes
- * sent. */
+/* Sends the string together with the requests of other fibers, if that saves a system call. The string may be changed
+ * meanwhile, and the request made once more. So the bytes come from a copy. Returns the number of bytes sent. */
 static long send_with_others(hd_transfer *call, VALUE string)
 {
     size_t size = (size_t)RSTRING_LEN(string);
     if (size == 0 || !hd_write_shares_call(call, size)) return 0;
-    ssize_t moved = hd_transfer_send(call, RSTRING_PTR(string), size);
+    char copy[HD_SHARED_WRITE_MAX];
+    memcpy(copy, RSTRING_PTR(string), size);
+    ssize_t moved = hd_transfer_send(call, copy, size);
     if (moved < 0 && moved != -EAGAIN) rb_syserr_fail((int)-moved, "send(2)");
     return moved < 0 ? 0 : moved;
 }

@@ -105,6 +105,5 @@ void hd_closer_wait(hd_scheduler *scheduler, hd_wait_kind kind, VALUE subject)
     }
     if (killed) rb_jump_tag(killed);
     if (caught.state) rb_exc_raise(rb_ary_entry(raised, 0)); /* it cannot wait */
-    for (long i = 0; i < RARRAY_LEN(raised); i++)
-        hd_raise_later(scheduler, hd_root(scheduler), rb_ary_entry(raised, i));
+    hd_raise_all_later(scheduler, raised);
 }

@@ -44,8 +44,8 @@ static VALUE raise_in_running(VALUE pointer)
     return hd_send_back(scheduler, value);
 }
 
-/* Sends an exception back; see fiber_return.h. It does not if the caller is being killed, because the number in
- * errinfo could not be put back. */
+/* Sends an exception back; see fiber_return.h. It does not if the caller is being killed: then errinfo holds a number
+ * in place of an exception (ruby/caught.c), and this number could not be put back. */
 bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state)
 {
     VALUE error = rb_errinfo();

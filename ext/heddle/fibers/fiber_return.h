@@ -10,7 +10,7 @@
 /* Passes the value on to the fiber that was left alone. Returns the value that comes when the caller goes on. */
 VALUE hd_send_back(hd_scheduler *scheduler, VALUE value);
 
-/* Raises the exception that the caller has received in the fiber that was left alone. Returns true when control
- * comes back, with the state of rb_protect, and false if the exception is meant for the caller. before: the errinfo
- * of before the switch. */
+/* Passes on the exception that the caller has received: raises it in the fiber that was left alone. Returns true when
+ * control comes back, with the state of rb_protect, and false if the exception is meant for the caller. before: the
+ * errinfo of before the switch. */
 bool hd_send_error_back(hd_scheduler *scheduler, VALUE before, int *state);

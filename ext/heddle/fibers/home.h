@@ -9,9 +9,9 @@
  *    task does. When the block has ended, it turns the loop until the other fibers have ended, too.
  *  - in plain Ruby, the fiber that calls run or close of a scheduler, and turns the loop.
  *
- * Rejected: the block of a run had a fiber of its own, which took over its caller's fiber-locals. That did not carry
- * over locks, transactions, Ctrl-C, causes, break and the depth of the stack. It is now only the fallback, where
- * Ruby's places are not known.
+ * Rejected: a fiber of its own for the block of a run. It took over the fiber-locals of its caller, but not its locks,
+ * transactions, Ctrl-C, causes, break and the depth of the stack. It is now only the fallback, where the places in
+ * Ruby's structs were not found (fiber_insides.h).
  *
  * When a task ends, Ruby gives control to the end of the root fiber's resume chain, which mostly is home. If the
  * program has left home by Fiber#transfer, it can be a fiber that does not wait in Heddle. Then the task does not

@@ -9,7 +9,7 @@
 /* The fiber in which interrupts reach the program, if it waits or turns the loop; else nil. */
 VALUE hd_home_position(const hd_scheduler *scheduler);
 
-/* Notes that a wait with a root begins, and that it has ended. */
+/* Notes that a wait begins, whose root is set, and that it has ended. Only waits whose root is home are kept. */
 void hd_home_wait_begins(hd_scheduler *scheduler, hd_wait *wait);
 void hd_home_wait_ends(hd_scheduler *scheduler, const hd_wait *wait);
 

@@ -108,8 +108,8 @@ static VALUE switch_home(hd_scheduler *scheduler)
     return switch_to_own(scheduler, scheduler->home.fiber);
 }
 
-/* Switches to home, where interrupts reach the program. Meanwhile the event for which the caller waits may have
- * come. */
+/* Looks for interrupts of the thread, in the fiber where they reach the program. If that is another fiber, switches to
+ * it. The caller looks again at its own wait afterwards, because the event for it may have come meanwhile. */
 static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VALUE current)
 {
     VALUE where = hd_home_position(scheduler);
@@ -167,7 +167,8 @@ static void unblock_poll(void *pointer)
     scheduler->reactor.ops->wake(scheduler->reactor.backend);
 }
 
-/* A virtual clock does not say when. */
+/* When the loop has to look at the stacks. Never with a virtual clock, because the times here are those of the
+ * machine. */
 static int64_t stacks_due(const hd_scheduler *scheduler)
 {
     return scheduler->virtual_clock.on ? HD_NO_DEADLINE : hd_warm_stacks_due(scheduler->reactor.now_ns);
@@ -240,8 +241,8 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
     reactor->asleep = reactor->rests = false;
     if (RB_UNLIKELY(scheduler->virtual_clock.on)) hd_virtual_clock_slept(scheduler);
     reap(scheduler);
-    /* rb_nogvl returns at once for any interrupt. One kind is the end of a time slice, when another thread waits for
-     * the GVL. rb_thread_interrupted does not report that. */
+    /* rb_nogvl returns at once for any interrupt. One kind comes from Ruby's timer, when another thread waits for the
+     * GVL. rb_thread_interrupted does not report that one. */
     if (!call.ran || scheduler->loop.interrupted || rb_thread_interrupted(scheduler->thread))
         return look_for_interrupts(scheduler, own, current);
     if (hd_reactor_has_ready(reactor))

@@ -18,10 +18,11 @@
 /* Gives control to the next ready fiber, or sleeps in the kernel until something is ready. Returns when control
  * comes back, for any reason. If the scheduler has switched to the caller, the returned value has no meaning; else
  * see fiber_return.h. own: the wait of the calling fiber; NULL for home while it turns the loop, and for a fiber
- * that has done its work. */
+ * that has done its work. current: the calling fiber. */
 VALUE hd_loop_turn(hd_scheduler *scheduler, hd_wait *own, VALUE current);
 
-/* Makes the loop call Scheduler#start_left soon, where signals are handled. Any thread with the GVL may call it. */
+/* Makes the loop start the tasks that another thread has left here (Scheduler#start_left), soon and where signals are
+ * handled. Any thread with the GVL may call it. */
 void hd_loop_call(hd_scheduler *scheduler);
 
 /* Was the thread sent something (Thread#raise, a kill, a signal) that no fiber has looked at yet? */

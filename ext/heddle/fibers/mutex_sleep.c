@@ -75,8 +75,7 @@ static VALUE timed(VALUE self, ID kept, int argc, VALUE *argv, int timeout_index
     hd_frame_push(&sleep.frame, scheduler, HD_FRAME_MUTEX_SLEEP);
     VALUE value = rb_protect(call_original, (VALUE)&sleep, &state);
     hd_frame_pop(&sleep.frame);
-    for (long i = 0; !NIL_P(sleep.later) && i < RARRAY_LEN(sleep.later); i++)
-        hd_raise_later(scheduler, hd_root(scheduler), rb_ary_entry(sleep.later, i));
+    hd_raise_all_later(scheduler, sleep.later);
     if (state && !NIL_P(sleep.raised)) hd_raise_later(scheduler, hd_root(scheduler), sleep.raised);
     if (state) rb_jump_tag(state);
     if (!NIL_P(sleep.raised)) rb_exc_raise(sleep.raised);

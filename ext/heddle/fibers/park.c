@@ -2,6 +2,7 @@
  * unlinked, so nothing is left behind. */
 #include "park.h"
 
+#include <errno.h>
 
 #include "fibers/pending/pending.h"
 #include "ruby/fiber_insides.h"
@@ -190,7 +191,7 @@ static bool closed_meanwhile(const hd_request *request)
 }
 
 /* Parks once. Returns how the fiber was woken, or -errno. HD_WOKEN_BY_EXCEPTION: the pending exception was
- * withdrawn, or is held back. */
+ * withdrawn, or is held back. HD_WOKEN_NOT: an IO was closed meanwhile, too; or the wait is void after a fork. */
 static int park_once(hd_scheduler *scheduler, const hd_request *request, bool again)
 {
     park_call parking = {.scheduler = scheduler, .request = request, .again = again};
@@ -216,14 +217,59 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     return hd_wait_void(&parking.wait) || closed ? HD_WOKEN_NOT : HD_WOKEN_BY_EXCEPTION;
 }
 
+typedef struct {
+    struct pollfd *polls;
+    size_t count;
+    int timeout_ms, found;
+} poll_call;
+
+static void *poll_without_gvl(void *pointer)
+{
+    poll_call *call = pointer;
+    call->found = poll(call->polls, call->count, call->timeout_ms);
+    if (call->found < 0) call->found = -errno;
+    return NULL;
+}
+
+int hd_poll_alone(struct pollfd *polls, size_t count, int64_t deadline_ns)
+{
+    poll_call call = {polls, count, hd_clock_ms_until(deadline_ns), 0};
+    rb_nogvl(poll_without_gvl, &call, RUBY_UBF_IO, NULL, 0);
+    return call.found;
+}
+
+/* A signal's handler has forked while this fiber waited, and the fiber goes on in the child. The loop was its parent's,
+ * and no other fiber runs. So it waits as Ruby does without a scheduler. A fiber that waits for another fiber or for a
+ * worker looks again. Returns how it was woken, or -errno. */
+static int wait_in_child(const hd_request *request)
+{
+    bool sleeps = request->kind == HD_WAIT_FOR_SLEEP || request->kind == HD_WAIT_FOR_PROCESS ||
+                  request->kind == HD_WAIT_FOR_SELECT;
+    if (!request->interests_count && !sleeps) return HD_WOKEN_NOT;
+    VALUE memory;
+    size_t count = request->interests_count;
+    struct pollfd *polls = ALLOCV_N(struct pollfd, memory, count + 1);
+    for (size_t i = 0; i < count; i++)
+        polls[i] = (struct pollfd){.fd = request->interests[i].fd, .events = request->interests[i].events};
+    int found;
+    do {
+        found = hd_poll_alone(polls, count, request->deadline_ns);
+    } while (found == -EINTR || (found == 0 && hd_clock_now() < request->deadline_ns));
+    for (size_t i = 0; i < count; i++)
+        request->interests[i].revents = hd_interest_ready(&request->interests[i], polls[i].revents);
+    ALLOCV_END(memory);
+    return found < 0 ? found : found ? HD_WOKEN_BY_EVENT : HD_WOKEN_BY_TIMEOUT;
+}
+
 int hd_park(hd_scheduler *scheduler, const hd_request *request)
 {
+    if (RB_UNLIKELY(!scheduler->reactor.backend)) return wait_in_child(request);
     int wake = park_once(scheduler, request, false);
     /* The pending exception is not raised if another fiber has left the block of its Timeout, if a signal's handler
      * has rescued it, or if its block is being ended already. The request was not fulfilled, so the fiber parks
      * again. */
     while (RB_UNLIKELY(wake == HD_WOKEN_BY_EXCEPTION)) wake = park_once(scheduler, request, true);
-    return wake;
+    return RB_UNLIKELY(wake == HD_WOKEN_NOT && !scheduler->reactor.backend) ? wait_in_child(request) : wake;
 }
 
 void hd_yield(hd_scheduler *scheduler)

@@ -18,6 +18,8 @@
  * Sources: guides/design.md, "Woken exactly once". */
 #pragma once
 
+#include <poll.h>
+
 #include "scheduler.h"
 
 /* A request: what a fiber waits for. The first event ends the wait. So do a pending exception and, for some kinds,
@@ -33,11 +35,11 @@ typedef struct {
     hd_job **jobs;          /* jobs that have been submitted */
     size_t jobs_count;
     hd_job *job;            /* a job that is submitted now */
-    /* HD_WAIT_YIELDED: the fiber is ready at once, and stands there. In front it goes on as soon as the fiber that
-     * runs instead parks or ends. */
+    /* Where the fiber stands in the ready queue. Only for HD_WAIT_YIELDED, with which it is ready at once. A fiber in
+     * front goes on as soon as the fiber that runs instead parks or ends. */
     hd_place place;
     bool sliced; /* its time slice is over: the fiber still counts as computing; see hooks/time_slice.c */
-    bool quiet; /* nothing is raised before it stops, because the caller has something that would be lost */
+    bool quiet; /* nothing is raised before it stops: the caller has something to lose, or Ruby would drop it */
     VALUE (*switch_away)(VALUE argument); /* how the fiber switches away; NULL: the loop picks the next fiber */
     VALUE argument, *result;              /* of switch_away */
 } hd_request;
@@ -50,12 +52,16 @@ typedef struct {
  * are put into Ruby's read buffer. */
 int hd_park(hd_scheduler *scheduler, const hd_request *request);
 
-/* Parks for descriptors and jobs. 1: one of them is ready; 0: timed out; or -errno. */
+/* Parks for descriptors and jobs. 0: timed out; -errno; else 1: one of them is ready, or the caller looks again,
+ * because an IO was closed, or because this is the child of a fork (HD_WOKEN_NOT). */
 static inline int hd_park_until_ready(hd_scheduler *scheduler, const hd_request *request)
 {
     int wake = hd_park(scheduler, request);
     return wake < 0 ? wake : wake != HD_WOKEN_BY_TIMEOUT;
 }
+
+/* Polls in this thread, without the loop and without the GVL. Returns what poll(2) has returned, or -errno. */
+int hd_poll_alone(struct pollfd *polls, size_t count, int64_t deadline_ns);
 
 /* Lets other fibers run first: fibers that events have woken, and the first fiber whose turn was used up. */
 void hd_yield(hd_scheduler *scheduler);

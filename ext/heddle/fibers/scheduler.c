@@ -52,7 +52,9 @@ hd_map *hd_io_table(void)
 
 void hd_scheduler_check_fork(hd_scheduler *scheduler)
 {
-    if (RB_UNLIKELY(hd_forked_since(scheduler->reactor.generation))) scheduler->forget_parent(scheduler);
+    if (RB_LIKELY(!hd_forked_since(scheduler->reactor.generation))) return;
+    scheduler->forget_parent(scheduler);
+    hd_io_table(); /* forgets the records of the parent's fibers */
 }
 
 /* Every hook and every direct operation calls this: rb_check_typeddata would cost five times as much. */
@@ -147,6 +149,11 @@ hd_scheduler *hd_scheduler_here(void)
 bool hd_scheduler_foreign(const hd_scheduler *scheduler)
 {
     return scheduler->thread != rb_thread_current();
+}
+
+bool hd_scheduler_turns_here(const hd_scheduler *scheduler)
+{
+    return scheduler->reactor.backend && !hd_scheduler_foreign(scheduler);
 }
 
 bool hd_scheduler_inside(const hd_scheduler *scheduler)

@@ -157,6 +157,9 @@ hd_scheduler *hd_scheduler_here(void);
 /* Is the current thread another one than the scheduler's? The worker of copy_stream calls io_wait so. */
 bool hd_scheduler_foreign(const hd_scheduler *scheduler);
 
+/* Has the scheduler a loop, and is this its thread? The child of a fork has no loop. */
+bool hd_scheduler_turns_here(const hd_scheduler *scheduler);
+
 /* Closes its backend, or leaves it to the thread. */
 void hd_scheduler_close_backend(hd_scheduler *scheduler);
 

@@ -25,6 +25,7 @@ static void look_soon(void *unused)
 static VALUE scheduler_watch(VALUE self, VALUE seconds)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
+    if (!hd_watch_has_stalls()) rb_raise(hd_eError, "no stall can be reported: Ruby has no place for one more job");
     scheduler->watch.stall_ns = (int64_t)(NUM2DBL(seconds) * HD_NS_PER_SECOND);
     hd_watch_begin(scheduler);
     return Qnil;

@@ -5,16 +5,11 @@
 #include "ruby/init.h"
 #include "park.h"
 
-/* May the current fiber stop here? A hook may be called for another thread's fiber. */
-static bool may_stop(const hd_scheduler *scheduler)
-{
-    return scheduler->reactor.backend && !hd_scheduler_foreign(scheduler);
-}
-
 bool hd_turn_look(hd_scheduler *scheduler, VALUE subject, hd_turn_end end)
 {
     hd_reactor *reactor = &scheduler->reactor;
-    if (!may_stop(scheduler) || !hd_reactor_turn_is_over(reactor)) return false;
+    /* a hook may be called for another thread's fiber */
+    if (!hd_scheduler_turns_here(scheduler) || !hd_reactor_turn_is_over(reactor)) return false;
     if (end == HD_TURN_ENDS_LATER && !reactor->turn.extended) {
         reactor->turn.extended = true;
         reactor->turn.next_look = reactor->turn.operations + 1;

@@ -10,7 +10,8 @@ enum { PERIOD_NS = HD_NS_PER_MS, PART_NS = 0 };
 enum { PERIOD_NS = HD_NS_PER_SECOND / 2, PART_NS = HD_NS_PER_MS / 10 };
 #endif
 
-/* The number of vacant stacks that stay warm in a process whose schedulers are idle, and in one without a scheduler. */
+/* KEPT_WHEN_IDLE: the number of vacant stacks that stay warm when nothing happens. KEPT_AT_END: when the last scheduler
+ * closes, up to this number of vacant stacks stay warm, and no thread is started to give them back. */
 enum { KEPT_WHEN_IDLE = 64, KEPT_AT_END = 1024 };
 
 static struct {
@@ -21,18 +22,29 @@ static struct {
     int64_t due_ns;
 } stacks = {.due_ns = HD_NO_DEADLINE};
 
-/* A scheduler has been opened in another Ractor. From then on Ruby does as it does by itself, because a pass reads the
- * list of stacks, which the other Ractor changes at any time. The loop must not ask Ractor.count instead, because a
+/* There has been another Ractor. From then on Ruby does as it does by itself, because a pass reads the list of stacks,
+ * which the fibers of another Ractor change at any time. The loop must not ask Ractor.count instead, because a
  * method in Ruby may run the handlers of signals. */
 static bool several_ractors;
+
+void hd_warm_stacks_leave(void)
+{
+    several_ractors = true;
+    if (hd_stack_pool_found()) hd_stack_pool_keeps_memory(false);
+}
+
+/* Is there a Ractor that was made before Heddle replaced Ractor.new? */
+static void look_for_ractors(void)
+{
+    static bool looked;
+    if (!looked && rb_funcall(rb_path2class("Ractor"), rb_intern("count"), 0) != INT2FIX(1)) hd_warm_stacks_leave();
+    looked = true;
+}
 
 void hd_warm_stacks_open(hd_scheduler *scheduler)
 {
     if (!hd_stack_pool_found() || scheduler->stacks_are_warm) return;
-    if (!several_ractors && !hd_in_main_ractor()) {
-        several_ractors = true;
-        hd_stack_pool_keeps_memory(false);
-    }
+    look_for_ractors();
     if (several_ractors) return;
     scheduler->stacks_are_warm = true;
     if (__atomic_fetch_add(&stacks.open, 1, __ATOMIC_RELAXED) == 0) hd_stack_pool_keeps_memory(true);

@@ -26,10 +26,13 @@ void hd_warm_stacks_close(hd_scheduler *scheduler);
 /* The GC frees the scheduler. No memory is given back then. */
 void hd_warm_stacks_forget(hd_scheduler *scheduler);
 
+/* Another Ractor is about to begin. From then on Ruby gives memory back by itself. */
+void hd_warm_stacks_leave(void);
+
 /* A fiber is about to get a stack. */
 void hd_warm_stacks_note_start(void);
 
-/* Returns when the loop has to look at the stacks next; HD_NO_DEADLINE: not as long as things are as they are. */
+/* Returns when the loop has to look at the stacks next. HD_NO_DEADLINE: it need not, until more stacks are vacant. */
 int64_t hd_warm_stacks_due(int64_t now_ns);
 
 /* Looks at the stacks, and gives memory back. */

@@ -42,9 +42,9 @@ static int64_t look_at_slice(hd_scheduler *scheduler, int64_t now_ns)
 {
     int64_t slice_ns = scheduler->watch.slice_ns, ends_ns = scheduler->watch.seen_ns + slice_ns;
     if (now_ns < ends_ns) return hd_earlier(ends_ns, now_ns + slice_ns / 2);
-    if (__atomic_load_n(&job_runs, __ATOMIC_RELAXED)) return now_ns + TRY_AGAIN_NS;
-    unsigned refused = __atomic_load_n(&scheduler->watch.refused, __ATOMIC_ACQUIRE);
-    if (refused != scheduler->watch.seen_refused) { /* it goes on, and comes to another place until the next look */
+    if (__atomic_load_n(&job_runs, __ATOMIC_ACQUIRE)) return now_ns + TRY_AGAIN_NS;
+    unsigned refused = __atomic_load_n(&scheduler->watch.refused, __ATOMIC_RELAXED); /* stored before job_runs */
+    if (refused != scheduler->watch.seen_refused) { /* the fiber will be at another place at the next look */
         scheduler->watch.seen_refused = refused;
         scheduler->watch.pause_ns = TRY_AGAIN_NS / 2;
         return now_ns + TRY_AGAIN_NS;
@@ -90,7 +90,8 @@ static void look(void)
 
 /* -- the thread ------------------------------------------------------------------------------------------------ */
 
-/* A scheduler that begins to run finds `asleep` set, or the look that follows it finds that scheduler. */
+/* `asleep` is set before the last look. So a scheduler that begins to run either finds it set, and wakes the thread, or
+ * is found by that look. */
 static void sleep_while_all_rest(void)
 {
     __atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
@@ -194,6 +195,11 @@ void hd_watch_stalls(void (*job)(void *))
 bool hd_watch_has_slices(void)
 {
     return slice_job != POSTPONED_JOB_HANDLE_INVALID;
+}
+
+bool hd_watch_has_stalls(void)
+{
+    return stall_job != POSTPONED_JOB_HANDLE_INVALID;
 }
 
 void hd_init_watch(void)

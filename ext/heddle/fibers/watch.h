@@ -3,11 +3,11 @@
  * Problem: the loop does not turn while a fiber computes, so nothing on its thread can notice this. Way: one native
  * thread, without the GVL, looks at a counter of each watched scheduler. A scheduler increases the counter whenever a
  * fiber begins to run. If the counter has not changed for a while, the thread triggers a postponed job, which Ruby
- * calls in the thread that has the GVL, between two instructions. Time slices
- * (hooks/time_slice.c) and HEDDLE_STALLS (stalls.h) have such jobs.
+ * calls in the thread that has the GVL, between two instructions. Time slices (hooks/time_slice.c) and HEDDLE_STALLS
+ * (stalls.h) have such jobs.
  *
- * When no fiber runs, the thread sleeps without a limit. A scheduler wakes it when it comes back from the kernel, at
- * most once in a pause between two looks. It starts with the first watched scheduler, and ends when none is left. It
+ * When no fiber runs, the thread sleeps without a limit. The first scheduler that comes back from the kernel then wakes
+ * the thread. The thread starts with the first watched scheduler, and ends a second after the last one has gone. It
  * triggers a job only while a scheduler is open, so never after the end of Ruby. The child of a fork starts its own.
  *
  * Rejected: a Ruby thread, because it would need the GVL to look; a signal, because it would interrupt system calls.
@@ -50,7 +50,7 @@ static inline bool hd_watch_slice_is_over(const hd_scheduler *scheduler)
            __atomic_load_n(&scheduler->watch.over, __ATOMIC_RELAXED) == scheduler->watch.run;
 }
 
-/* Notes that a slice could not end here, because a method in C runs: the thread tries again very soon. */
+/* Notes that a slice could not end here, because of the code on top of the stack: the thread tries again very soon. */
 static inline void hd_watch_try_again(hd_scheduler *scheduler)
 {
     __atomic_store_n(&scheduler->watch.refused, scheduler->watch.refused + 1, __ATOMIC_RELAXED);
@@ -66,3 +66,4 @@ void hd_watch_stalls(void (*job)(void *));
 
 /* Has Ruby given a place to the job? It has 32 of them. */
 bool hd_watch_has_slices(void);
+bool hd_watch_has_stalls(void);

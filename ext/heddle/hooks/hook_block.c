@@ -29,6 +29,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     hd_scheduler *scheduler = hd_scheduler_ready(self);
+    /* A close waits with a Mutex that has no class. Exceptions must not end this wait: see closer.c. */
     if (hd_is_hidden(argv[0]) && hd_closer_waits(scheduler)) {
         hd_closer_wait(scheduler, HD_WAIT_FOR_BLOCK, argv[0]);
         return Qtrue;
@@ -50,7 +51,7 @@ static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(timeout);
-    /* Interrupts are not looked at in between: a trap handler might run that other fiber. */
+    /* No handler may run between the question and the wait: it might let that other fiber close the queue. */
     while (!RTEST(rb_funcall(queue, rb_intern("closed?"), 0)))
         if (wait_for(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;
     return Qtrue;

@@ -18,8 +18,8 @@
 
 /* Looks whether a wait for a write is over already. Mostly it is the wait of a connect, which Ruby also lets wait for a
  * read. On the same machine a connection is there as soon as it is asked for. A cheap system call saves two switches
- * then, and lets the request follow at once. A pending exception is raised at the wait. Returns the ready events, or
- * 0. */
+ * then, and lets the request follow at once. If an exception is pending, it returns 0, and the wait raises it. Returns
+ * the ready events, or 0. */
 static int writable_at_once(hd_scheduler *scheduler, VALUE io, int events)
 {
     if (!(events & POLLOUT) || scheduler->reactor.shares || hd_scheduler_foreign(scheduler)) return 0;
@@ -91,7 +91,7 @@ static VALUE start_io(VALUE self, hd_direction direction, VALUE io, VALUE buffer
         .offset = NIL_P(offset) ? 0 : NUM2SIZET(offset),
         .from = NIL_P(from) ? HD_NO_OFFSET : NUM2OFFT(from),
         .fd = rb_io_descriptor(io),
-        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* ESPIPE for a socket */
+        .kind = NIL_P(from) ? hd_kind_of(io) : HD_MAYBE_FILE, /* a socket gets ESPIPE from pread and pwrite */
     };
     if (call.length || call.offset || !NIL_P(from)) {
         int error = error_in_arguments(&call, !NIL_P(from));

@@ -71,7 +71,7 @@ static VALUE hook_timeout_after(int argc, VALUE *argv, VALUE self)
         .raised = Qnil,
         .sent = Qnil,
     };
-    if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout.root; /* overdue.c looks for it */
+    scheduler->running.root = timeout.root; /* overdue.c looks for it, also where no loop turns */
     if (deadline_ns != HD_NO_DEADLINE) {
         hd_overdue_register(scheduler);
         hd_timeout_set(&timeout, scheduler, deadline_ns);

@@ -251,7 +251,7 @@ static VALUE scheduler_set_task(VALUE self, VALUE task)
     return hd_scheduler_get(self)->running.task = task;
 }
 
-/* Runs the block as the main block: in the calling fiber, which may wait as a task does.
+/* Runs the block of Heddle.run in the calling fiber (home), which may wait as a task does.
  *
  * @param task [Heddle::Task] stands for the block */
 static VALUE scheduler_run_at_home(VALUE self, VALUE task)
@@ -285,8 +285,8 @@ static VALUE scheduler_sent_to_thread_p(VALUE self, VALUE exception)
     return HD_BOOL(hd_thread_was_sent(hd_scheduler_get(self), exception));
 }
 
-/* @return [Array<Fiber, nil>] the fibers that run the loop, or have run it last: of the scheduler that this thread has
- *   now, and of this one */
+/* @return [Array<Fiber, nil>] two fibers that run the loop, or have run it last: that of the scheduler that this thread
+ *   has now, and that of this scheduler */
 static VALUE scheduler_last_homes(VALUE self)
 {
     const hd_scheduler *now = hd_scheduler_of_thread();
@@ -456,8 +456,8 @@ static VALUE scheduler_force(VALUE self, VALUE fiber, VALUE exception)
     return Qtrue;
 }
 
-/* Puts back an exception that was raised here but has not served its purpose: it is raised again at the next wait, in
- * its old place. */
+/* Puts back an exception that was raised here but has not ended what it should end. It is raised again at the next
+ * wait, in its old place. */
 static VALUE scheduler_put_back(VALUE self, VALUE exception)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -483,7 +483,7 @@ static VALUE scheduler_block_begins(VALUE self)
 }
 
 /* Does the fiber wait, run, or stand behind one that it has resumed? If not, it goes on only when somebody resumes it,
- * and maybe nobody asks this Enumerator any longer. */
+ * which may never happen: it may be the fiber of an Enumerator that nobody asks any longer. */
 static VALUE scheduler_busy_p(VALUE self, VALUE fiber)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);
@@ -535,8 +535,8 @@ static VALUE scheduler_masked_p(VALUE self)
     return hd_scheduler_get(self)->masks.blocks > 0 ? Qtrue : Qfalse;
 }
 
-/* Runs the block, in which the masks hold nothing back, also nothing that they have held back before: the scheduler
- * ends. */
+/* Runs the block. Meanwhile the masks hold nothing back, and exceptions that they have held back before are raised: the
+ * scheduler ends. */
 static VALUE scheduler_without_masks(VALUE self)
 {
     hd_scheduler *scheduler = hd_scheduler_get(self);

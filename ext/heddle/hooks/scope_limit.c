@@ -90,7 +90,7 @@ static VALUE limit_around(VALUE self)
 {
     hd_timeout *timeout = &limit_of(self)->timeout;
     hd_scheduler *scheduler = timeout->pending.scheduler;
-    if (NIL_P(scheduler->running.root)) scheduler->running.root = timeout->root; /* overdue.c looks for it */
+    scheduler->running.root = timeout->root; /* overdue.c looks for it, also where no loop turns */
     limit_of(self)->open = true;
     return rb_ensure(rb_yield, Qnil, close_limit, self);
 }

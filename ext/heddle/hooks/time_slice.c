@@ -11,7 +11,9 @@
  *  - The fiber must be one of the scheduler's own, on its thread, not blocking, not in a wait, and in no call that
  *    Heddle has not finished.
  *  - No function that the gem ffi has called must be running: its callbacks in Ruby must not stop.
- *  - Neither Heddle.without_time_slices nor handle_interrupt(Object => :never) must hold it.
+ *  - The fiber must not be in a block of Heddle.without_time_slices, or of handle_interrupt(Object => :never).
+ *  - The thread must not have been sent anything that no fiber has looked at, the scheduler must not be ending, and it
+ *    must not have a virtual clock.
  *
  * The stopped fiber still counts as computing: no event, cancel or timeout ends its wait. Exceptions that are sent to
  * it are raised later, and never in the job, because Ruby drops an exception that is raised there. A cancel or a
@@ -102,8 +104,9 @@ static VALUE end_of_slice(VALUE pointer)
     return Qnil;
 }
 
-/* Ends the slice, unless the fiber must go on. Wherever in it an exception, an exit or a Thread#kill comes, it is
- * raised after the job. Ruby looks at the thread's interrupts in each call of a method, too. */
+/* Ends the slice, unless the fiber must go on. The next slice begins in both cases. An exception, an exit or a
+ * Thread#kill may come anywhere in it, and is raised after the job. Ruby looks at the thread's interrupts in each call
+ * of a method, too. */
 static void end_slice(hd_scheduler *scheduler)
 {
     VALUE errinfo = rb_errinfo();

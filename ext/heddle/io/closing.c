@@ -90,17 +90,23 @@ static void close_before_it_runs(hd_wait *wait)
     wait->exception = (hd_word)closed_error();
 }
 
-/* Wakes the waiters of this object. The waiters of a twin (made with IO.for_fd) are only marked: they are woken when
- * the descriptor is gone. */
-static void interrupt_waiters(close_call *closing, const closing_io *part)
+/* Marks the waiters of a twin (made with IO.for_fd): they are woken when the descriptor is gone. */
+static void mark_twins(close_call *closing, const closing_io *part)
 {
     for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
+        if (interest->io == (hd_word)part->io) continue;
+        interest->closing = !part->keeps_open;
+        closing->twins |= interest->closing;
+    }
+}
+
+/* Wakes the waiters of this object, and marks those of twins. */
+static void interrupt_waiters(close_call *closing, const closing_io *part)
+{
+    mark_twins(closing, part);
+    for (hd_interest *interest = first_interest(part->fd); interest; interest = next_interest(interest)) {
         hd_wait *wait = interest->wait;
-        if (interest->io != (hd_word)part->io) {
-            interest->closing = !part->keeps_open;
-            closing->twins |= interest->closing;
-            continue;
-        }
+        if (interest->io != (hd_word)part->io) continue;
         if (wait->state == HD_WAIT_PARKED) hd_end_operation(wait, closed_error());
         close_before_it_runs(wait);
         closing->waiters = interest->leaving = true;
@@ -151,7 +157,7 @@ static void withdraw_those(const closing_io *part, bool twins)
 
 static void release_file(hd_scheduler *scheduler)
 {
-    if (scheduler && scheduler->reactor.backend && !hd_scheduler_foreign(scheduler))
+    if (scheduler && hd_scheduler_turns_here(scheduler))
         scheduler->reactor.ops->release_files(scheduler->reactor.backend);
 }
 
@@ -216,6 +222,8 @@ static void clear_the_way(close_call *closing, bool hide)
 {
     interrupt_all(closing);
     if (closing->waiters) let_waiters_leave(closing, hide && write_buffer(closing));
+    /* a waiter that has left may have let another fiber begin to wait for a twin */
+    for (int i = 0; i < closing->count && closing->waiters; i++) mark_twins(closing, &closing->parts[i]);
     for (int i = 0; i < closing->count && closing->waiters; i++) withdraw_those(&closing->parts[i], false);
     release_file(closing->scheduler);
 }
@@ -239,8 +247,8 @@ static void wake_to_look_again(hd_interest *interest, short events)
     hd_wake_wait(interest->wait, HD_WOKEN_BY_EVENT);
 }
 
-/* Wakes a twin's waiter with EBADF when the descriptor is gone, because it would never hear of that. It must not look
- * again: the number may be another file's by then. */
+/* Wakes a waiter when the descriptor is gone, because it would never hear of that: a twin's with EBADF. It must not
+ * look again: the number may be another file's by then. A wait without an IO object (for a child) does look again. */
 static void wake_twin(hd_interest *interest)
 {
     if (NIL_P((VALUE)interest->io))

@@ -3,7 +3,7 @@
  * Waiters belong to an IO object, not to a descriptor number. A close wakes exactly the waiters of that object, once,
  * with IOError. It lets them unwind, makes the kernel let go of the file, and only then closes it. closing.c says why.
  *
- * The parameter kept is the name of Ruby's own method. */
+ * The parameter kept is the name under which Heddle has kept Ruby's own method. */
 #pragma once
 
 #include "fibers/scheduler.h"
@@ -19,8 +19,8 @@ bool hd_stays_open(VALUE io, int other_direction);
  * EPIPE, as threads do. */
 VALUE hd_shut_down(VALUE io, ID kept, short events);
 
-/* Reopens an IO by Ruby's method. Fibers that begin to wait before the descriptor is another file's are woken, too. The
- * waiters of a twin look at that file. */
+/* Reopens an IO by Ruby's method. Its waiters get IOError, also fibers that begin to wait before the descriptor is
+ * another file's. The waiters of a twin try again, on that file. */
 VALUE hd_reopen(VALUE io, ID kept, int argc, VALUE *argv);
 
 /* Wakes the waiters of an IO that Ruby is about to close without the method IO#close. */

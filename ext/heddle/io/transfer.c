@@ -21,6 +21,7 @@
 #include "transfer.h"
 
 #include "fibers/park.h"
+#include "fibers/pending/pending.h"
 #include "fibers/read_ahead.h"
 #include "fibers/turn.h"
 #include "fibers/worker_call.h"
@@ -59,33 +60,27 @@ int hd_poll_once(int fd, int events, int timeout_ms)
     return count ? hd_events_ready((short)events, poll_fd.revents) : 0;
 }
 
-typedef struct {
-    int fd, events, timeout_ms, result;
-} foreign_wait;
-
-static void *poll_without_gvl(void *pointer)
-{
-    foreign_wait *wait = pointer;
-    wait->result = hd_poll_once(wait->fd, wait->events, wait->timeout_ms);
-    return NULL;
-}
-
-/* Waits on another thread than the scheduler's (a blocking operation of Ruby's on a worker), which must not touch the
- * reactor. A Stop, which is otherwise put off there, ends the wait, because nothing can be lost here. */
+/* Waits on another thread than the scheduler's (a blocking operation of Ruby's in a thread of the pool), which must not
+ * touch the reactor. The pool ends an operation with the exception BlockingJob::Stop. It is otherwise put off there,
+ * but ends this wait, because nothing can be lost here. */
 static int wait_in_this_thread(int fd, int events, int64_t deadline_ns)
 {
     for (;;) {
-        foreign_wait wait = {fd, events, -1, 0};
-        if (deadline_ns != HD_NO_DEADLINE) {
-            int64_t left_ms = (deadline_ns - hd_clock_now() + HD_NS_PER_MS - 1) / HD_NS_PER_MS;
-            wait.timeout_ms = left_ms < 0 ? 0 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
-        }
-        rb_nogvl(poll_without_gvl, &wait, RUBY_UBF_IO, NULL, 0);
-        if (wait.result > 0) return wait.result;
-        if (wait.result < 0 && wait.result != -EINTR) return wait.result;
-        if (wait.result == 0 && hd_clock_now() >= deadline_ns) return 0;
+        struct pollfd poll_fd = {.fd = fd, .events = (short)events};
+        int result = hd_poll_alone(&poll_fd, 1, deadline_ns);
+        if (result > 0) result = hd_events_ready((short)events, poll_fd.revents);
+        if (result > 0) return result;
+        if (result < 0 && result != -EINTR) return result;
+        if (result == 0 && hd_clock_now() >= deadline_ns) return 0;
         rb_funcall(rb_const_get(hd_cScheduler, rb_intern("BlockingJob")), rb_intern("check_stop"), 0);
     }
+}
+
+/* What a wait for one descriptor returns. If it has ended without an event, its caller looks again. */
+static int events_of(int result, const hd_interest *interest)
+{
+    if (result <= 0) return result;
+    return RB_LIKELY(interest->revents) ? interest->revents : -EAGAIN;
 }
 
 /* Waits for events of a file, which is always ready to be read and written, and has no urgent data. A fiber that waits
@@ -96,12 +91,11 @@ static int wait_for_file(hd_scheduler *scheduler, VALUE io, int fd, int events, 
     hd_interest interest = {.fd = fd, .events = POLLPRI, .io = (hd_word)io, .selects = true, .unpollable = true};
     hd_request request = {.kind = HD_WAIT_FOR_SELECT, .subject = Qnil, .deadline_ns = deadline_ns,
                           .interests = &interest, .interests_count = 1};
-    int result = hd_park_until_ready(scheduler, &request);
-    return result > 0 ? interest.revents : result;
+    return events_of(hd_park_until_ready(scheduler, &request), &interest);
 }
 
-/* Parks for events. Returns the events that are ready, 0 after a timeout, -EPERM if the IO cannot be polled, or another
- * -errno. */
+/* Parks for events. Returns the events that are ready, 0 after a timeout, -EPERM if the IO cannot be polled, -EAGAIN if
+ * it was closed meanwhile, or another -errno. */
 static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
 {
     VALUE io = (VALUE)interest->io;
@@ -111,21 +105,23 @@ static int park_on(hd_scheduler *scheduler, hd_interest *interest, int64_t deadl
     if (request.moves_bytes && !interest->bytes_to_send) request.read_memory = hd_read_memory(scheduler);
     int result = hd_park_until_ready(scheduler, &request);
     RB_GC_GUARD(io);
-    if (result > 0 && interest->unpollable) return -EPERM; /* epoll returns this error */
-    return result > 0 ? interest->revents : result;
+    if (result > 0 && interest->unpollable) return -EPERM; /* found by the ring; epoll's arm has returned it */
+    return events_of(result, interest);
 }
 
 static int wait_for(hd_scheduler *scheduler, hd_interest *interest, int64_t deadline_ns)
 {
-    int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
-                    ? wait_in_this_thread(interest->fd, interest->events, deadline_ns)
-                    : park_on(scheduler, interest, deadline_ns);
-    if (ready == -EPERM) {
-        interest->at_once = true;
-        ready = wait_for_file(scheduler, (VALUE)interest->io, interest->fd, interest->events, deadline_ns);
+    for (VALUE io = (VALUE)interest->io;; interest->fd = rb_io_descriptor(io)) { /* raises if the IO was closed */
+        int ready = RB_UNLIKELY(hd_scheduler_foreign(scheduler))
+                        ? wait_in_this_thread(interest->fd, interest->events, deadline_ns)
+                        : park_on(scheduler, interest, deadline_ns);
+        if (ready == -EPERM) {
+            interest->at_once = true;
+            ready = wait_for_file(scheduler, io, interest->fd, interest->events, deadline_ns);
+        }
+        if (RB_LIKELY(ready >= 0)) return ready;
+        if (ready != -EAGAIN) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
     }
-    if (ready < 0) rb_syserr_fail(-ready, "heddle: cannot wait for the IO");
-    return ready;
 }
 
 int hd_wait_io(hd_scheduler *scheduler, VALUE io, int fd, int events, int64_t deadline_ns)
@@ -174,6 +170,16 @@ static VALUE await_job(VALUE pointer)
     return Qnil;
 }
 
+/* Keeps the exception that will be raised: the first one, but a kill takes precedence. The others are raised at the
+ * next wait. */
+static void keep(hd_caught *first, const hd_caught *caught, VALUE *others)
+{
+    bool replaces = !first->state || (NIL_P(caught->exception) && !NIL_P(first->exception));
+    VALUE other = replaces ? first->exception : caught->exception;
+    if (replaces) *first = *caught;
+    if (!NIL_P(other)) rb_ary_push(NIL_P(*others) ? *others = rb_ary_new() : *others, other);
+}
+
 /* Finishes a write for its caller. As with write(2), a write has ended when its caller goes on, also when an exception
  * is raised in the fiber meanwhile: later writes to the file, and later steps of the program, must not overtake it. The
  * bytes written from Ruby's write buffer are taken off it, because the close in an ensure block would otherwise write
@@ -183,10 +189,12 @@ static VALUE write_result(VALUE pointer)
     hd_transfer *call = ((worker_call *)pointer)->call;
     hd_rw_job *job = ((worker_call *)pointer)->job;
     hd_caught first = {.exception = Qnil}, caught;
+    VALUE others = Qnil;
     for (hd_submit_or_run(call->scheduler, &job->job); !hd_job_finished(&job->job);) {
         hd_catch(await_job, pointer, &caught);
-        if (caught.state && (!first.state || NIL_P(caught.exception))) first = caught; /* a kill takes precedence */
+        if (caught.state) keep(&first, &caught, &others);
     }
+    hd_raise_all_later(call->scheduler, others);
     if (first.state && call->flushes && job->result > 0) hd_io_flushed(call->io, (size_t)job->result);
     hd_go_on(&first);
     if (!call->flushes) call->fd = rb_io_descriptor(call->io); /* raises if the IO was closed meanwhile */
@@ -264,11 +272,12 @@ static void wait_until_ready(hd_transfer *call)
         return;
     }
     if (!ready) rb_raise(eTimeoutError, "Blocking operation timed out!");
-    /* An IO that was reopened during the wait is another file, and its waiters begin anew on it. */
+    /* If a twin was reopened during the wait, the descriptor is another file's, and its waiters begin anew on it. */
     call->fd = rb_io_descriptor(call->io);
-    /* ready, and yet it would block? */
+    /* It was ready as soon as the kernel was asked, so it may be an IO made from a file's descriptor: see
+     * hd_kind_of. */
     if (interest.at_once && !asks && call->kind == HD_STREAM) call->kind = HD_MAYBE_FILE;
-    if (hd_scheduler_foreign(call->scheduler)) return;
+    if (!hd_scheduler_turns_here(call->scheduler)) return;
     hd_expect_to_wait(call, !interest.at_once && call->kind != HD_MAYBE_FILE);
     if (!alone && call->direction == HD_READ) call->fd = hd_after_those_before(call->scheduler, call->io, call->fd);
 }
@@ -335,7 +344,8 @@ static void let_others_run(hd_transfer *call)
 {
     call->others_ran = true;
     call->scheduler->reactor.switches = HD_SWITCHES_PER_POLL; /* a switch looks at the kernel only now and then */
-    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io, .place = HD_BEHIND});
+    hd_park(call->scheduler, &(hd_request){.kind = HD_WAIT_YIELDED, .subject = call->io, .place = HD_BEHIND,
+                                           .quiet = call->amid});
     call->fd = rb_io_descriptor(call->io); /* raises if one of them has closed it */
 }
 

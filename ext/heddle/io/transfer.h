@@ -14,7 +14,7 @@ typedef struct {
     off_t from;            /* in the file, or HD_NO_OFFSET */
     int fd;
     hd_file_kind kind;
-    bool in_part;     /* a part has been moved: the next step must wait for nothing but the disk */
+    bool in_part;     /* a part has been moved: the next step may wait for the disk, but not until the IO is ready */
     bool reads_ahead; /* into Ruby's read buffer */
     bool flushes;     /* writes Ruby's write buffer */
     bool accepts;     /* connections, not bytes */
@@ -25,7 +25,7 @@ typedef struct {
     bool received;    /* the last wait has received bytes: see hd_transfer_run */
     ssize_t moved;    /* number of bytes, 0 at the end, or -errno */
     int64_t deadline_ns; /* of the waits, from IO#timeout; 0 before the first one */
-    bool asks;        /* the next read may find bytes at once, and is a request of the ring all the same */
+    bool asks;        /* the next read is a request of the ring only to share its call: bytes may be there already */
     bool is_alone;    /* a write of the ring that shares its system call with no other request so far */
     uint64_t answers; /* reactor->answers when it began */
 } hd_transfer;

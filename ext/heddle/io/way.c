@@ -8,18 +8,20 @@
  * The way: the cost of a system call is measured once (os/call_cost.h). Where calls are cheap, only reads that must
  * wait are requests, and writes where each would wake another process. Where they are dear, each small read and write
  * of a socket or a pipe is a request if others take part: fibers that are ready, or requests that were not submitted
- * yet. A lone write is one if the last lone writes have shared their call with the answer of a peer.
+ * yet. A lone write, with which no other request shares the call so far, is a request if the last lone writes have
+ * shared their call with the answer of a peer.
  *
  * Guesses say whether a read will have to wait, which saves the system call that would find nothing. The peer of a
  * request and response protocol waits at every read. So once a read had to wait, the next one asks the kernel to wait
- * at once, with all the other requests of this turn. When such a wait ends immediately, reads are tried first again.
+ * at once, with all the other requests since the last look. When such a wait ends immediately, reads are tried first
+ * again.
  *
  * A wrong guess costs a look at the kernel, never more, because the kernel reports everything that a read would find at
  * once. That holds for one IO, and for one kind of call. A listening socket refuses a read at once, but is not
- * readable. For another IO with that number the kernel may report nothing although a read finds the end of the file. No
- * guess exists for writes: a socket or a pipe that has room for a small one need not be writable.
+ * readable. For another IO that has got the same descriptor, the kernel may report nothing although a read finds the
+ * end of the file. No guess exists for writes: a socket or a pipe that has room for a small one need not be writable.
  *
- * Rejected: to give up the wait of a write for its answer. Its error would come too late.
+ * Rejected: a write that returns before its answer has come. Its error would come too late.
  *
  * The price: a switch at each transfer. HEDDLE_CALLS=direct or ring forces one way.
  *
@@ -43,9 +45,9 @@ enum { MANY_READY = 8 };
 /* After a lone write that has shared its call with nothing, this number of lone writes is made directly. */
 enum { LONE_WRITES_DIRECT = 32 };
 
-/* A request that shares its call waits for the turns of all that are ready. It must not where these compute: a server
- * whose requests take a millisecond each would wait for all of them at each small read. So turns must be shorter than
- * this number of calls takes, or than this time. */
+/* A request that shares its call waits for the turns of all that are ready. It must not do so where these compute: a
+ * server whose requests take a millisecond each would wait for all of them at each small read. So turns must be shorter
+ * than the longer of two times: that of CALLS_PER_TURN calls, and SHORT_TURN_NS. */
 enum { CALLS_PER_TURN = 40, SHORT_TURN_NS = 50000 };
 
 /* Does a system call cost enough that it pays to share one? */

@@ -32,8 +32,9 @@ bool hd_waits_first(hd_transfer *call, size_t size);
 /* Should a small write go out with those of other fibers? Then it waits for its answer. */
 bool hd_write_shares_call(hd_transfer *call, size_t size);
 
-/* Begins a direct write, and ends it. The first write of a turn shows whether the peers are tasks of this thread: then
- * the kernel has something to report after it. */
+/* Begins a direct write, and ends it. The first write since the last look at the kernel shows whether the peers are
+ * tasks of this thread: then the kernel has something to report after it. True: it is the first write, and
+ * hd_end_direct_write must follow. news: the kernel has something to report already. */
 bool hd_begin_direct_write(const hd_transfer *call, bool *news);
 void hd_end_direct_write(const hd_transfer *call, bool news);
 

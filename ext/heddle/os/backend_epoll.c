@@ -222,8 +222,8 @@ static void deliver(hd_backend *backend, int fd, short revents)
     }
     bool left = !hd_list_empty(&entry->interests), edge = entry->edge;
     if (!left && edge) end_edge(backend, fd);
-    /* The kernel always reports an error or a hang-up. An interest that selects without asking for these would get
-     * them again and again. */
+    /* The kernel always reports an error or a hang-up. For an interest that selects without asking for these, a
+     * one-shot registration would report them without end. So from then on it is edge-triggered. */
     if (left && !edge && arm_for_all(backend, fd, revents & (EPOLLERR | EPOLLHUP)) < 0) {
         while ((node = hd_list_first(&entry->interests))) { /* the descriptor was closed while fibers waited */
             hd_node_remove(node);

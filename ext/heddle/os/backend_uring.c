@@ -1,10 +1,10 @@
 /* THE IO_URING BACKEND: every interest is a one-shot request of the ring.
  *
- * Problem: with epoll each wait costs a system call to arm it, and each transfer another one. Way: the requests of a
- * turn go to the kernel in the very call that waits, so arming costs no system call of its own. An interest is a
- * poll request, or moves its bytes itself. If it wants bytes, it is a read request, which waits for readiness itself
- * and reads into the ring's own memory (uring_buffers.h). Where the kernel cannot do that, or has no buffer left, it
- * becomes a poll request. If it has bytes to send, it is a send request, which sends a copy of them
+ * Problem: with epoll each wait costs a system call to arm it, and each transfer another one. Way: all requests since
+ * the last look at the kernel are submitted by the very call that waits, so arming costs no system call of its own. An
+ * interest is a poll request, or moves its bytes itself. If it wants bytes, it is a read request, which waits for
+ * readiness itself and reads into the ring's own memory (uring_buffers.h). Where the kernel cannot do that, or has no
+ * buffer left, it becomes a poll request. If it has bytes to send, it is a send request, which sends a copy of them
  * (uring_outbox.h).
  *
  * A request carries a token (slot and generation), never a record's address. An interest that was disarmed has freed
@@ -282,7 +282,7 @@ static void remove_poll(hd_backend *backend, uint64_t token)
 
 /* Does task work of the ring until there are this many completions, or all work is done. A ring with DEFER_TASKRUN does
  * only about 20 pieces of it in an enter that wants no completion. So this asks for many, without waiting, and repeats
- * that. Completions that do not fit are reaped in the caller's next turn, before all else. */
+ * that. If the ring has no room for all completions, the rest is reaped after the next look at the kernel. */
 static void do_task_work(uring_ring *ring, unsigned most)
 {
     for (int rounds = 0; rounds < TASK_WORK_ROUNDS_MAX && uring_ring_wants_enter(ring); rounds++) {
@@ -350,8 +350,8 @@ static bool take_out(hd_backend *backend, uint64_t token)
     return true;
 }
 
-/* Waits until a poll has given the request to the kernel. A poll submits everything. It may be refused, so the wait
- * is bounded. */
+/* Waits until the look at the kernel that now runs in the loop's thread has submitted the request, with all others. The
+ * kernel may refuse them, so the wait is bounded. */
 static void await_submission(const hd_backend *backend, uint64_t token)
 {
     unsigned number = backend->slots[(uint32_t)token].request;
@@ -406,8 +406,8 @@ static void uring_poll_nogvl(hd_backend *backend, int64_t timeout_ns, bool watch
     do_task_work_for_buffers(backend, ring);
 }
 
-/* Is it no answer: does the kernel only say that it does not read or send now, or not in this way? It reports
- * anything else just once. */
+/* Does this result only say that the kernel does not read or send now, or not in this way? All other results are
+ * answers, which the kernel reports only once. */
 static bool is_no_answer(int result)
 {
     return result == -EAGAIN || result == -ENOBUFS || result == -ECANCELED || result == -EINTR || result == -EINVAL ||
@@ -447,7 +447,7 @@ static void complete(hd_backend *backend, uint64_t token, int result, unsigned f
 {
     const char *bytes = buffer_of(backend, flags);
     if (token == NO_TOKEN) return;
-    if (token == WAKE_TOKEN) { /* every write of a multishot poll's eventfd is reported, whether it is read or not */
+    if (token == WAKE_TOKEN) { /* a multishot poll reports each write to the eventfd, even if nobody reads it */
         if (flags & IORING_CQE_F_MORE) return;
         backend->wake_armed = false;
         hd_wakeup_clear(&backend->wakeup);

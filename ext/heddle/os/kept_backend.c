@@ -22,7 +22,8 @@ static hd_list idle;      /* the backend that has been kept for longest comes fi
 static int idle_count;
 static bool watched; /* a thread watches, and closes backends that have been idle for long */
 
-/* Forgets the records, in the child of a fork. take and close treat the record of its only thread. */
+/* Forgets the records, in the child of a fork. The record of its only thread still has its backend, which take and
+ * close close. */
 static void forget_all(void)
 {
     for (hd_node *node; (node = hd_list_first(&idle));) hd_node_remove(node);

@@ -17,6 +17,6 @@ hd_backend *hd_kept_backend_take(const hd_backend_ops *ops);
 /* Keeps the backend for this thread, or closes it. */
 void hd_kept_backend_put(const hd_backend_ops *ops, hd_backend *backend);
 
-/* Closes the backend that this thread keeps. Called when the thread ends; if that call is missing, it happens by
- * itself. */
+/* Closes the backend that this thread keeps. Called when the Ruby thread ends. Without that call the backend is
+ * closed when the native thread ends. */
 void hd_kept_backend_close(void);

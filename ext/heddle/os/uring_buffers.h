@@ -2,8 +2,8 @@
  *
  * Problem: the kernel writes into a buffer while the fiber that waits may be ended, or its string may move. Way: the
  * buffers belong to the ring, not to the waiter, so no stack or string has to stay for the kernel. The kernel takes
- * a buffer only when there are bytes for it. So a fiber that waits holds none, and a request that is dropped has
- * none.
+ * a buffer only when there are bytes for it. So a fiber that waits holds none, and a request that is dropped before
+ * bytes have come holds none either.
  *
  * Price: the bytes are copied once more, to where the fiber takes them. Without a free buffer the request becomes a
  * poll.
@@ -29,8 +29,8 @@ typedef struct {
 /* Opens the buffers, on the thread that submits. Returns 0 or -errno: before Linux 5.19 they do not exist. */
 int uring_buffers_open(uring_buffers *buffers, const uring_ring *ring);
 
-/* Closes the buffers. in_use: the kernel may still write into them. Then their memory is freed, but not its
- * addresses. */
+/* Closes the buffers. in_use: the kernel may still write into them. Then the memory is freed, but its addresses stay
+ * reserved. */
 void uring_buffers_close(uring_buffers *buffers, const uring_ring *ring, bool in_use);
 
 /* Takes the buffer that a completion names, until it is offered again. */

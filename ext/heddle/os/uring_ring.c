@@ -35,7 +35,7 @@ static const unsigned NEEDED_FEATURES =
 
 static int setup(unsigned entries, unsigned flags, struct io_uring_params *params)
 {
-    for (; entries >= MINIMUM_ENTRIES; entries /= 2) { /* RLIMIT_MEMLOCK of 64 KB: 256 entries fit, 1024 do not */
+    for (; entries >= MINIMUM_ENTRIES; entries /= 2) { /* a small RLIMIT_MEMLOCK allows only a smaller ring */
         memset(params, 0, sizeof(*params));
         params->flags = flags | IORING_SETUP_CQSIZE;
         params->cq_entries = entries * COMPLETIONS_PER_ENTRY;

@@ -27,14 +27,15 @@ void hd_wakeup_close(hd_wakeup *wakeup);
 /* Ends the poll. Async-signal-safe; errno is preserved. */
 void hd_wakeup_signal(hd_wakeup *wakeup);
 
-/* Was it signalled since the last poll that wanted to sleep? Then this poll does not sleep. */
+/* Was it signalled since the last poll that wanted to sleep? Then this poll does not sleep. The signal is taken: a
+ * second call says no. */
 bool hd_wakeup_was_signalled(hd_wakeup *wakeup);
 
 /* Sleeps until it is signalled, or a signal handler has run, or for timeout_ns, never less (HD_NO_DEADLINE: for ever).
  * No descriptor is watched meanwhile. */
 void hd_wakeup_sleep(hd_wakeup *wakeup, int64_t timeout_ns);
 
-/* Notes that a sleep is over, in the kernel's watch or here. A signal that was sent has ended it. */
+/* Notes that the poll no longer sleeps, in the kernel's watch or here. Signals up to now have had their effect. */
 void hd_wakeup_note_awake(hd_wakeup *wakeup);
 
 /* Makes the descriptor wait for the next signal. */

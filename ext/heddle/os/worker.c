@@ -131,7 +131,7 @@ static void *worker_main(void *pointer)
         hd_job *job = HD_CONTAINER_OF(hd_list_first(&own->queue), hd_job, node);
         hd_node_remove(&job->node);
         own->queued--;
-        job->started_ns = hd_clock_now();
+        job->started_ns = hd_clock_machine();
         hd_list_push_front(&own->running, &job->node);
         if (too_few(own)) start_thread(own); /* so a caller that submits many jobs waits for one start only */
         pthread_mutex_unlock(lock);
@@ -160,11 +160,12 @@ static hd_job *find_same(const worker_pool *own, const hd_job *job)
     hd_job *other = same_in(&own->queue, job);
     if (other) return other;
     other = same_in(&own->running, job);
-    if (other && hd_clock_now() - other->started_ns > HD_SHARED_SECONDS * HD_NS_PER_SECOND) return NULL;
+    if (other && hd_clock_machine() - other->started_ns > HD_SHARED_SECONDS * HD_NS_PER_SECOND) return NULL;
     return other;
 }
 
-/* Puts a job into the queue. When no worker can be started, the existing workers do the work. */
+/* Puts a job into the queue, and starts a worker if there are too few. If that fails, the job stays in the queue when a
+ * worker exists or has taken it. Otherwise the job is taken out again, and the error is returned. */
 static int enqueue(worker_pool *own, hd_job *job)
 {
     set_state(job, HD_JOB_SUBMITTED);
@@ -209,7 +210,7 @@ void hd_job_run_inline(hd_job *job)
 {
     job->type->run(job);
     pthread_mutex_lock(lock);
-    deliver_to_followers(job); /* of a job that was in the queue while a thread for it could not be started */
+    deliver_to_followers(job); /* others may have followed it while it was in the queue, until the start failed */
     pthread_mutex_unlock(lock);
     set_state(job, HD_JOB_FINISHED);
 }
@@ -247,7 +248,7 @@ static bool withdraw(hd_job *job)
 
 void hd_job_release(hd_job *job)
 {
-    /* Nobody else knows the job any longer. Its worker most likely still holds the lock. */
+    /* Its worker has forgotten it. The lock is not taken, because that worker most likely still holds it. */
     if (hd_forked_since(job->fork_generation) || (!job->had_wait && hd_job_finished(job))) {
         job->type->free(job);
         return;

@@ -86,8 +86,8 @@ void hd_job_run_inline(hd_job *job);
 /* Sets the wait that is settled when the job has run, at once if it has; NULL: none. With the GVL. */
 void hd_job_set_wait(hd_job *job, hd_wait *wait);
 
-/* Has the job run? Then its result may be read. In the child of a fork a job of the parent counts as ended. It has
- * the result that it was made with, as if it was interrupted. */
+/* Has the job run? Then its result may be read. In the child of a fork a job of the parent counts as ended. Its
+ * result is then what it was made with: -EINTR for a file, EAI_AGAIN for a lookup. */
 bool hd_job_finished(hd_job *job);
 
 /* Releases a job: it has run, or the caller no longer wants its result. It is freed now, or by the worker that is

@@ -187,7 +187,7 @@ static VALUE compare_resumed(RB_BLOCK_CALL_FUNC_ARGLIST(outer, unused))
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     VALUE fiber = rb_fiber_current();
     bool found = find_pointer(fiber, memory_of(outer)) == resumer;
-    if (!found || find_pointer(rb_thread_current(), memory_of(fiber))) resumer = 0; /* only a root fiber is there */
+    if (!found || find_pointer(rb_thread_current(), memory_of(fiber))) resumer = 0; /* a thread has only its root */
     return Qnil;
 }
 

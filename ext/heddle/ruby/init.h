@@ -52,6 +52,7 @@ extern VALUE hd_mHeddle, hd_eError; /* Heddle and Heddle::Error */
     init(deadlock) \
     init(lock_cycles) \
     init(chdir) \
+    init(ractor_new) \
     init(file_open) \
     init(flush) \
     init(direct_io) \

@@ -7,8 +7,9 @@
  * Rejected: Fiber#kill instead of Thread#kill at the next wait. In a thread's first fiber, Thread#join aborts Ruby 3.3
  * and 3.4 after that.
  *
- * Price: Ruby has no method that writes to the queue of the current thread. It is one of two hidden lists of the
- * thread. Which one, is found when the gem is loaded. Where it is not found, there are no time slices.
+ * Price: the queue is found among Ruby's insides, because no method writes to the queue of the current thread. It is
+ * one of two hidden lists of the thread. When the gem is loaded, Heddle finds out which of them it is. If it is not
+ * found, there are no time slices.
  *
  * Sources: CRuby's thread.c (rb_threadptr_pending_interrupt_enque, rb_threadptr_execute_interrupts), vm.c
  * (thread_mark). */

@@ -198,7 +198,7 @@ void hd_stack_pool_begin_pass(size_t kept)
     pass.kept = kept;
 }
 
-/* Returns whether it has taken time. */
+/* Returns true when it is time to look at the clock: after each madvise, and for one of 64 stacks without one. */
 static bool visit_vacancy(vacancy *v)
 {
     enum { SKIPPED_PER_CLOCK = 64 };

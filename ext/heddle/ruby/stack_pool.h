@@ -21,7 +21,7 @@
 /* Was the pool found, and may it be changed? */
 bool hd_stack_pool_found(void);
 
-/* Does Ruby keep the memory of stacks from now on? */
+/* Makes Ruby keep the memory of stacks from now on, or give it back as it does by itself. */
 void hd_stack_pool_keeps_memory(bool keeps);
 
 /* Returns the number of stacks of fibers that have not been freed. */
@@ -34,6 +34,6 @@ size_t hd_stack_pool_vacant(void);
  * first ones in the list, which new fibers get first. */
 void hd_stack_pool_begin_pass(size_t kept);
 
-/* Goes on with the pass until it is complete or the time has come. No other Ractor may run. Returns true when it is
- * complete. */
+/* Goes on with the pass until it is complete or the time has come. The caller makes sure that no other Ractor makes or
+ * frees a fiber meanwhile. Returns true when it is complete. */
 bool hd_stack_pool_pass(int64_t until_ns);

@@ -112,11 +112,11 @@ hd_top hd_top_frame(int skipped)
 
 /* -- the gem ffi ------------------------------------------------------------------------------------------------- */
 
-/* Returns FFI::Library, by which modules have their functions, or false if the gem is not loaded. */
+/* Returns FFI::Library, which a module extends to get its functions, or false if the gem is not loaded. */
 static VALUE ffi_library(void)
 {
     ID ffi = rb_intern("FFI"), library = rb_intern("Library");
-    if (!rb_const_defined(rb_cObject, ffi)) return Qfalse;
+    if (!rb_const_defined(rb_cObject, ffi) || !NIL_P(rb_autoload_p(rb_cObject, ffi))) return Qfalse;
     VALUE module = rb_const_get(rb_cObject, ffi);
     bool known = RB_TYPE_P(module, T_MODULE) && rb_const_defined_at(module, library);
     return known ? rb_const_get_at(module, library) : Qfalse;

@@ -10,7 +10,7 @@
  * on nobody running in between.
  *
  * Price: rb_profile_frames does not list a block that is written in C. The name of the running method shows such a
- * block on top of a method in Ruby, but not on top of a program's first lines. */
+ * block on top of a method in Ruby, but not on top of code outside of any method, such as that of a script. */
 #pragma once
 
 #include "compat.h"

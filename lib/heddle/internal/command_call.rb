@@ -64,7 +64,8 @@ module Heddle
     private
 
     def start(command, options)
-      pipes = Array.new(@input ? 3 : 2) { IO.pipe }
+      pipes = []
+      (@input ? 3 : 2).times { pipes << IO.pipe }
       (@out, out), (@err, err), (input, @to) = pipes
       @pid = Process.spawn(*command, in: input || File::NULL, out:, err:, pgroup: true, **options)
       [out, err, input].compact.each(&:close)
@@ -151,4 +152,5 @@ module Heddle
       false
     end
   end
+  private_constant :CommandCall
 end

@@ -17,9 +17,13 @@ module Heddle
     def print(error, task = nil, what = nil) = in_full { print_once(error, task, what) }
 
     # @param errors [Array<Exception>]
+    # @param failed [Array<Heddle::Task>] tasks of which some have failed with these errors
     # @return [void]
-    def print_all(errors)
-      in_full { errors.each { |error| print(error) } } unless errors.empty?
+    def print_all(errors, failed = [])
+      return if errors.empty?
+
+      tasks = failed.each_with_object({}.compare_by_identity) { |task, all| all[task.failure] ||= task }
+      in_full { errors.each { |error| print(error, tasks[error]) } }
     end
 
     # Runs a block that reports errors; its handler may wait, and so may a write to stderr. An exception that arrives

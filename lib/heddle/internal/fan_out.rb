@@ -64,10 +64,26 @@ module Heddle
     def self.each_of(items)
       return items.each { |*values| yield values.size > 1 ? values : values.first } unless items.is_a?(Thread::Queue)
 
-      until (item = items.pop).nil? && items.closed? && items.empty?
-        yield item
+      while (found = next_in(items))
+        yield found.first
       end
     end
+
+    # Takes the next item of the queue. A nil that comes while this waits is taken for the end if the queue is closed
+    # before this goes on.
+    # @return [Array(Object), nil] nil: the queue is closed and empty
+    def self.next_in(queue)
+      until queue.empty?
+        begin
+          return [queue.pop(true)]
+        rescue ThreadError
+          next # another thread has taken the last item
+        end
+      end
+      item = queue.pop
+      [item] unless item.nil? && queue.closed? && queue.empty?
+    end
+    private_class_method :next_in
 
     private
 

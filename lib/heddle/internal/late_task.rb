@@ -29,7 +29,7 @@ module Heddle
         put_storage
         execute(@arguments, &@block)
       end
-      raise_into(@early) if @early
+      raise_early
     end
 
     # Ends the task without having started it.

@@ -69,15 +69,22 @@ module Heddle
       refuse_orders
     end
 
-    # The task may not start if this thread is killed at this moment.
+    # Runs the block in a task, or else calls refused, once. A hook of Heddle.on_spawn may wait before the block begins,
+    # or may fail. The task may not start at all if this thread is killed at this moment.
     def start(scope, name, block, refused)
-      started = false
-      scope.spawn_isolated(name) do
-        started = true
+      decided = false
+      refuse = lambda do
+        refused&.call unless decided
+        decided = true
+      end
+      task = scope.spawn_isolated(name, ended: refuse) do
+        next if decided
+
+        decided = true
         block.call
       end
     ensure
-      refused&.call unless started
+      refuse.call unless task
     end
 
     def refuse_orders

@@ -95,4 +95,5 @@ module Heddle
       raise error
     end
   end
+  private_constant :Retrying
 end

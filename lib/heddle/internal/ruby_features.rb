@@ -16,13 +16,6 @@ module Heddle
       [ruby, version].map { |text| text.split(".").map(&:to_i) }.then { |numbers| (numbers[0] <=> numbers[1]) >= 0 }
     end
 
-    # Loads the file of a constant when the constant is first used. Ruby 3.3 and 3.4 cannot do so in a Ractor; there the
-    # file is loaded at once.
-    # @return [void]
-    def self.load_later(space, name, file)
-      at_least?("4.0") ? space.autoload(name, file) : require(file)
-    end
-
     # Socket#connect waits for the socket itself, and not for another IO object that has its descriptor.
     CONNECT_WAITS_FOR_THE_SOCKET = at_least?("3.4")
 

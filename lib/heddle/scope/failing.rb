@@ -64,10 +64,11 @@ module Heddle
       # @param others [Array<Exception, nil>] the other errors, beside the failures of tasks
       # @return [nil]
       def attach_failures(error, others)
-        others = @failures.map(&:failure) + others.reject { |other| other.nil? || own_cancel?(other) }
+        failed = @failures
         @failures = []
+        others = failed.map(&:failure) + others.reject { |other| other.nil? || own_cancel?(other) }
         others = TaskFailure.attach(error, others) unless own_cancel?(error)
-        ErrorReport.print_all(others)
+        ErrorReport.print_all(others, failed)
         nil
       end
 
@@ -76,7 +77,11 @@ module Heddle
       def report_failures_left
         return if @failures.empty?
 
-        ErrorReport.in_full { ErrorReport.print(@failures.shift.failure) until @failures.empty? }
+        ErrorReport.in_full do
+          while (task = @failures.shift)
+            ErrorReport.print(task.failure, task)
+          end
+        end
       end
 
       # Has an isolated task failed, and is this not reported yet?

@@ -97,10 +97,15 @@ module Heddle
           refused&.call
           ended
         end
-        FETCHES.post(@capsule, "#{@capsule.name}/fetch", refused: dropped) do
-          yield
-        ensure
-          ended
+        begin
+          FETCHES.post(@capsule, "#{@capsule.name}/fetch", refused: dropped) do
+            yield
+          ensure
+            ended
+          end
+        rescue StandardError # Ruby cannot start the thread
+          dropped.call
+          raise
         end
       end
 

@@ -41,8 +41,10 @@ module Heddle
         return if @writer.join(seconds)
 
         stderr = IO.for_fd(2, "w", autoclose: false) # not $stderr, which a task may hold
-        stderr.syswrite("#{@line.last}\n")
-        stderr.syswrite("#{@lines.pop.last}\n") until @lines.empty?
+        stderr.syswrite("#{@line.last}\n") if @line
+        while (line = @lines.pop)
+          stderr.syswrite("#{line.last}\n")
+        end
       rescue SystemCallError
         nil
       end

@@ -58,9 +58,16 @@ module Heddle
         rescue ::Sidekiq::Shutdown # it was raised when the processor was about to end; it must not end the others
           nil
         ensure
-          JOBS.leave
-          @ended.close
+          leave
         end
+      rescue StandardError # Ruby cannot start the thread
+        leave
+        Kernel.raise
+      end
+
+      def leave
+        JOBS.leave
+        @ended.close
       end
     end
     private_constant :ProcessorTask

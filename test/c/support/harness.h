@@ -154,6 +154,7 @@ static inline void in_child(void (*body)(void))
 static void check_idle(void)
 {
     CHECK_EQ(0, reactor.armed);
+    CHECK_EQ(0, reactor.received);
     CHECK_EQ(0, reactor.waits.count);
     CHECK_EQ(0, reactor.timers.count);
     CHECK_EQ(0, ios.count);

@@ -63,6 +63,23 @@ contract "Channel" do
     end
   end
 
+  # It was woken for an item that another one took before it ran.
+  def test_a_receiver_that_was_woken_in_vain_keeps_its_place
+    taken = []
+    run do
+      items = channel(5)
+      2.times { |i| Heddle.spawn { taken << [i, items.pop] }.then { until_waiting(items, i + 1) } }
+      items << :first
+      taken << [:latecomer, items.pop]
+      sleep(0.01)
+      items << :second
+      sleep(0.01)
+      items << :third
+    end
+
+    assert_equal([%i[latecomer first], [0, :second], [1, :third]], taken)
+  end
+
   def test_time_limits
     run do
       assert_nil(channel.pop(timeout: 0.01))

@@ -294,6 +294,50 @@ contract "RegularFile" do
     end
   end
 
+  # Both reach the task: the first one at the write (or after it, if a worker need not make it), the other one later.
+  def test_two_exceptions_during_a_write
+    heddle_only("interrupts")
+    said = []
+    Heddle.run(backend: backend) do
+      Heddle.spawn do
+        File.open(path, "w") do |file|
+          [KeyError, ZeroDivisionError].each { |error| Fiber.scheduler.interrupt(Fiber.current, error.new("sent")) }
+          file.syswrite("x" * 100)
+          sleep(0.001)
+        rescue KeyError
+          said << :first
+        end
+        sleep(0.001)
+      rescue ZeroDivisionError
+        said << :second
+      end
+    end
+
+    assert_equal(%i[first second], said)
+  end
+
+  # Between two pieces another task runs, and cancels the reader: it has all bytes, and is cancelled at its next wait.
+  # Where the kernel does not say whether a read would wait for the disk, a worker reads, and a cancel ends this wait.
+  def test_a_cancel_between_the_pieces_of_a_read
+    heddle_only("cancel")
+    size = 4 << 20
+    File.binwrite(path, "x" * size)
+    said = assert_script(<<~RUBY)
+      got = nil
+      Heddle.run(backend: #{backend.inspect}) do
+        file = File.open(#{path.inspect})
+        file.pread(1, 0)
+        reader = Heddle.spawn(isolated: true) { got = file.read(#{size}).bytesize and sleep }
+        reader.cancel
+        reader.wait
+        print(Heddle.stats.workers[:threads].zero? ? [got, reader.cancelled?] : "a worker")
+      end
+    RUBY
+    skip("a worker makes the read") if said == "a worker"
+
+    assert_equal("[#{size}, true]", said)
+  end
+
   def test_errors
     reactor do
       assert_raises(Errno::ENOENT) { File.read("#{path}.not") }

@@ -105,8 +105,13 @@ contract "Retry" do
   def test_other_tasks_run_during_a_pause
     log = []
     Heddle.run(backend:) do
-      Heddle.spawn { Heddle.retry(wait: 0.05) { |attempt| (log << attempt) && attempt < 2 && raise(IOError) } }
-      Heddle.spawn { log << :other }
+      Heddle.retry(wait: 0.05) do |attempt|
+        log << attempt
+        break if attempt == 2
+
+        Heddle.spawn { log << :other }
+        raise(IOError)
+      end
     end
 
     assert_equal([1, :other, 2], log)

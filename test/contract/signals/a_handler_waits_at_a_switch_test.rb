@@ -71,19 +71,20 @@ contract "HandlerAtASwitch" do
   end
 
   # One handler waits at home, so the next one runs in a fiber of Heddle's own. It resumes a fiber that waits. Meanwhile
-  # the first one starts a task, for which Heddle needs its fiber.
+  # the first one starts a task, for which Heddle needs its fiber. The kernel merges signals that it has not delivered.
   def test_handlers_on_top_of_each_other
     needs_patch(:callers_fiber)
 
     assert_equal("[true]", assert_script(<<~RUBY))
       actions = [-> { sleep(0.02) && Heddle.spawn { true }.value },
                  -> { Enumerator.new { |to| sleep(0.1) && to << true }.next }].cycle
+      begun = Thread::Queue.new
       ended = Thread::Queue.new
-      trap(:USR1) { ended << actions.next.call }
+      trap(:USR1) { (begun << true) && ended << actions.next.call }
       values = Heddle.run(backend: #{backend.inspect}) do
         Heddle.spawn { true }.wait
         Array.new(3) do
-          Thread.new { 2.times { Process.kill(:USR1, Process.pid) && sleep(0.005) } }
+          Thread.new { 2.times { Process.kill(:USR1, Process.pid) && begun.pop && sleep(0.005) } }
           Array.new(2) { ended.pop(timeout: 60) }
         end
       end

@@ -80,6 +80,25 @@ contract "NumbersOfClosedSockets", both_ways: true do
     prepared
   end
 
+  # A task that leaves the socket lets another one begin to read from its twin, while the close still waits.
+  def test_a_twin_that_begins_during_the_close
+    reactor do
+      reader, = socket_pair
+      twin = keep(UNIXSocket.for_fd(reader.fileno)).tap { |one| one.autoclose = false }
+      late = Thread::Queue.new
+      leaving = go do
+        reader.readpartial(1)
+      rescue IOError
+        late << go { twin.readpartial(1) }
+      end
+      settle
+      reader.close
+
+      assert_nil(leaving.failure)
+      assert_includes([Errno::EBADF, IOError], late.pop.failure.class)
+    end
+  end
+
   # With which a write in the ring is made: Ruby makes it when it writes by itself.
   def make_lock(writer, peer)
     writer.write(1)

@@ -220,6 +220,23 @@ contract "Command" do
     assert_operator(descriptor_count, :<=, before + 3, "(a thread keeps what its next run needs)")
   end
 
+  def test_no_descriptor_is_left_for_its_pipes
+    said = assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend })
+      Heddle.run do
+        Heddle.command("true")
+        Process.setrlimit(:NOFILE, 100)
+        held = []
+        loop { held << File.open(IO::NULL) } rescue Errno::EMFILE
+        held.pop(3).each(&:close)
+        Heddle.command("true") rescue puts $!.class
+        held << File.open(IO::NULL) << File.open(IO::NULL) << File.open(IO::NULL)
+        puts "three are free"
+      end
+    RUBY
+
+    assert_equal("Errno::EMFILE\nthree are free\n", said)
+  end
+
   def test_without_a_run
     assert_equal("hello\n", Heddle.command("echo", "hello").out)
   end

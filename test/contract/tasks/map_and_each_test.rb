@@ -77,6 +77,13 @@ contract "Map" do
     end
   end
 
+  def test_a_nil_is_the_last_item_of_a_closed_queue
+    items = Thread::Queue.new([1, nil, 2, nil]).close
+
+    assert_equal([1, nil, 2, nil], run { Heddle.map(items, &:itself) })
+    assert_empty(run { Heddle.map(Thread::Queue.new.close, &:itself) })
+  end
+
   def test_an_item_stays_in_the_queue_until_a_task_can_start
     [Thread::Queue.new, Heddle::Channel.new(9)].each do |items|
       9.times { |i| items << i }

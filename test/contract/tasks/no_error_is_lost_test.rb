@@ -96,7 +96,7 @@ contract "TaskErrors" do
     heard = with_handler do
       error = assert_raises(IOError) do
         run do
-          Heddle.spawn do
+          Heddle.spawn(name: "failing") do
             sleep
           ensure
             raise ArgumentError, "in an ensure clause"
@@ -108,7 +108,7 @@ contract "TaskErrors" do
     end
 
     assert_equal("frozen", error.message)
-    assert_equal([["in an ensure clause", nil]], heard.map { |told, task| [told.message, task] })
+    assert_equal([["in an ensure clause", "failing"]], heard.map { |told, task| [told.message, task&.name] })
   end
 
   # -- what else fails -------------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ contract "SomebodyElsesCancel" do
     end
   end
 
+  # The task starts between two lines of the cancel, which another thread sends.
+  def test_another_thread_cancels_a_task_that_starts
+    (1..10).each { |line| assert_equal(1, cancels_heard(line), "line #{line} of raise_into") }
+  end
+
   def test_and_so_does_its_scope
     ended = nil
     error = assert_raises(Heddle::Cancelled) do
@@ -128,6 +133,38 @@ contract "SomebodyElsesCancel" do
   end
 
   private
+
+  # Holds the start of a task, which has left the line and has no fiber, until a cancel in this thread has come to that
+  # line.
+  # @return [Integer] how often the task has heard of the cancel
+  def cancels_heard(line)
+    heard = 0
+    held = go = false
+    run = Heddle.start(backend: backend) { sleep }
+    start = TracePoint.new(:line) do |trace|
+      (held = true) && (Thread.pass until go) unless held || trace.self.instance_variable_get(:@in_line)
+    end
+    start.enable(target: Heddle.const_get(:LateTask).instance_method(:start_from_line))
+    task = run.spawn do
+      [20, 0.05].each do |seconds|
+        sleep(seconds)
+      rescue Heddle::Cancelled
+        heard += 1
+      end
+    end
+    Thread.pass until held
+    method = Heddle::Task.instance_method(:raise_into)
+    cancel = TracePoint.new(:line) do |trace|
+      (go = true) && sleep(0.02) if trace.lineno == method.source_location[1] + line
+    end
+    cancel.enable(target: method) { task.cancel }
+    go = true
+    task.wait
+    heard
+  ensure
+    start.disable
+    run.stop
+  end
 
   def supervise(workers)
     raise IOError

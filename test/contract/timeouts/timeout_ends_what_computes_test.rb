@@ -31,6 +31,20 @@ contract "ComputingTimeout" do
     end
   end
 
+  # Where no loop turns, in fibers of the program's own. One has had a timeout, or has waited, and has ended.
+  def test_one_fiber_after_another
+    heddle_only("schedulers")
+    [-> { Timeout.timeout(20) { nil } }, -> { sleep(0.001) }].each do |first|
+      thread = Thread.new do
+        Fiber.set_scheduler(Heddle::Scheduler.new(backend: backend))
+        Fiber.new(blocking: false) { first.call }.resume
+        Fiber.new(blocking: false) { assert_raises(Timeout::Error) { Timeout.timeout(0.05) { compute } } }.resume
+      end
+
+      assert_instance_of(Timeout::Error, thread.value)
+    end
+  end
+
   def test_with_a_class_and_a_message
     reactor do
       error = assert_raises(ArgumentError) { Timeout.timeout(0.05, ArgumentError, "too late") { compute } }

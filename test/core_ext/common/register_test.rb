@@ -60,7 +60,7 @@ class RegisterTest < HeddleTest
       places = [IO, File, Dir, Kernel, Process, Fiber, Thread, Thread::Mutex, Thread::Queue, Thread::ConditionVariable,
                 Addrinfo, Socket, BasicSocket, IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXSocket, UNIXServer,
                 Timeout, Object, Module, Class, Exception, StandardError, Signal, Marshal, ObjectSpace, GC,
-                Process::Status]
+                Process::Status, Ractor]
       places = places.flat_map { |place| [place, place.singleton_class] }
       all = lambda do
         places.to_h do |place|

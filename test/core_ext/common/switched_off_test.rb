@@ -51,7 +51,7 @@ class SwitchedOffTest < HeddleTest
       answers
     end
     kept = [IO, File, Dir, Kernel, Process, Fiber, Thread, Mutex, ConditionVariable, Addrinfo, Socket, BasicSocket,
-            IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXServer, Timeout]
+            IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXServer, Timeout, Ractor]
     kept = kept.flat_map { |one| [one, one.singleton_class] }.flat_map do |one|
       names = one.private_instance_methods(false) + one.instance_methods(false)
       names.grep(/__heddle_/).map { |name| "#{one.inspect} #{name}" }

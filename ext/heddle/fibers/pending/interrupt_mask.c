@@ -8,7 +8,7 @@ typedef struct hd_mask_kind {
     size_t count;
 } mask_kind;
 
-enum { IDLE_KINDS_MAX = 8 }; /* the number of kinds that are kept without any block */
+enum { IDLE_KINDS_MAX = 8 }; /* a kind without a block is kept as long as there are at most this many kinds */
 
 typedef struct {
     VALUE class, nearest, timing;

@@ -25,7 +25,7 @@ typedef struct {
 
 /* The place where an exception is raised, and its origin. The place is the root of the chain of fibers, and the
  * fiber of the chain that runs or is parked. The origin says which masks had begun before the limit or the scope. A
- * shield holds back all limits. */
+ * shield holds back every limit that began outside of it, whatever the class of its exception. */
 typedef struct {
     VALUE root, fiber;
     uint64_t began;

@@ -1,4 +1,5 @@
-/* See overdue.h. Everything but the sleep runs with the GVL, which guards the struct. */
+/* See overdue.h. Everything but the sleep runs with the GVL, which guards the struct. The lock guards what the sleep
+ * uses: woken and look_ns. */
 #include "overdue.h"
 
 #include <pthread.h>
@@ -241,7 +242,9 @@ void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns)
     overdue_thread *ours = this_ractors();
     if (ours->running && ours->look_ns <= deadline_ns + HD_NS_PER_MS) return;
     if (ours->running) {
+        pthread_mutex_lock(&ours->lock);
         ours->look_ns = deadline_ns;
+        pthread_mutex_unlock(&ours->lock);
         wake(ours);
         return;
     }
@@ -297,7 +300,8 @@ static void sleep_until_interrupted(void)
     pthread_cond_destroy(&ours.interrupted);
 }
 
-/* A timeout is overdue for good when the fiber was seen twice. The caller has seen it compute, so once is enough. */
+/* The thread raises an exception only after it has seen the fiber compute twice. The caller of this function computes,
+ * which counts as the first time. */
 bool hd_overdue_raise_here(hd_scheduler *scheduler)
 {
     int64_t now_ns = hd_clock_now();

@@ -19,8 +19,8 @@ void hd_overdue_register(hd_scheduler *scheduler);
 /* Announces a deadline of this scheduler. Wakes the thread only if the deadline is earlier than its next look. */
 void hd_overdue_expect(hd_scheduler *scheduler, int64_t deadline_ns);
 
-/* Is a timeout of the fibers that run overdue? Then the thread raises its exception here as soon as the caller, a
- * postponed job, returns. The caller releases the GVL until the thread has done so. */
+/* Is a timeout of the fibers that run overdue? Then this releases the GVL until the thread has sent the exception, for
+ * 50 ms at most. Ruby raises it as soon as the caller, a postponed job, returns. True: it was sent. */
 bool hd_overdue_raise_here(hd_scheduler *scheduler);
 
 /* Takes back an exception that was sent to the thread too late, so that it is not raised in the next fiber that

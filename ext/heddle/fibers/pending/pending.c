@@ -17,7 +17,10 @@ static ID id_put_off, id_began, id_raised_at, id_cause;
 
 VALUE hd_root(const hd_scheduler *scheduler)
 {
-    return NIL_P(scheduler->running.root) ? rb_fiber_current() : scheduler->running.root;
+    VALUE root = scheduler->running.root;
+    /* where no loop turns, nobody notes that the root has ended */
+    bool lives = !NIL_P(root) && (RB_LIKELY(hd_scheduler_inside(scheduler)) || RTEST(rb_fiber_alive_p(root)));
+    return lives ? root : rb_fiber_current();
 }
 
 hd_wait *hd_wait_of(hd_scheduler *scheduler, VALUE fiber)
@@ -156,6 +159,12 @@ void hd_raise_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception)
     /* The note marks an exception that was put off, perhaps long ago. Without it each would have to be searched for,
      * and the queues may be long. */
     if (put(scheduler, fiber, &like) && !OBJ_FROZEN(exception)) rb_ivar_set(exception, id_put_off, Qtrue);
+}
+
+void hd_raise_all_later(hd_scheduler *scheduler, VALUE exceptions)
+{
+    for (long i = 0; !NIL_P(exceptions) && i < RARRAY_LEN(exceptions); i++)
+        hd_raise_later(scheduler, hd_root(scheduler), rb_ary_entry(exceptions, i));
 }
 
 void hd_pending_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception)

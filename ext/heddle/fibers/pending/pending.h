@@ -2,8 +2,8 @@
  * cancel, the failure of a scope, and an exception that a handle_interrupt block has held back. In names such an
  * exception is `pending`.
  *
- * Problem: with one place for the pending exception of a fiber, a second one was lost. Way: a fiber has a queue, in
- * which each source has a place of its own: its task's cancel, each scope, each Timeout, each exception that
+ * Problem: with one place for the pending exception of a fiber, a second one would be lost. Way: a fiber has a queue,
+ * in which each source has a place of its own: its task's cancel, each scope, each Timeout, each exception that
  * somebody sends. So no exception takes the place of another, and each is withdrawn alone, when its block ends. An
  * exception leaves the queue only when it is raised:
  *
@@ -12,9 +12,9 @@
  *  - else when the fiber next parks;
  *  - later, if a Thread.handle_interrupt block holds it back: at the end of this block, or where the block allows
  *    it;
- *  - later, while another exception that ends its block, too, is on its way in the fiber (in trio's words: the block
- *    is cancelled). So the ensure and rescue clauses may wait. When that exception was rescued, this one is raised
- *    at the next wait.
+ *  - later, if another exception that ends its block, too, is on its way in the fiber (in trio's words: the block is
+ *    cancelled). So the ensure and rescue clauses may wait. When that exception was rescued, this one is raised at the
+ *    next wait.
  *
  * If several are due, the exception that ends the outermost block is raised. Blocks are numbered as they begin
  * (hd_block_begins). A lower number is further out, and 0 is the task itself. An exception gets its number noted in
@@ -46,7 +46,7 @@ typedef struct hd_pending {
     uint64_t began; /* the block that it ends, a limit or a scope; 0: the task, or somebody has sent it */
     bool limits;     /* it belongs to a Timeout */
     bool forced;     /* nothing holds it back, because the time to clean up is over */
-    /* takes it out and returns it to be raised; undef: it has raised itself */
+    /* takes it out, and returns it to be raised; undef: it was sent to the thread, so the caller raises nothing */
     VALUE (*take)(struct hd_pending *pending);
     void (*drop)(struct hd_pending *pending);  /* takes it out of the queue, so that it is never raised */
 } hd_pending;
@@ -68,8 +68,8 @@ bool hd_wake_wait(hd_wait *wait, hd_wake wake);
 /* Settles a wait with an exception for this one operation. */
 bool hd_end_operation(hd_wait *wait, VALUE exception);
 
-/* Makes an unblock of a wait that a pending exception or a deadline has ended. The exception is raised at the
- * fiber's next wait. */
+/* Lets a wait that a pending exception or a deadline has ended count as ended by an unblock. The exception is raised at
+ * the fiber's next wait. */
 void hd_unblock_instead(hd_scheduler *scheduler, hd_wait *wait);
 
 /* -- pending exceptions --------------------------------------------------------------------------------------- */
@@ -86,6 +86,9 @@ void hd_raise_into(hd_scheduler *scheduler, VALUE fiber, hd_pending like);
 
 /* Raises the exception when the fiber parks next. An exception that was raised before keeps the place that it had. */
 void hd_raise_later(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
+
+/* Raises these exceptions when the running chain of fibers parks next. exceptions: an Array, or nil. */
+void hd_raise_all_later(hd_scheduler *scheduler, VALUE exceptions);
 
 /* Takes the exception out of this fiber's queue. */
 void hd_pending_withdraw(hd_scheduler *scheduler, VALUE fiber, VALUE exception);
@@ -127,13 +130,14 @@ static inline void hd_pending_raise_overdue(hd_scheduler *scheduler)
         hd_pending_raise(scheduler, HD_MASK_ON_BLOCKING, HD_TIMEOUTS_ONLY);
 }
 
-/* Takes an exception that nothing holds back out of the queue of the running chain; or returns nil. */
+/* Takes a forced exception, which nothing holds back, out of the queue of the running root; or returns nil. */
 VALUE hd_pending_take_forced(hd_scheduler *scheduler);
 
 /* Empties the queue of the running fiber, which ends. It may be an abandoned Enumerator's fiber. */
 void hd_pending_drop(hd_scheduler *scheduler);
 
-/* Raises all exceptions of the queues now, whatever holds them back. */
+/* Ends the waits of all fibers that have a pending exception, except for those of Timeouts. The caller has set
+ * masks.ended, so no mask holds one back. */
 void hd_pending_deliver_all(hd_scheduler *scheduler);
 
 /* For the GC; for the child of a fork; for the end of the scheduler. */

@@ -19,9 +19,9 @@ typedef struct {
     VALUE root;          /* the root of the chain of fibers that will raise it */
     VALUE duration, exception, message; /* exception nil: the caller has named none */
     VALUE raised;        /* the exception, once it is made */
-    VALUE sent;          /* what Thread#raise was given by hd_timeouts_raise (overdue.h), or nil */
-    bool suspected;      /* the fiber was seen computing, when the scheduler had counted this number of parks */
-    unsigned parks;
+    VALUE sent;          /* the exception that overdue.c has sent to the thread with Thread#raise, or nil */
+    bool suspected;      /* the fiber was once seen computing after its time */
+    unsigned parks;      /* the number of parks that the scheduler had counted then */
     unsigned generation; /* the reactor's generation: a fork in between voids the record */
 } hd_timeout;
 
