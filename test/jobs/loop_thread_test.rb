@@ -24,6 +24,14 @@ class LoopThreadTest < HeddleTest
     assert_equal("job", tasks.first.name)
   end
 
+  def test_a_hook_that_waits_refuses_nothing
+    assert_equal([:ran], log_with_hook { |work| sleep(0.01) && work.call })
+  end
+
+  def test_a_hook_that_fails_refuses_once
+    assert_equal([:refused], log_with_hook { sleep(0.01) && raise(IOError) })
+  end
+
   def test_a_failure_is_of_its_own
     other = start { sleep(0.02) && :other }
     failed = start { raise IOError, "of its own" }
@@ -112,6 +120,19 @@ class LoopThreadTest < HeddleTest
   end
 
   private
+
+  # Posts a job while a hook does this with the work of each task.
+  # @return [Array<Symbol>] :ran, :refused
+  def log_with_hook(&with_work)
+    log = Thread::Queue.new
+    hook = Heddle.on_spawn { with_work }
+    @loop.post("job", refused: -> { log << :refused }) { log << :ran }
+    first = log.pop(timeout: 20)
+    hook.remove
+    @loop.close
+    @loop.join
+    [first, *Array.new(log.size) { log.pop }]
+  end
 
   # @return [Heddle::Task]
   def start(name = nil)

@@ -14,6 +14,7 @@ module TestSupport
     def initialize(*command, env: {}, until_said: /listening on/, times: 1, **options)
       @said = []
       @reader, writer = IO.pipe
+      env = { "HEDDLE_DUMP" => "USR1", **env }
       @pid = Process.spawn(env, *command, err: writer, out: writer, pgroup: true, **options)
       writer.close
       @listener = Thread.new { @reader.each_line { |line| @said << line } }
@@ -30,7 +31,7 @@ module TestSupport
       loop do
         goes_on = Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit && @listener.alive?
         return if @said.grep(text).size >= times # asked last: a program that has ended has said all of it
-        raise "it did not say #{text.inspect} #{times} times: #{@said.join}" unless goes_on
+        raise "it did not say #{text.inspect} #{times} times: #{dump}" unless goes_on
 
         sleep(0.01)
       end
@@ -47,7 +48,7 @@ module TestSupport
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
       until (found = Process.wait2(@pid, Process::WNOHANG))
         sleep(0.01)
-        raise "it does not end: #{@said.join}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        raise "it does not end: #{dump}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
       end
       @ended = true
       found.last
@@ -72,6 +73,13 @@ module TestSupport
     end
 
     private
+
+    # All that it has said, and what its tasks and threads do.
+    def dump
+      signal(:USR1)
+      @listener.join(2)
+      @said.join
+    end
 
     # Is the program that listens about to be replaced?
     def changes_program?

@@ -8,18 +8,43 @@ module TestSupport
   class Puma
     START = 60 # seconds
     STOP = 60
+    # Puma ends in its handler of TERM, during which Ruby runs no other handler. So its standard input asks for this.
+    SHOW_THREADS = <<~RUBY
+      Thread.new do
+        $stdin.read
+        Thread.list.each { |thread| $stderr.puts("", thread.inspect, *thread.backtrace) }
+      end
+    RUBY
+    # On Ruby 3.3 and 3.4, IO#close may wait for ever if the main thread writes to the IO in a signal handler just then.
+    # Puma's server closes the pipe to which the handler of TERM writes. So it waits until the handler has written.
+    CLOSE_LATER = <<~RUBY
+      require "puma/cli"
+      require "puma/server"
+      Puma::Server.prepend(Module.new do
+        def graceful_shutdown = super.tap { sleep(0.01) until Thread.main.backtrace.first.end_with?("join'") }
+      end)
+    RUBY
+    private_constant :SHOW_THREADS, :CLOSE_LATER
 
-    # @param command [Array<String>] a Ruby with its load path
+    # @param ruby [Array<String>] a Ruby with its load path
+    # @param arguments [Array<String>] for puma
+    # @return [Array<String>]
+    def self.command(ruby, *arguments, before: "")
+      [*ruby, "-W1", "-e", "gem 'puma'; #{before}; #{CLOSE_LATER}; load Gem.bin_path('puma', 'puma')", "--", *arguments]
+    end
+
+    # @param ruby [Array<String>] a Ruby with its load path
     # @param folder [String] of the application
     # @param threads [Integer]
     # @param environment [Hash{String => String}]
-    def initialize(command, folder, threads:, environment:)
+    def initialize(ruby, folder, threads:, environment:)
       reader, writer = IO.pipe
-      start = "gem 'puma'; load Gem.bin_path('puma', 'puma')"
-      arguments = ["-C", "-", "-b", "tcp://127.0.0.1:0", "-t", "#{threads}:#{threads}", "config.ru"]
-      @pid = spawn({ "RAILS_ENV" => "production", **environment }, *command, "-W1", "-e", start, "--", *arguments,
-                   chdir: folder, in: File::NULL, out: writer, err: writer, pgroup: true)
-      writer.close
+      input, @input = IO.pipe
+      command = self.class.command(ruby, "-C", "-", "-b", "tcp://127.0.0.1:0", "-t", "#{threads}:#{threads}",
+                                   "config.ru", before: SHOW_THREADS)
+      @pid = spawn({ "RAILS_ENV" => "production", **environment }, *command,
+                   chdir: folder, in: input, out: writer, err: writer, pgroup: true)
+      [input, writer].each(&:close)
       @said = +""
       listen(reader)
     end
@@ -40,7 +65,8 @@ module TestSupport
     def stop
       Process.kill(:TERM, @pid)
       ended = wait(STOP)
-      %i[ALRM KILL].any? { |signal| Process.kill(signal, @pid) && wait(2) } unless ended
+      @input.close
+      wait(2) || (Process.kill(:KILL, @pid) && wait(STOP)) unless ended
       @reading&.join
       raise "Puma does not end:\n#{@said}" unless ended
     end

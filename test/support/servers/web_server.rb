@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "support/rails/puma"
 require "support/serve_program"
 
 module TestSupport
@@ -36,8 +37,7 @@ module TestSupport
     end
 
     def puma_command(ruby, port, *options)
-      [*ruby, "-W1", "-e", "gem 'puma'; load Gem.bin_path('puma', 'puma')", "--", *options, "-t", "5:5",
-       "-b", "tcp://127.0.0.1:#{port}"]
+      Puma.command(ruby, *options, "-t", "5:5", "-b", "tcp://127.0.0.1:#{port}")
     end
 
     def puma(ruby, _folder, port) = [puma_command(ruby, port, "-C", "-"), /Listening on/]

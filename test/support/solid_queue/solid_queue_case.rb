@@ -18,7 +18,11 @@ module TestSupport
     def solid_queue(driver, count:, server: nil)
       client(driver, server: server)
       outcomes = {}
-      define_method(:outcome) { outcomes[:one] ||= JSON.parse(run_program(count)) }
+      define_method(:outcome) do
+        flunk("the program has failed in an earlier test") if outcomes.key?(:begun) && !outcomes.key?(:one)
+        outcomes[:begun] = true
+        outcomes[:one] ||= JSON.parse(run_program(count))
+      end
       define_method(:count) { count }
       include Questions
     end
