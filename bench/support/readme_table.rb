@@ -77,23 +77,24 @@ module Bench
 
     def words
       rounds = @runner.cells.values.map { |one| one.rounds.size }
-      ["These are #{@lines.size} of #{all_lines.size} lines. `bin/bench` measured them on #{@facts["made"]}: CPU " \
-       "time where nothing else is said, the median of #{rounds.minmax.uniq.join(" to ")} rounds, " \
-       "#{@facts["machine"]}, #{@facts["kernel"]}.", behind, floor, broken,
+      ["The table has #{@lines.size} of #{all_lines.size} lines. `bin/bench` measured them on #{@facts["made"]}, on " \
+       "#{@facts["machine"]} with #{@facts["kernel"]}. A figure is CPU time unless its line says something else, and " \
+       "the median of #{rounds.minmax.uniq.join(" to ")} rounds.", behind, floor, broken,
        "The versions are #{@facts["peers"].gsub(/heddle\S* \(\w+\), |threads, |, c \(epoll\)/, "")}."].compact.join(" ")
     end
 
     def all_lines = @runner.cells.values.map(&:row).uniq.flat_map(&:lines)
 
-    # How often another one is faster, and where by most.
+    # How often another library is faster, and where by most.
     def behind
       ratios = all_lines.to_h { |line| [line, best_ratio(line)] }.compact.select { |_, ratio| ratio < 1 }
-      text = "On #{ratios.size} of the #{all_lines.size} lines another one was faster than " \
+      text = "On #{ratios.size} of the #{all_lines.size} lines threads or another library were faster than " \
              "#{NAMES.fetch(@peers.first.name)}"
       line, ratio = ratios.min_by { |_, one| one }
-      least = format(" At best it took %.2f times as long, on the line \"%s\".", ratio, line.row.title) if line
-      "#{text}.#{least}"
+      "#{text}.#{format(" The largest difference, %.2f times the time, was in \"%s\".", ratio, name(line)) if line}"
     end
+
+    def name(line) = [line.row.title, line.title.delete_prefix("the same, ")].uniq.join(", ")
 
     def best_ratio(line)
       first = cell(line.row.name, @peers.first)
@@ -110,7 +111,7 @@ module Bench
 
     def broken
       limit = @runner.cells.values.find { |one| one.failure == "hangs" }&.detail
-      "\"Hangs\" means: #{limit}." if limit
+      "\"Hangs\" means: #{limit}. \"Crashes\" means that the program raised an error or died." if limit
     end
   end
 end

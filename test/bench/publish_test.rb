@@ -38,7 +38,7 @@ class PublishTest < BenchCase
 
     assert_match(/\ABefore\.\n\n<!-- bin.bench -->\n\| Ruby #{RUBY_VERSION} \| Heddle, epoll \| threads \|\n/, text)
     assert_match(/^\| a `Mutex` that 50 tasks want \| [\d.]+ \| [\d.]+ \|$/, text)
-    assert_match(/^These are 3 of 3 lines\./, text)
+    assert_match(/^The table has 3 of 3 lines\./, text)
     assert_includes(text.tr("\n", " "), "times the CPU time of a bare loop in C.")
     assert_operator(text.lines.reject { |line| line.start_with?("|") }.map(&:size).max, :<=, 121)
     assert_match(/\n<!-- end -->\n\nAfter\.\n\z/, text)

@@ -57,6 +57,8 @@ module Fuzz
       @kept.reverse_each { |thing| release(thing) }
     end
 
+    def keeps?(thing) = @kept.include?(thing)
+
     private
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -116,6 +118,8 @@ module Fuzz
       when Integer then end_process(thing)
       else thing.to_io.close
       end
+    rescue Errno::EBADF
+      raise Failure, "#{self.class.label}: the descriptor of #{thing.inspect} was closed by somebody else"
     rescue IOError, SystemCallError
       nil
     end

@@ -78,7 +78,8 @@ module Fuzz
     end
 
     # A round that was ended may have raised in an actor between making a thread, an IO or a child, and keeping it. And
-    # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too.
+    # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too. An exception that
+    # another thread raises when IO.pipe has made its first IO makes Ruby close the descriptor and leave the IO open.
     def tidy(before, ios)
       TestSupport::Leaks.clean(before)
       (open_ios - ios).each { |io| close(io) }
@@ -103,8 +104,10 @@ module Fuzz
     rescue IOError
       nil # it was closed with another one, or by a thread that was about to
     rescue Errno::EBADF
-      raise Failure, "#{io.inspect} is open, and its descriptor #{number} is not\n#{told}"
+      raise Failure, "#{io.inspect} is open, and its descriptor #{number} is not\n#{told}" if kept?(io)
     end
+
+    def kept?(io) = @cast.any? { |actor| actor.keeps?(io) }
 
     def open_ios
       ObjectSpace.each_object(IO).select do |io|
@@ -116,6 +119,7 @@ module Fuzz
 
     def with_context(seed)
       prepare(seed)
+      Heddle.on_error { |error, task| note_report(error, task) }
       aborting(@aborted) { __send__(:"by_#{@entry}") { scene } }
     rescue Exception => e
       raise if e.is_a?(SignalException) || e.is_a?(SystemExit)
@@ -124,6 +128,14 @@ module Fuzz
 
       cause = "\n#{e.cause.full_message(highlight: false)}" if e.cause
       raise Failure, "#{e.class}: #{e.message}\n#{e.backtrace.first(12).join("\n")}#{cause}\n#{told}"
+    end
+
+    # In a round that was ended, the cancel may take the place of a failure. A cancel carries no error, so Heddle
+    # reports it: here and in #with_context such failures count for nothing.
+    def note_report(error, task)
+      return if @aborted
+
+      warn("reported: #{task.inspect}: #{error.full_message(highlight: false)}\n#{told}")
     end
 
     def told
