@@ -13,7 +13,7 @@ class LoopThreadTest < HeddleTest
 
   def teardown
     @loop.close
-    @loop.join
+    @loop.join if @thread.alive?
     super
   end
 
@@ -117,6 +117,23 @@ class LoopThreadTest < HeddleTest
     @thread.join
 
     assert_equal([0, 1], Array.new(refused.size) { refused.pop })
+  end
+
+  # An error of a refusal is raised in the thread, after all of them.
+  def test_a_refusal_that_fails
+    refused = Thread::Queue.new
+    @thread.report_on_exception = false
+    start do
+      2.times do |number|
+        @loop.post(refused: -> { (refused << number) && raise(IOError, "refusal #{number}") }) { nil }
+      end
+      @thread.kill
+      sleep
+    end
+    error = assert_raises(IOError) { @thread.join }
+
+    assert_equal("refusal 0", error.message)
+    assert_equal(2, refused.size)
   end
 
   private

@@ -13,23 +13,29 @@ module ReliableFetchSteps
   class FakeProcess
     # @return [Array<String>] the jobs that it has done
     attr_reader :done
+    # @return [Heddle::Sidekiq::HeldJobs]
+    attr_reader :held
 
-    def initialize(name, redis, steps)
+    def initialize(name, redis, steps, held: Heddle::Sidekiq.const_get(:HeldJobs).new)
       @done = []
-      @config = Config.new(Stepped.new(redis, steps))
-      @trial = Heddle::Sidekiq.const_get(:Trial).new(@config, process: name)
-      @fetch = fetch_class.new(@config, process: name, trial: @trial)
-      @recovery = Heddle::Sidekiq.const_get(:Recovery).new(@config, process: name, trial: @trial)
+      @held = held
+      config = Config.new(redis.is_a?(RedisClient) ? Stepped.new(redis, steps) : redis)
+      @trial = Heddle::Sidekiq.const_get(:Trial).new(config, process: name)
+      @fetch = fetch_class.new(config, process: name, trial: @trial, held:)
+      [@trial, @fetch].each { |one| one.define_singleton_method(:sleep) { |_seconds| nil } } # no pauses
+      @recovery = Heddle::Sidekiq.const_get(:Recovery).new(config, process: name, trial: @trial, held:)
     end
 
     def fetch_class = Heddle::Sidekiq.const_get(:ReliableFetch)
     def take = @unit = @fetch.retrieve_work
 
     def finish
-      return unless @unit
+      unit = @unit
+      @unit = nil
+      return unless unit
 
-      @done << @unit.job
-      @unit.acknowledge
+      @done << unit.job
+      unit.acknowledge
     end
 
     def give_back = @unit&.requeue
@@ -45,26 +51,69 @@ module ReliableFetchSteps
       @steps = steps
     end
 
-    def step
+    def step(**)
       Fiber.yield if @steps
       yield.tap { Fiber.yield if @steps }
     end
 
     def call(*) = step { @redis.call(*) }
+    def call_once(*) = step(once: true) { @redis.call_once(*) }
     def blocking_call(...) = step { @redis.blocking_call(...) }
-    def pipelined(&) = step { Pipeline.new([]).tap(&).run(@redis) }
+
+    def pipelined(&)
+      pipeline = Pipeline.new([]).tap(&)
+      step(once: pipeline.once) { pipeline.run(@redis) }
+    end
+
     def lrem(*) = call("LREM", *)
+    def llen(*) = call("LLEN", *)
     def lrange(*) = call("LRANGE", *)
     def sadd(*) = call("SADD", *)
     def smembers(*) = call("SMEMBERS", *)
     def unlink(*) = call("UNLINK", *)
 
-    Pipeline = Struct.new(:commands) do
+    Pipeline = Struct.new(:commands, :once) do
       def call(*command) = commands << command
+      def call_once(*command) = call(*command) && (self.once = true)
       def exists(key) = call("EXISTS", key)
       def run(redis) = redis.pipelined { |pipeline| commands.each { |command| pipeline.call(*command) } }
     end
     private_constant :Pipeline
+  end
+
+  # Loses the replies to some commands. The client repeats such a command, or raises an error.
+  class Lossy < Stepped
+    # @param lost [Array<Integer>] the numbers of these commands
+    # @param meanwhile [#call] is called between the command and what follows
+    def initialize(redis, lost, repeats:, comes_late: [], meanwhile: -> {})
+      super(redis, false)
+      @lost = lost
+      @repeats = repeats
+      @comes_late = comes_late
+      @meanwhile = meanwhile
+      @number = -1
+    end
+
+    # @return [Array<String>] jobs that come when the process waits for one
+    attr_reader :comes_late
+
+    # @return [Boolean] were they all lost?
+    def lost? = @number >= @lost.max
+
+    def blocking_call(limit, *command, _limit)
+      @comes_late.shift(2).each { |job| @redis.call("LPUSH", "queue:one", job) }
+      super(limit, *command, 0.01)
+    end
+
+    def step(once: false)
+      reply = yield
+      return reply unless @lost.include?(@number += 1)
+
+      @meanwhile.call
+      raise RedisClient::ReadTimeoutError, "the reply is lost" if once || !@repeats
+
+      yield
+    end
   end
 
   # What both classes ask of Sidekiq.
@@ -173,6 +222,98 @@ contract "ReliableFetch" do
     assert_equal(["a job"], queue)
   end
 
+  # Redis has moved a job, but its reply comes too late, or never. The client of Redis repeats commands, and each time
+  # Redis moves another job. Meanwhile another processor takes jobs.
+  { "raises" => false, "repeats" => true }.each do |name, repeats|
+    once(define_method("test_no_lost_reply_loses_a_job_#{name}") do
+      lose_replies(repeats) do |process, other, lost|
+        12.times do
+          break if [process, other].sum { |one| one.done.size } == 2 && own_lists.empty?
+
+          lives { process.take && process.finish } if waiting.any?
+          lives { process.look }
+          other.finish
+        end
+
+        assert_equal(%w[one two], (process.done + other.done).sort, lost)
+        assert_empty(waiting + own_lists, lost)
+        assert_equal(0, process.held.count("queue:one"), lost)
+      end
+    end)
+
+    # No second job begins beside a job on trial, and only one is dead if the process ends.
+    [%i[take take], %i[take take look look look try take]].each do |steps|
+      once(define_method("test_no_lost_reply_ends_an_innocent_job_#{name}_#{steps.size}") do
+        lose_replies(repeats, "heddle:accused:queue:one") do |process, _other, lost|
+          assert(lives { process.try }, "the trial begins, #{lost}")
+          2.times { lives { process.try } }
+          steps.each { |step| lives { process.public_send(step) } }
+          gone
+          2.times { ReliableFetchSteps::FakeProcess.new("last", @redis, false).look }
+
+          assert_operator(@redis.call("ZCARD", "dead"), :<=, 1, lost)
+          assert_equal(%w[one two], (waiting + @redis.call("ZRANGE", "dead", 0, -1)).sort, lost)
+        end
+      end)
+    end
+  end
+
+  # A wait in Redis takes a job, and its reply is lost.
+  once def test_no_lost_reply_of_a_wait_loses_a_job
+    [false, true].product([*0..4]) do |repeats, lost|
+      reset
+      connection = ReliableFetchSteps::Lossy.new(@redis, [lost], repeats:, comes_late: %w[one two])
+      process = ReliableFetchSteps::FakeProcess.new("process", connection, false)
+      lives { process.take && process.finish } until connection.comes_late.empty?
+      3.times { lives { process.look } }
+      6.times { lives { process.take && process.finish } if waiting.any? }
+
+      assert_predicate(connection, :lost?)
+      assert_equal(%w[one two], process.done.sort, [repeats, lost])
+    end
+  end
+
+  # The process looks for lost jobs at any moment of a fetch, of a job, and of its end. The jobs have the same text.
+  { take: %w[one one], wait: [] }.each do |name, jobs|
+    once(define_method("test_no_look_takes_a_job_away_#{name}") do
+      (0..14).each do |steps|
+        reset(*jobs)
+        process = ReliableFetchSteps::FakeProcess.new("process", @redis, true)
+        looks = ReliableFetchSteps::FakeProcess.new("process", @redis, false, held: process.held)
+        fiber = run_steps(process, %i[take finish take finish])
+        if jobs.empty?
+          go_on(fiber, 4) # Redis has no job, and the list of the queue is known
+          @redis.call("LPUSH", "queue:one", "one", "one")
+        end
+        go_on(fiber, steps)
+        3.times { looks.look }
+        go_on(fiber, 1)
+        3.times { looks.look }
+        fiber.resume while fiber.alive?
+        looks.take && looks.finish while waiting.any?
+        3.times { looks.look }
+
+        assert_equal(%w[one one], process.done + looks.done, steps)
+        assert_empty(waiting + own_lists, steps)
+        assert_equal(0, process.held.count("queue:one"))
+      end
+    end)
+  end
+
+  # Between two checks one job has come and was done, and another one with the same text is on its way.
+  once def test_another_job_with_the_same_text
+    held = Heddle::Sidekiq.const_get(:HeldJobs).new
+    job = Struct.new(:queue, :job).new("queue:one", "one")
+
+    assert_empty(held.lost([job.to_a]))
+    held.release(held.fetch { job })
+    lost = nil
+    held.fetch { (lost = held.lost([job.to_a])) && nil }
+
+    assert_empty(lost)
+    assert_equal([job.to_a], held.lost([job.to_a]))
+  end
+
   # Two that look at the same time put a job back once.
   once def test_two_that_start_at_once
     (0..looks).each do |steps|
@@ -210,6 +351,43 @@ contract "ReliableFetch" do
   end
 
   def queue = @redis.call("LRANGE", "queue:one", 0, -1)
+
+  # Yields a process for each pair of its commands, of which the replies are lost, with another processor of it.
+  def lose_replies(repeats, place = "queue:one")
+    @place = place
+    (0..).each do |first|
+      (first..).each do |second|
+        connection = lossy_connection([first, second], repeats)
+        yield @process, @other, [first, second]
+        next if connection.lost?
+        return assert_operator(first, :>, 5) if first == second
+
+        break
+      end
+    end
+  end
+
+  def lossy_connection(lost, repeats)
+    reset("one", "two")
+    %w[one two].each { |job| @redis.call("SET", counter(job), 3) } if @place.include?("accused")
+    meanwhile = -> { @other.take if waiting.any? && @place == "queue:one" && own_lists.empty? }
+    ReliableFetchSteps::Lossy.new(@redis, lost, repeats:, meanwhile:).tap do |connection|
+      @process = ReliableFetchSteps::FakeProcess.new("process", connection, false)
+      @other = ReliableFetchSteps::FakeProcess.new("process", @redis, false, held: @process.held)
+    end
+  end
+
+  # @return [Array<String>] the lists of processes that have a job
+  def own_lists = @redis.call("KEYS", "heddle:working:*")
+
+  def counter(job) = Heddle::Sidekiq.const_get(:Trial).counter(job)
+
+  # As Sidekiq does, which logs the error.
+  def lives
+    yield
+  rescue RedisClient::ReadTimeoutError
+    true
+  end
 
   # @return [Array<String>] the jobs in all places from which a process takes jobs
   def waiting = ReliableFetchSteps::PLACES.flat_map { |place| @redis.call("LRANGE", place, 0, -1) }

@@ -50,6 +50,15 @@ class SidekiqThreadsTest < HeddleTest
     assert_operator(Process.clock_gettime(Process::CLOCK_MONOTONIC) - before, :<, 30)
   end
 
+  # It goes back from the task that has it.
+  def test_a_job_that_nobody_begins_is_not_lost
+    @capsule.fails = true
+    unit = Struct.new(:tries) { def requeue = (self.tries += 1) < 2 && raise(IOError, "Redis is away") }.new(0)
+    Heddle.run { @fetches.give_back(unit) }
+
+    assert_equal(2, unit.tries)
+  end
+
   # The thread of the jobs ends with its last user.
   def test_a_processor_that_cannot_start_does_not_count
     @capsule.fails = true

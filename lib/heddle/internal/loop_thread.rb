@@ -87,9 +87,18 @@ module Heddle
       refuse.call unless task
     end
 
+    # One that fails keeps no other one from hearing of it.
     def refuse_orders
+      failure = nil
       @orders.close
-      @orders.pop.last&.call until @orders.empty?
+      until @orders.empty?
+        begin
+          @orders.pop.last&.call
+        rescue StandardError => e
+          failure ||= e
+        end
+      end
+      raise failure if failure
     end
   end
   private_constant :LoopThread

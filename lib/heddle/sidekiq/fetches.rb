@@ -19,7 +19,9 @@ module Heddle
       LIMIT = 10
       # Seconds until the next attempt, when Redis does not take a job back.
       PAUSE = 0.5
-      private_constant :LIMIT, :PAUSE
+      # How often this is tried in the task that has the job, if it has no thread of its own.
+      ATTEMPTS = 20
+      private_constant :LIMIT, :PAUSE, :ATTEMPTS
 
       @all = ObjectSpace::WeakKeyMap.new
       @lock = Mutex.new
@@ -59,13 +61,9 @@ module Heddle
       def give_back(unit)
         return unless unit
 
-        post do
-          Thread.current[:sidekiq_redis_pool] = SparePool.new(@capsule)
-          unit.requeue
-        rescue StandardError # Redis is away, or does not write: the job must not be lost for that
-          sleep(PAUSE)
-          retry
-        end
+        post(-> { requeue(unit, attempts: ATTEMPTS) }) { requeue(unit) }
+      rescue ThreadError # Ruby cannot start the thread: it has gone back from here
+        nil
       end
 
       # Waits until Redis hands over no further job, and has taken back all jobs that nobody begins.
@@ -83,18 +81,27 @@ module Heddle
 
       private
 
+      # Redis may be away, or may not write: the job must not be lost for that.
+      def requeue(unit, attempts: nil)
+        former = Thread.current[:sidekiq_redis_pool]
+        Thread.current[:sidekiq_redis_pool] = SparePool.new(@capsule)
+        Heddle.retry(attempts:, wait: PAUSE) { unit.requeue }
+      ensure
+        Thread.current[:sidekiq_redis_pool] = former
+      end
+
       def serve(order)
         Thread.current[:sidekiq_capsule] = @capsule
-        unit = order.wanted? ? yield : nil
-        give_back(unit) unless order.answer(unit)
+        unit = yield if order.wanted?
       ensure
-        order.answer # an exception has ended it
+        give_back(unit) unless order.answer(unit)
       end
 
       def post(refused = nil)
         begun
         dropped = lambda do
           refused&.call
+        ensure
           ended
         end
         begin

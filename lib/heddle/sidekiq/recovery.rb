@@ -45,9 +45,11 @@ module Heddle
       # @param config [Sidekiq::Config]
       # @param trial [Trial]
       # @param process [String, nil] the name of this process
-      def initialize(config, trial:, process: nil)
+      # @param held [HeldJobs, nil] its jobs
+      def initialize(config, trial:, process: nil, held: nil)
         @config = config
         @trial = trial
+        @given = held
         @process = process
         @left = Thread::Queue.new
         @landed = {} # by queue: the job that had landed there at the last check
@@ -67,8 +69,10 @@ module Heddle
       # @return [void]
       def run
         say_alive
-        lists_of_the_dead.each { |member| empty(member) }
+        members = redis { |redis| redis.smembers(ReliableFetch::LISTS) }
+        of_the_dead(members).each { |member| empty(member) }
         queues.each { |queue| give_back_landed(queue) }
+        give_back_lost(members.select { |member| member.start_with?("#{name}|") })
       end
 
       # Called when this process ends and has no jobs left; if it has any, the next process puts them back.
@@ -96,14 +100,36 @@ module Heddle
         end
       end
 
-      def alive(process = @process || ReliableFetch.process(self)) = ReliableFetch::ALIVE + process
+      def name = @process || ReliableFetch.process(self)
+      def held = @given || ReliableFetch.held
+
+      def alive(process = name) = ReliableFetch::ALIVE + process
 
       def say_alive = script(SAY_ALIVE, [alive], ReliableFetch::ALIVE_FOR)
 
       def script(text, keys, *) = redis { |redis| redis.call("EVAL", text, keys.size, *keys, *) }
 
-      def lists_of_the_dead
-        members = redis { |redis| redis.smembers(ReliableFetch::LISTS) }
+      # @param members [Array<String>] those of this process
+      def give_back_lost(members)
+        listed = members.flat_map do |member|
+          queue = member.split("|", 2).last
+          next [] if redis { |redis| redis.llen(ReliableFetch::PREFIX + member) } == held.count(queue)
+
+          jobs_of(member).map { |job| [queue, job] }
+        end
+        back = held.lost(listed).count { |queue, job| give_back("#{ReliableFetch::PREFIX}#{name}|#{queue}", queue, job) }
+        logger.warn { "Redis has handed over #{back} jobs in vain: they are in the queue again" } if back.positive?
+      end
+
+      # @return [Boolean] was it there?
+      def give_back(list, queue, job)
+        redis { |redis| redis.call_once(*ReliableFetch.give_back(list, queue, job)) }.positive?
+      end
+
+      def jobs_of(member) = redis { |redis| redis.lrange(ReliableFetch::PREFIX + member, 0, -1) }
+
+      # @return [Array<String>] those of the members whose process has ended
+      def of_the_dead(members)
         return [] if members.empty?
 
         living = redis do |redis|
@@ -117,8 +143,7 @@ module Heddle
       def empty(member)
         process, queue = member.split("|", 2)
         list = ReliableFetch::PREFIX + member
-        jobs = redis { |redis| redis.lrange(list, 0, -1) }
-        outcomes = jobs.map { |job| put_back(process, list, queue, job) }
+        outcomes = jobs_of(member).map { |job| put_back(process, list, queue, job) }
         script(FORGET, [list, ReliableFetch::LISTS, alive(process)], member)
         again, dead = [1, 2].map { |outcome| outcomes.count(outcome) }
         logger.warn { "Process #{process} is gone: #{again} of its jobs are in #{queue} again" } if again.positive?
@@ -135,7 +160,7 @@ module Heddle
       def give_back_landed(queue)
         list = ReliableFetch::LANDED + queue
         jobs = redis { |redis| redis.lrange(list, 0, -1) }
-        jobs.intersection(@landed[queue] || []).each { |job| script(ReliableFetch::GIVE_BACK, [list, queue], job) }
+        jobs.intersection(@landed[queue] || []).each { |job| give_back(list, queue, job) }
         @landed[queue] = jobs
       end
 

@@ -54,11 +54,12 @@ module Heddle
         return ARGV[1]
       LUA
 
-      # Puts a job back, unless another process has done so.
+      # Puts a job back, unless another process has done so. A job on trial goes back to its trial.
       GIVE_BACK = <<~LUA
         #!lua flags=allow-oom
         if redis.call("lrem", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
-        return redis.call("rpush", KEYS[2], ARGV[1])
+        local times = tonumber(redis.call("get", KEYS[2]) or 0)
+        return redis.call("rpush", KEYS[2 + math.min(math.max(times, 1), #KEYS - 2)], ARGV[1])
       LUA
       private_constant :PAUSE, :TAKE, :CLAIM
 
@@ -89,40 +90,57 @@ module Heddle
         # @param component [Sidekiq::Component]
         # @return [String] the name of this process, which no other process has or will have
         def process(component)
-          @process = nil if @pid != ::Process.pid
-          @pid = ::Process.pid
-          @process ||= "#{component.hostname.tr("|", "-")}:#{@pid}:#{SecureRandom.hex(8)}"
+          of_this_process { @process ||= "#{component.hostname.tr("|", "-")}:#{@pid}:#{SecureRandom.hex(8)}" }
+        end
+
+        # @return [HeldJobs] the jobs of this process, of all its configurations: they have the same lists
+        def held = of_this_process { @held ||= HeldJobs.new }
+
+        # @param list [String] the list of a process in which it is
+        # @param queue [String]
+        # @param job [String]
+        # @return [Array<String>] the command that gives it back
+        def give_back(list, queue, job)
+          keys = [list, Trial.counter(job), *Trial.places(queue)]
+          ["EVAL", GIVE_BACK, keys.size, *keys, job]
+        end
+
+        private
+
+        def of_this_process
+          @naming.synchronize do
+            @process = @held = nil if @pid != ::Process.pid
+            @pid = ::Process.pid
+            yield
+          end
         end
       end
+      @naming = Mutex.new
 
       # @param capsule [Sidekiq::Capsule]
-      # @param process [String] the name of the process
+      # @param process [String, nil] the name of the process
       # @param trial [Trial]
-      def initialize(capsule, process: ReliableFetch.process(capsule), trial: capsule.config[:heddle_trial])
+      # @param held [HeldJobs, nil] the jobs of the process
+      def initialize(capsule, process: nil, trial: capsule.config[:heddle_trial], held: nil)
         super(capsule)
+        @process = process
         @trial = trial
-        @alive = ALIVE + process
-        @members = @queues.uniq.to_h { |queue| [queue, "#{process}|#{queue}"] }
-        @lists = @members.transform_values { |member| PREFIX + member }
+        @given = held
         @turn = 0
-        @registered = false
       end
 
       def retrieve_work
         queues = queues_cmd
         return if queues.empty? && sleep(TIMEOUT) # as Sidekiq::BasicFetch does
 
-        @trial.fetch(suspect: ->(lists) { take(queues, lists) }) { take(queues) || wait(queues) }
+        held.fetch { @trial.fetch(suspect: ->(lists) { take_once(queues, lists) }) { take(queues) || wait(queues) } }
       end
 
       # @param units [Array<UnitOfWork>] the jobs that had begun when the process has to end
       def bulk_requeue(units)
         return if units.empty?
 
-        give_back(units)
-        logger.info("Pushed #{units.count { |unit| !unit.done }} jobs back to Redis")
-      rescue StandardError => e # they stay in the list, and are put back when this process is gone
-        logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
+        logger.info("Pushed #{units.count { |unit| !unit.done }} jobs back to Redis") if give_back(units)
       end
 
       # Repeats the command until Redis confirms it: a job that stays in the list would run again when this process has
@@ -131,6 +149,7 @@ module Heddle
       # @param unit [UnitOfWork]
       def acknowledge(unit)
         redis { |redis| redis.lrem(lists.fetch(unit.queue), 1, unit.job) }
+        held.release(unit)
       rescue StandardError => e
         logger.warn("A job is done, which Redis does not take down yet: #{e.message}") unless unit.done
         unit.done = true
@@ -138,31 +157,65 @@ module Heddle
         retry
       end
 
+      # Tries it once. A repeat after a reply that was lost could find another job with the same text. If Redis has not
+      # done it, the jobs are still in the lists, where the recovery of this process finds them, or that of another one.
+      #
       # @param units [Array<UnitOfWork>]
+      # @return [Boolean] has Redis done it?
       def give_back(units)
         redis do |redis|
           redis.pipelined do |pipeline|
             units.each do |unit|
               list = lists.fetch(unit.queue)
-              next pipeline.call("LREM", list, 1, unit.job) if unit.done
+              next pipeline.call_once("LREM", list, 1, unit.job) if unit.done
 
-              pipeline.call("EVAL", GIVE_BACK, 2, list, unit.queue, unit.job)
+              pipeline.call_once(*ReliableFetch.give_back(list, unit.queue, unit.job))
             end
           end
         end
+        true
+      rescue StandardError => e
+        logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
+        false
+      ensure
+        held.release(*units)
       end
 
       private
 
-      attr_reader :lists
+      def held = @given || ReliableFetch.held
 
-      # @param prefix [String] of the lists in which jobs on trial wait, in place of the queues
-      def take(queues, prefix = "")
-        keys = [*queues.map { |queue| prefix + queue }, *lists.values_at(*queues), LISTS, @alive]
-        place, job = redis do |redis|
-          redis.call("EVAL", TAKE, keys.size, *keys, ALIVE_FOR, *@members.values_at(*queues))
-        end
-        UnitOfWork.new(place.delete_prefix(prefix), job, self) if job
+      # @return [Hash{String => String}] by queue: the members of LISTS that belong to this process; a fork has others
+      def members
+        name = @process || ReliableFetch.process(self)
+        return @members if @name == name
+
+        @members = @queues.uniq.to_h { |queue| [queue, "#{name}|#{queue}"] }
+        @lists = @members.transform_values { |member| PREFIX + member }
+        @alive = ALIVE + name
+        @name = name
+        @members
+      end
+
+      def lists = members && @lists
+
+      def take(queues)
+        queue, job = redis { |redis| redis.call(*command(queues, queues)) }
+        UnitOfWork.new(queue, job, self) if job
+      end
+
+      # Takes a job on trial. The client does not repeat this command when the reply is lost: two jobs would stand trial
+      # where one has to be alone.
+      #
+      # @param prefix [String] of the lists in which these jobs wait
+      def take_once(queues, prefix)
+        list, job = redis { |redis| redis.call_once(*command(queues, queues.map { |queue| prefix + queue })) }
+        UnitOfWork.new(list.delete_prefix(prefix), job, self) if job
+      end
+
+      def command(queues, places)
+        keys = [*places, *lists.values_at(*queues), LISTS, @alive]
+        ["EVAL", TAKE, keys.size, *keys, ALIVE_FOR, *members.values_at(*queues)]
       end
 
       # Waits for a job. Redis waits for one queue only, so waiting processors take turns.
@@ -191,12 +244,13 @@ module Heddle
 
       def claim(queue, job)
         keys = [LANDED + queue, lists.fetch(queue), LISTS, @alive]
-        redis { |redis| redis.call("EVAL", CLAIM, keys.size, *keys, job, @members.fetch(queue), ALIVE_FOR) }
+        redis { |redis| redis.call("EVAL", CLAIM, keys.size, *keys, job, members.fetch(queue), ALIVE_FOR) }
       end
     end
     private_constant :ReliableFetch
   end
 end
 
+require_relative "held_jobs"
 require_relative "recovery"
 require_relative "trial"

@@ -33,7 +33,17 @@ module Heddle
       TIME = 60
       LONGEST = 3600
       REST = 600
-      private_constant :SUSPECTS, :LOCK, :LOCKED_FOR, :EMPTY_IN, :TIME, :LONGEST, :REST
+
+      # The lock may belong to another process meanwhile, if this one was paused.
+      KEEP = <<~LUA
+        if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+        return redis.call("expire", KEYS[1], ARGV[2])
+      LUA
+      OVER = <<~LUA
+        if redis.call("get", KEYS[1]) == ARGV[1] then redis.call("del", KEYS[1]) end
+        return redis.call("del", KEYS[2])
+      LUA
+      private_constant :SUSPECTS, :LOCK, :LOCKED_FOR, :EMPTY_IN, :TIME, :LONGEST, :REST, :KEEP, :OVER
 
       class << self
         # @param job [String]
@@ -107,7 +117,9 @@ module Heddle
 
       def consider
         return unless Clock.now >= @next && (lists = waiting)
-        return unless redis { |redis| redis.call("SET", LOCK, name, "NX", "EX", LOCKED_FOR) }
+
+        former = redis { |redis| redis.call("SET", LOCK, name, "NX", "GET", "EX", LOCKED_FOR) }
+        return unless former.nil? || former == name # the client has repeated the command
 
         @ends = Clock.now + EMPTY_IN
         @begun = false
@@ -125,7 +137,8 @@ module Heddle
       end
 
       def go_on
-        redis { |redis| redis.call("EXPIRE", LOCK, LOCKED_FOR) }
+        return over if redis { |redis| redis.call("EVAL", KEEP, 1, LOCK, name, LOCKED_FOR) }.zero?
+
         extend_time
         return give_up if Clock.now > @ends
         return if !empty? || (@begun && @free.positive? && any?(@lists))
@@ -167,7 +180,7 @@ module Heddle
 
       # Other jobs may begin as soon as none of them counts as alone.
       def over
-        redis { |redis| redis.call("DEL", ALONE + name, LOCK) }
+        redis { |redis| redis.call("EVAL", OVER, 2, LOCK, ALONE + name, name) }
         @lock.synchronize do
           @lists = nil
           @free = 0
