@@ -47,12 +47,18 @@ module Heddle
           cancel_tasks(reason)
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
-          attach_failures(e, [reason, *raised_meanwhile]) || raise if must_not_wait?(e)
-
+          hurry_on(e, [reason, *raised_meanwhile]) if must_not_wait?(e)
           own_cancel?(e) ? note_cancel(e) : raised_meanwhile << e
           retry
         end
         raised_meanwhile
+      end
+
+      # Raises it. After a second Ctrl-C, the tasks have no time left to clean up.
+      def hurry_on(error, others)
+        @grace_ends = Clock.now if others.first && must_not_wait?(others.first) && !@grace_over
+        attach_failures(error, others)
+        raise error
       end
 
       def must_not_wait?(error)
@@ -97,9 +103,16 @@ module Heddle
         cancel_tasks(nil)
         return unless @grace_ends.finite?
 
-        @scheduler.hold_back(SHIELDED) { @scheduler.fiber { outlast_grace until @tasks.empty? } }
+        @scheduler.hold_back(SHIELDED) { @scheduler.fiber { outlast_without_owner } }
       rescue FiberError
         nil # Ruby has no stack for it
+      end
+
+      # The end of the run cancels all fibers, and this one, too.
+      def outlast_without_owner
+        outlast_grace until @tasks.empty?
+      rescue Cancelled
+        retry
       end
 
       # Watches the owner while it is in its block and a task has failed: its ensure clauses have the grace period, too.

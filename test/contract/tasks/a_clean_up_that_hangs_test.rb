@@ -67,6 +67,20 @@ contract "HangingCleanUp" do
     assert_equal("the grace period of 0.1 s is over", ended.message)
   end
 
+  # Ctrl-C while the tasks end because of something else. They keep their grace period, and are cancelled at its end.
+  def test_an_interrupt_during_the_clean_up
+    told = interrupt_the_clean_up(1) { raise IOError }
+
+    assert_equal("the grace period of 1 s is over", told)
+  end
+
+  # A task that cleans up has no time left then.
+  def test_a_second_interrupt_ends_the_grace_period
+    told = interrupt_the_clean_up(60, interrupts: 2) { sleep }
+
+    assert_equal("the grace period of 60 s is over", told)
+  end
+
   def test_a_task_that_is_spawned_in_an_ensure_clause_of_a_task_that_was
     end_in_spite_of do
       Heddle.spawn do
@@ -239,9 +253,34 @@ contract "HangingCleanUp" do
     thread.join
   end
 
-  def hang
+  # Ctrl-C when a task cleans up and does not come to its end.
+  #
+  # @return [String, nil] the message of the cancel that ends the clean-up
+  def interrupt_the_clean_up(grace, interrupts: 1)
+    log = Thread::Queue.new
+    thread = Thread.new do
+      Heddle.run(backend: backend, grace: grace) do
+        Heddle.spawn { hang(-> { log << true }) { |error| log << error.message } }
+        yield
+      end
+    end
+    thread.report_on_exception = false
+    interrupts.times do |number|
+      log.pop(timeout: 20) if number == interrupts - 1
+      sleep(0.001) until thread.stop?
+      thread.raise(Interrupt)
+    end
+
+    assert_raises(Interrupt) { thread.join(60) || flunk("the run goes on") }
+    log.pop(timeout: 0)
+  ensure
+    thread.kill.join if thread.alive?
+  end
+
+  def hang(begun = nil)
     sleep
   ensure
+    begun&.call
     begin
       sleep
     rescue Heddle::Cancelled => e
