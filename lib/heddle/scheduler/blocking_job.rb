@@ -31,7 +31,19 @@ module Heddle
         @done = Completion.new(*name, "on a thread of the pool")
         @lock = Thread::Mutex.new
         @thread = @result = @error = nil
-        @stopped = @stop_failed = false
+        @stopped = @stop_failed = @sent_back = false
+      end
+
+      # @return [Boolean] has a thread that was killed left it undone?
+      def sent_back? = @sent_back
+
+      # Ends the wait for it. The fiber hands it to the pool once more, because a thread that is being killed must start
+      # no other one.
+      #
+      # @return [void]
+      def send_back
+        @sent_back = true
+        @done.close
       end
 
       # Called on the pool's thread.
@@ -57,7 +69,8 @@ module Heddle
       def wait(pool)
         came = Fiber.scheduler.outlast { |so_far| done?(pool, so_far) }
         ended = true
-        outcome(came)
+        @sent_back &&= !came
+        outcome(came) unless @sent_back
       ensure
         unless ended # the thread is being killed
           Fiber.scheduler.outlast { done?(pool, [KILL]) }

@@ -86,13 +86,13 @@ module Heddle
       # @return [Object] the result of the operation
       def run(work, lasting: false, attempt: nil, **options)
         BlockingPool.need_room
-        job = BlockingJob.new(work, **options)
-        submitted = @lock.synchronize { submit(job, lasting) }
-        return run_here(work, attempt) unless submitted
+        loop do
+          job = BlockingJob.new(work, **options)
+          return run_here(work, attempt) unless @lock.synchronize { submit(job, lasting) }
 
-        job.wait(self)
-      ensure
-        @lock.synchronize { @lasting -= 1 } if lasting && submitted
+          result = wait_for(job, lasting)
+          return result unless job.sent_back?
+        end
       end
 
       # Takes an operation that is no longer wanted out of the line.
@@ -114,6 +114,12 @@ module Heddle
 
       # Hands a job to a thread. When no thread can be started, the existing ones still do the work; but a thread whose
       # operation may last for ever does not count. Returns false if no thread can do it.
+      def wait_for(job, lasting)
+        job.wait(self)
+      ensure
+        @lock.synchronize { @lasting -= 1 } if lasting
+      end
+
       def submit(job, lasting)
         limit = MAX_THREADS + @lasting + (lasting ? 1 : 0)
         start_thread if @busy >= @threads && @threads < limit
@@ -151,21 +157,37 @@ module Heddle
         nil while perform || !leave?
         left = true
       ensure
-        @lock.synchronize { @threads -= 1 } unless left # the program has killed it
+        killed unless left
       end
 
       # Does the next job; false when no job has arrived for a while.
       def perform
-        job = @lock.synchronize do
+        job = begun = nil
+        @lock.synchronize do
           @came.wait(@lock, IDLE_TIMEOUT) if @line.empty?
-          @line.shift&.first
+          job, = @line.shift
         end
         return false unless job
 
+        begun = true
         job.run
         true
       ensure
-        @lock.synchronize { @busy -= 1 } if job
+        end_job(job, begun) if job
+      end
+
+      def end_job(job, begun)
+        @lock.synchronize { @busy -= 1 }
+        job.send_back unless begun
+      end
+
+      # The program has killed the thread, which may have been the one that would have done the last job of the line.
+      def killed
+        job = @lock.synchronize do
+          @threads -= 1
+          @line.keys.last if @busy > @threads && @threads < MAX_THREADS + @lasting
+        end
+        job.send_back if job && leave_line(job)
       end
 
       # May the thread end? Not while work is on its way.

@@ -29,11 +29,40 @@ contract "BlockingPool" do
     end
   end
 
+  # The thread is killed before it begins what it was woken for.
+  def test_an_operation_that_a_killed_thread_has_not_begun
+    reactor do
+      operate { :done }
+      wait_until("the end of its work") { threads.all?(&:stop?) }
+      job = go { operate { :done } }
+      threads.each(&:kill)
+
+      assert_equal(:done, job.value)
+    end
+  end
+
+  # An operation that lasts has a thread of its own, which does not do the others.
+  def test_beside_an_operation_that_lasts
+    lasts = Thread::Queue.new
+    reactor do
+      operate { :done }
+      began = Thread::Queue.new
+      go { operate(lasting: true) { (began << Thread.current) && lasts.pop } }
+      lasting = began.pop
+      operate { :done }
+      wait_until("the end of its work") { threads.all?(&:stop?) }
+      job = go { operate { :done } }
+      (threads - [lasting]).each(&:kill)
+
+      assert_equal(:done, job.value)
+    ensure
+      lasts << true
+    end
+  end
+
   private
 
-  def operate(&) = Heddle.const_get(:PoolThread).run(&)
-
-  def kill_threads
-    Thread.list.select { |thread| thread.name == "heddle blocking pool" }.each { |thread| thread.kill.join }
-  end
+  def operate(**, &) = Heddle.const_get(:PoolThread).run(**, &)
+  def threads = Thread.list.select { |thread| thread.name == "heddle blocking pool" }
+  def kill_threads = threads.each { |thread| thread.kill.join }
 end
