@@ -138,6 +138,7 @@ contract "CopyStream" do
           # (Enough time for the opening of a file: if a timeout interrupts that, Ruby 3.3 loses the descriptor.)
           jobs[name] = go { Timeout.timeout(0.5) { copy.call(writer) } }
         end
+
         jobs.each { |name, job| assert_instance_of(Timeout::Error, job.failure, name) }
       end
     end
