@@ -181,7 +181,7 @@ module Heddle
         job.send_back unless begun
       end
 
-      # The program has killed the thread, which may have been the one that would have done the last job of the line.
+      # The program has killed the thread. Perhaps the last job of the line has come for this thread.
       def killed
         job = @lock.synchronize do
           @threads -= 1

@@ -45,7 +45,7 @@ module Heddle
       def count(queue) = @lock.synchronize { @held.each_key.count { |unit| unit.queue == queue } }
 
       # @param listed [Array<Array<String>>] the queue and the text of each job in the lists of this process
-      # @return [Array<Array<String>>] those that were lost
+      # @return [Array<Array<String>>] the lost ones among them
       def lost(listed)
         @lock.synchronize do
           unknown = without_held(listed)

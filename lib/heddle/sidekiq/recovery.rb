@@ -117,7 +117,8 @@ module Heddle
 
           jobs_of(member).map { |job| [queue, job] }
         end
-        back = held.lost(listed).count { |queue, job| give_back("#{ReliableFetch::PREFIX}#{name}|#{queue}", queue, job) }
+        own = "#{ReliableFetch::PREFIX}#{name}|"
+        back = held.lost(listed).count { |queue, job| give_back(own + queue, queue, job) }
         logger.warn { "Redis has handed over #{back} jobs in vain: they are in the queue again" } if back.positive?
       end
 
