@@ -43,7 +43,7 @@ contract "RunCommandsExample" do
   end
 
   def test_ctrl_c_ends_the_commands
-    program = start_example("run_commands", "echo $$; sleep 1000 & sleep 1000", "echo $$; exec sleep 1000")
+    program = start_example("run_commands", "-j", 2, "echo $$; sleep 1000 & sleep 1000", "echo $$; exec sleep 1000")
     pids = Array.new(2) { |number| Integer(heard(program, /^\[#{number + 1}\] (\d+)$/, :out)[1]) }
     program.signal(:INT)
 
