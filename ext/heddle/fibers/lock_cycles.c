@@ -18,12 +18,17 @@ static VALUE cCompletion;
 
 void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex)
 {
-    scheduler->locks.changed = true;
+    scheduler->locks.wanted = scheduler->locks.changed = true;
     VALUE root = hd_root(scheduler);
     if (RB_LIKELY(root == rb_fiber_current())) return;
     uintptr_t owner = hd_mutex_owner(mutex);
     if (owner && owner == hd_as_owner(root))
         rb_raise(rb_eThreadError, "deadlock; lock already owned by another fiber belonging to the same thread");
+}
+
+void hd_task_awaited(hd_scheduler *scheduler, VALUE queue)
+{
+    if (RB_UNLIKELY(scheduler->locks.wanted) && hd_is_a(queue, cCompletion)) scheduler->locks.changed = true;
 }
 
 /* -- circles --------------------------------------------------------------------------------------------------- */
@@ -50,27 +55,33 @@ typedef struct {
 
 static const size_t NONE = SIZE_MAX;
 
-/* Does the fiber wait for a lock? A pending exception, the end of a Timeout or a cancel, will end its wait, so such
- * a fiber does not count. */
-static bool waits_for_lock(const hd_scheduler *scheduler, const hd_wait *wait)
+/* Will the wait last until another fiber ends it? */
+static bool lasts(const hd_scheduler *scheduler, const hd_wait *wait)
 {
-    return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
-           hd_data_type((VALUE)wait->subject) == hd_mutex_type &&
-           !hd_pending_next(scheduler, (VALUE)wait->root, NULL) &&
-           !hd_pending_next(scheduler, (VALUE)hd_wait_fiber(wait), NULL);
+    return wait->state == HD_WAIT_PARKED && !hd_timer_set(&wait->timer) && !hd_pending_limits(scheduler, wait);
 }
 
-static bool waits_for_tasks(const hd_wait *wait)
+static bool is_for_lock(const hd_wait *wait)
 {
-    return wait->state == HD_WAIT_PARKED && wait->kind == HD_WAIT_FOR_BLOCK && !hd_timer_set(&wait->timer) &&
-           hd_is_a((VALUE)wait->subject, cCompletion);
+    return wait->kind == HD_WAIT_FOR_BLOCK && hd_data_type((VALUE)wait->subject) == hd_mutex_type;
+}
+
+static bool is_for_tasks(const hd_wait *wait)
+{
+    return wait->kind == HD_WAIT_FOR_BLOCK && hd_is_a((VALUE)wait->subject, cCompletion);
 }
 
 static void add(hd_map_node *node, void *pointer)
 {
     lock_graph *graph = pointer;
     hd_wait *wait = HD_CONTAINER_OF(node, hd_wait, fiber_node);
-    if (!waits_for_lock(graph->scheduler, wait) && !waits_for_tasks(wait)) return;
+    bool for_lock = is_for_lock(wait);
+    graph->scheduler->locks.wanted |= for_lock;
+    if (!for_lock && !is_for_tasks(wait)) return;
+    if (!lasts(graph->scheduler, wait)) {
+        graph->scheduler->locks.limited = true;
+        return;
+    }
     size_t number = graph->count++;
     graph->waiters[number] = (waiter){.wait = wait, .next = NONE};
     graph->holders[2 * number] = (holder){hd_as_owner((VALUE)hd_wait_fiber(wait)), number};
@@ -138,6 +149,7 @@ static VALUE find_circles(hd_scheduler *scheduler, VALUE candidates)
     size_t room = scheduler->reactor.waits.count;
     lock_graph graph = {scheduler, malloc(room * sizeof(waiter)), malloc(2 * room * sizeof(holder)), 0};
     if (graph.waiters && graph.holders) {
+        scheduler->locks.wanted = scheduler->locks.limited = false;
         hd_map_each(&scheduler->reactor.waits, add, &graph);
         connect_waiters(&graph);
         for (size_t i = 0; i < graph.count; i++) {
@@ -159,7 +171,7 @@ static void end_waits(hd_scheduler *scheduler, VALUE members, const char *errors
     for (long i = 0; i < RARRAY_LEN(members); i++) {
         VALUE member = rb_ary_entry(members, i), error = rb_ary_entry(errors, i);
         hd_wait *wait = hd_wait_of(scheduler, rb_ary_entry(member, 0));
-        if (NIL_P(error) || !wait || !waits_for_lock(scheduler, wait)) continue;
+        if (NIL_P(error) || !wait || !lasts(scheduler, wait)) continue;
         if ((VALUE)wait->subject == rb_ary_entry(member, 2)) hd_end_operation(wait, error);
     }
     RB_GC_GUARD(errors);
@@ -176,7 +188,7 @@ bool hd_lock_cycles_due(const hd_scheduler *scheduler, int64_t *timeout_ns)
 bool hd_lock_cycles_break(hd_scheduler *scheduler)
 {
     scheduler->locks.changed = false;
-    scheduler->locks.looked_ns = hd_clock_machine();
+    scheduler->locks.looked_ns = hd_clock_machine(); /* a handler that waits meanwhile does not look at once */
     VALUE candidates = rb_ary_new(), circles = find_circles(scheduler, candidates);
     long count = RARRAY_LEN(circles) + RARRAY_LEN(candidates);
     for (long i = 0; i < RARRAY_LEN(circles); i++)
@@ -184,6 +196,7 @@ bool hd_lock_cycles_break(hd_scheduler *scheduler)
     if (RARRAY_LEN(candidates)) end_waits(scheduler, candidates, "awaited_waiter_errors");
     RB_GC_GUARD(circles);
     RB_GC_GUARD(candidates);
+    scheduler->locks.looked_ns = hd_clock_machine();
     return count > 0;
 }
 

@@ -9,7 +9,10 @@
  * for it. Called before a fiber waits for a lock. */
 void hd_lock_wanted(hd_scheduler *scheduler, VALUE mutex);
 
-/* Called when fibers have begun to wait for locks, before the loop sleeps. True: it is time for a look. Otherwise it
+/* Called before a fiber waits in a Queue. A holder may begin to wait for the task that wants its lock. */
+void hd_task_awaited(hd_scheduler *scheduler, VALUE queue);
+
+/* Called when locks.changed is set, before the loop sleeps. True: it is time for a look. Otherwise it
  * shortens the time that the loop may sleep. */
 bool hd_lock_cycles_due(const hd_scheduler *scheduler, int64_t *timeout_ns);
 

@@ -127,7 +127,9 @@ typedef struct hd_scheduler {
     } way;
 
     struct { /* see lock_cycles.h */
-        bool changed;      /* a fiber has begun to wait for a lock since the last look */
+        bool wanted;       /* a fiber waits for a lock, or did so at the last look */
+        bool limited;      /* the last look has left out a wait that has a limit */
+        bool changed;      /* since the last look a wait has begun, or lost its limit, that may close a circle */
         int64_t looked_ns;
     } locks;
 

@@ -39,6 +39,7 @@ static VALUE hook_block(int argc, VALUE *argv, VALUE self)
         if (hd_lock_again(scheduler, argv[0])) return Qtrue;
         hd_lock_wanted(scheduler, argv[0]);
     }
+    hd_task_awaited(scheduler, argv[0]);
     hd_wait_kind kind = type == hd_thread_type ? HD_WAIT_FOR_THREAD : HD_WAIT_FOR_BLOCK;
     int64_t deadline_ns = hd_deadline_of_limit(argc > 1 ? argv[1] : Qnil);
     return HD_BOOL(wait_for(scheduler, kind, argv[0], deadline_ns) != HD_WOKEN_BY_TIMEOUT);
@@ -51,6 +52,7 @@ static VALUE wait_until_closed(VALUE self, VALUE queue, VALUE timeout)
 {
     hd_scheduler *scheduler = hd_scheduler_ready(self);
     int64_t deadline_ns = hd_deadline_of_limit(timeout);
+    hd_task_awaited(scheduler, queue);
     /* No handler may run between the question and the wait: it might let that other fiber close the queue. */
     while (!RTEST(rb_funcall(queue, rb_intern("closed?"), 0)))
         if (wait_for(scheduler, HD_WAIT_FOR_BLOCK, queue, deadline_ns) == HD_WOKEN_BY_TIMEOUT) return Qfalse;

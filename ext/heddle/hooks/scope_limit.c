@@ -107,12 +107,13 @@ static VALUE limit_set(VALUE self, VALUE seconds, VALUE exception)
     int64_t deadline_ns = hd_deadline_of_limit(seconds);
     if (!is_open(limit) || must_end(timeout)) return Qnil;
     hd_timeout_forget(timeout);
-    if (deadline_ns == HD_NO_DEADLINE) return Qnil;
-    hd_overdue_register(scheduler);
-    timeout->exception = exception;
-    hd_timeout_set(timeout, scheduler, deadline_ns);
-    hd_overdue_expect(scheduler, deadline_ns);
-    hd_reactor_wake_if_asleep(&scheduler->reactor); /* another thread may have set it */
+    if (deadline_ns != HD_NO_DEADLINE) {
+        hd_overdue_register(scheduler);
+        timeout->exception = exception;
+        hd_timeout_set(timeout, scheduler, deadline_ns);
+        hd_overdue_expect(scheduler, deadline_ns);
+    }
+    hd_reactor_wake_if_asleep(&scheduler->reactor); /* another thread may have called this */
     return Qnil;
 }
 

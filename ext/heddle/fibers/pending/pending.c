@@ -252,6 +252,22 @@ void hd_pending_deliver(hd_pending *pending)
     if (!hd_wake_wait(wait, HD_WOKEN_BY_EXCEPTION) && !pending->limits) gives_way(wait);
 }
 
+/* An exception that is due does not count. It has not ended the wait, so a mask holds it back, or its block is being
+ * ended. */
+static bool queue_limits(const hd_scheduler *scheduler, VALUE queue, const hd_wait *wait)
+{
+    hd_pending *pending = hd_pending_next(scheduler, queue, NULL);
+    while (pending && (pending->due || mask_of(pending, queue, (VALUE)hd_wait_fiber(wait)) == HD_MASK_NEVER))
+        pending = hd_pending_next(scheduler, queue, pending);
+    return pending;
+}
+
+bool hd_pending_limits(const hd_scheduler *scheduler, const hd_wait *wait)
+{
+    return queue_limits(scheduler, (VALUE)wait->root, wait) ||
+           queue_limits(scheduler, (VALUE)hd_wait_fiber(wait), wait);
+}
+
 void hd_raise_into(hd_scheduler *scheduler, VALUE fiber, hd_pending like)
 {
     if (!hd_wait_of_chain(scheduler, fiber) && !RTEST(rb_fiber_alive_p(fiber))) return;

@@ -109,6 +109,9 @@ hd_pending *hd_pending_next(const hd_scheduler *scheduler, VALUE fiber, const hd
 /* Ends the wait of its fiber for a pending exception that is due, if the masks allow it. */
 void hd_pending_deliver(hd_pending *pending);
 
+/* Will the end of a Timeout, or of a scope's deadline, end this parked wait? Runs no Ruby code. */
+bool hd_pending_limits(const hd_scheduler *scheduler, const hd_wait *wait);
+
 /* Notes in the exception, which ends this block, that it is raised now. */
 void hd_pending_note_raised(const hd_scheduler *scheduler, VALUE exception, uint64_t began);
 

@@ -49,9 +49,13 @@ void hd_timeout_set(hd_timeout *timeout, hd_scheduler *scheduler, int64_t deadli
     add_pending(timeout, scheduler, timeout->root, true);
 }
 
+/* A wait that lock_cycles.c has left out may have no limit from now on, also if the time is over: perhaps its exception
+ * cannot be raised there. */
 static void stop_timer(hd_timeout *timeout)
 {
-    if (hd_timer_set(&timeout->timer)) hd_timers_remove(&timeout->pending.scheduler->reactor.limits, &timeout->timer);
+    hd_scheduler *scheduler = timeout->pending.scheduler;
+    if (hd_timer_set(&timeout->timer)) hd_timers_remove(&scheduler->reactor.limits, &timeout->timer);
+    scheduler->locks.changed |= scheduler->locks.limited;
 }
 
 void hd_timeout_cancel(hd_timeout *timeout, VALUE fiber)
