@@ -161,6 +161,9 @@ module Heddle
     # @private The open scopes, and the hooks of Heddle.on_spawn.
     attr_reader :scopes, :spawn_hooks
 
+    # @private The exception that has come when a scope was ending because of another one for the thread.
+    attr_accessor :hurrying
+
     # @return [String]
     def inspect
       "#<#{self.class} #{backend} #{closed? ? "closed" : "#{size} fibers"}>"

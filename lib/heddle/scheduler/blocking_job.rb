@@ -56,9 +56,12 @@ module Heddle
         @error = e
       ensure
         @error ||= ThreadError.new("the program has killed the thread") unless ended || @stopped
-        @lock.synchronize { @thread = nil }
-        drop_late_stop
-        @done.close
+        begin
+          @lock.synchronize { @thread = nil }
+          drop_late_stop
+        ensure
+          @done.close
+        end
       end
 
       # Waits, on the fiber, for the end of the operation. It never returns earlier, even when an exception or a

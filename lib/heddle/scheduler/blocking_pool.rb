@@ -181,13 +181,21 @@ module Heddle
         job.send_back unless begun
       end
 
-      # The program has killed the thread. Perhaps the last job of the line has come for this thread.
+      # The program has killed the thread. The signal for the last job of the line may have come to this thread.
       def killed
-        job = @lock.synchronize do
+        jobs = @lock.synchronize do
           @threads -= 1
-          @line.keys.last if @busy > @threads && @threads < MAX_THREADS + @lasting
+          @came.signal
+          left_by_killed
         end
-        job.send_back if job && leave_line(job)
+        jobs.each { |job| job.send_back if leave_line(job) }
+      end
+
+      # @return [Array<BlockingJob>] the jobs of the line that have to be handed over once more
+      def left_by_killed
+        return @line.keys if @threads <= @lasting
+
+        @busy > @threads && @threads < MAX_THREADS + @lasting ? @line.keys.last(1) : []
       end
 
       # May the thread end? Not while work is on its way.

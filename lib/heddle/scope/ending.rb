@@ -45,6 +45,7 @@ module Heddle
         raised_meanwhile = []
         begin
           cancel_tasks(reason)
+          @grace_ends = Clock.now if reason && reason.equal?(@scheduler.hurrying) && !@grace_over
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
           hurry_on(e, [reason, *raised_meanwhile]) if must_not_wait?(e)
@@ -54,9 +55,13 @@ module Heddle
         raised_meanwhile
       end
 
-      # Raises it. After a second Ctrl-C, the tasks have no time left to clean up.
+      # Raises it. After a second Ctrl-C, the tasks have no time left to clean up, also those of the scopes around it.
       def hurry_on(error, others)
-        @grace_ends = Clock.now if others.first && must_not_wait?(others.first) && !@grace_over
+        reason = others.first || @reason
+        if reason && must_not_wait?(reason)
+          @scheduler.hurrying = error
+          @grace_ends = Clock.now unless @grace_over
+        end
         attach_failures(error, others)
         raise error
       end

@@ -141,6 +141,9 @@ module Heddle
         return if units.empty?
 
         logger.info("Pushed #{units.count { |unit| !unit.done }} jobs back to Redis") if give_back(units)
+      rescue ::RedisClient::CannotConnectError => e
+        held.release(*units)
+        logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
       end
 
       # Repeats the command until Redis confirms it: a job that stays in the list would run again when this process has
@@ -162,6 +165,7 @@ module Heddle
       #
       # @param units [Array<UnitOfWork>]
       # @return [Boolean] has Redis done it?
+      # @raise [RedisClient::CannotConnectError] may be tried again
       def give_back(units)
         redis do |redis|
           redis.pipelined do |pipeline|
@@ -173,12 +177,14 @@ module Heddle
             end
           end
         end
+        held.release(*units)
         true
+      rescue ::RedisClient::CannotConnectError # nothing was sent
+        raise
       rescue StandardError => e
+        held.release(*units)
         logger.warn("Failed to requeue #{units.size} jobs: #{e.message}")
         false
-      ensure
-        held.release(*units)
       end
 
       private

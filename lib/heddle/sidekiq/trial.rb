@@ -97,6 +97,9 @@ module Heddle
 
       def name = @process || ReliableFetch.process(self)
 
+      # A process may have several configurations, with a trial each.
+      def owner = "#{name}|#{object_id}"
+
       def enter
         kind = @lock.synchronize do
           next if @lists && @free.zero?
@@ -118,8 +121,8 @@ module Heddle
       def consider
         return unless Clock.now >= @next && (lists = waiting)
 
-        former = redis { |redis| redis.call("SET", LOCK, name, "NX", "GET", "EX", LOCKED_FOR) }
-        return unless former.nil? || former == name # the client has repeated the command
+        former = redis { |redis| redis.call("SET", LOCK, owner, "NX", "GET", "EX", LOCKED_FOR) }
+        return unless former.nil? || former == owner # the client has repeated the command
 
         @ends = Clock.now + EMPTY_IN
         @begun = false
@@ -137,7 +140,7 @@ module Heddle
       end
 
       def go_on
-        return over if redis { |redis| redis.call("EVAL", KEEP, 1, LOCK, name, LOCKED_FOR) }.zero?
+        return over if redis { |redis| redis.call("EVAL", KEEP, 1, LOCK, owner, LOCKED_FOR) }.zero?
 
         extend_time
         return give_up if Clock.now > @ends
@@ -180,7 +183,7 @@ module Heddle
 
       # Other jobs may begin as soon as none of them counts as alone.
       def over
-        redis { |redis| redis.call("EVAL", OVER, 2, LOCK, ALONE + name, name) }
+        redis { |redis| redis.call("EVAL", OVER, 2, LOCK, ALONE + name, owner) }
         @lock.synchronize do
           @lists = nil
           @free = 0

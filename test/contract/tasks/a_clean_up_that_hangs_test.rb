@@ -81,6 +81,27 @@ contract "HangingCleanUp" do
     assert_equal("the grace period of 60 s is over", told)
   end
 
+  # The inner scope ends first, and the outer one because of the second interrupt.
+  def test_a_second_interrupt_ends_the_grace_period_of_the_scope_around_it
+    told = []
+    inner = Thread::Queue.new
+    thread = Thread.new do
+      Heddle.run(backend: backend, grace: 60) do
+        Heddle.spawn { hang { |error| told << error.message } }
+        Heddle.scope { Heddle.spawn { hang(-> { inner << true }) } && sleep }
+      end
+    end
+    thread.report_on_exception = false
+    interrupt(thread)
+    inner.pop(timeout: 20)
+    interrupt(thread)
+
+    assert_raises(Interrupt) { thread.join(60) || flunk("the run goes on") }
+    assert_equal(["the grace period of 60 s is over"], told)
+  ensure
+    thread.kill.join if thread.alive?
+  end
+
   def test_a_task_that_is_spawned_in_an_ensure_clause_of_a_task_that_was
     end_in_spite_of do
       Heddle.spawn do
@@ -267,14 +288,18 @@ contract "HangingCleanUp" do
     thread.report_on_exception = false
     interrupts.times do |number|
       log.pop(timeout: 20) if number == interrupts - 1
-      sleep(0.001) until thread.stop?
-      thread.raise(Interrupt)
+      interrupt(thread)
     end
 
     assert_raises(Interrupt) { thread.join(60) || flunk("the run goes on") }
     log.pop(timeout: 0)
   ensure
     thread.kill.join if thread.alive?
+  end
+
+  def interrupt(thread)
+    sleep(0.001) until thread.stop?
+    thread.raise(Interrupt)
   end
 
   def hang(begun = nil)

@@ -55,7 +55,7 @@ static void stop_timer(hd_timeout *timeout)
 {
     hd_scheduler *scheduler = timeout->pending.scheduler;
     if (hd_timer_set(&timeout->timer)) hd_timers_remove(&scheduler->reactor.limits, &timeout->timer);
-    scheduler->locks.changed |= scheduler->locks.limited;
+    scheduler->locks.changed |= scheduler->locks.limited && scheduler->locks.wanted;
 }
 
 void hd_timeout_cancel(hd_timeout *timeout, VALUE fiber)
