@@ -45,7 +45,7 @@ module Heddle
         raised_meanwhile = []
         begin
           cancel_tasks(reason)
-          @grace_ends = Clock.now if reason&.equal?(@scheduler.hurrying) && !@grace_over
+          @grace_ends = Clock.now if @scheduler.hurries?(reason) && !@grace_over
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
           hurry_on(e, [reason, *raised_meanwhile]) if must_not_wait?(e)
