@@ -67,7 +67,6 @@ module Heddle
       @scopes = {}.compare_by_identity
       @left = {}
       @spawn_hooks = SpawnHook.all
-      @hurrying = nil
       Dump.schedulers[self] = true
       Stalls.watch(self) if Stalls::LIMIT
       TimeSlices.begin(self, time_slice)
@@ -163,10 +162,7 @@ module Heddle
     attr_reader :scopes, :spawn_hooks
 
     # @private The exception that has come when a scope was ending because of another one for the thread.
-    attr_writer :hurrying
-
-    # @private Does this exception leave the tasks no time to clean up?
-    def hurries?(error) = !error.nil? && error.equal?(@hurrying)
+    attr_accessor :hurrying
 
     # @return [String]
     def inspect

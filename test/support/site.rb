@@ -47,13 +47,14 @@ module TestSupport
     def serve(socket)
       head = socket.gets("\r\n\r\n") or return
       request = Request.new(head, head[/\A\S+ (\S+)/, 1], socket.read(head[/^content-length: (\d+)/i, 1].to_i))
-      note(request) { respond(socket, @answer.call(request)) }
+      respond(socket, note(request) { @answer.call(request) })
     rescue SystemCallError, IOError
       nil # the client has gone
     ensure
       socket.close
     end
 
+    # Counts it as under way until its answer is known: then the client may send the next one.
     def note(request)
       @lock.synchronize do
         @requests << request

@@ -45,7 +45,7 @@ module Heddle
         raised_meanwhile = []
         begin
           cancel_tasks(reason)
-          @grace_ends = Clock.now if @scheduler.hurries?(reason) && !@grace_over
+          @grace_ends = Clock.now if hurries?(reason) && !@grace_over
           @scheduler.shield(SHIELDED) { outlast_grace until @tasks.empty? } unless @tasks.empty?
         rescue Exception => e # rubocop:disable Lint/RescueException -- the tasks must end before it goes on
           hurry_on(e, [reason, *raised_meanwhile]) if must_not_wait?(e)
@@ -65,6 +65,8 @@ module Heddle
         attach_failures(error, others)
         raise error
       end
+
+      def hurries?(error) = !error.nil? && error.equal?(@scheduler.hurrying)
 
       def must_not_wait?(error)
         [*FOR_THE_PROGRAM, Deadlock].any? { |kind| error.is_a?(kind) } || @scheduler.for_the_thread?(error) ||
