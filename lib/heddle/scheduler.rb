@@ -193,10 +193,7 @@ module Heddle
     # @param idle [Boolean] does home only wait for the other fibers? If these are tasks of abandoned scopes in a run,
     #   the tasks are cancelled. A plain scheduler runs all fibers to their ends.
     def start_left(idle)
-      until @left.empty?
-        task, = @left.shift
-        task&.start_late
-      end
+      @left.shift&.first&.start_late until @left.empty?
       AbandonedScopes.end_in(self) if idle && @runs_main
     end
 
