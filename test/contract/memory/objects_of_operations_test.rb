@@ -30,7 +30,7 @@ contract "ObjectsOfOperations", both_ways: true do
   }
   others = {
     "accept, connect and close" => lambda do |_, _|
-      server = TCPServer.new("127.0.0.1", 0)
+      server = keep(TCPServer.new("127.0.0.1", 0))
       -> { TCPSocket.new("127.0.0.1", server.addr[1]).tap { server.accept.close }.close }
     end,
     "a pipe" => ->(_, _) { -> { IO.pipe.each(&:close) } },
@@ -78,7 +78,7 @@ contract "ObjectsOfOperations", both_ways: true do
       define_method("test_#{name.tr(" ", "_")}_on_#{ends}") do
         far, near = reactor { send(ends) }
         near.sync = true
-        work = operation.call(near, far)
+        work = instance_exec(near, far, &operation)
         plain = objects_of(work)
 
         assert_operator(objects_in_a_task(work), :<=, plain + 1.1 + for_closes(name))
