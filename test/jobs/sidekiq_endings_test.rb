@@ -158,7 +158,9 @@ contract "SidekiqEndings" do
 
   # A process runs jobs until one of them kills it.
   def end_all_jobs
-    ended(start_sidekiq("-c", "20", wait: false, TEST_RELIABLE: "1"))
+    status = ended(start_sidekiq("-c", "20", wait: false, TEST_RELIABLE: "1"))
+
+    assert_equal(Signal.list["KILL"], status.termsig, @log)
     pass_a_minute
   end
 

@@ -76,6 +76,7 @@ contract "HangingCleanUp" do
 
   # A task that cleans up has no time left then.
   def test_a_second_interrupt_ends_the_grace_period
+    needs_patch(:callers_fiber) # else it is not raised in the block
     told = interrupt_the_clean_up(60, interrupts: 2) { sleep }
 
     assert_equal("the grace period of 60 s is over", told)
@@ -83,6 +84,7 @@ contract "HangingCleanUp" do
 
   # The inner scope ends first, and the outer one because of the second interrupt.
   def test_a_second_interrupt_ends_the_grace_period_of_the_scope_around_it
+    needs_patch(:callers_fiber)
     told = []
     inner = Thread::Queue.new
     thread = Thread.new do

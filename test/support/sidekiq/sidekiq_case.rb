@@ -43,10 +43,17 @@ module TestSupport
         super
       rescue Minitest::Assertion => e
         state = "#{queued.tally} in the queue, #{blocked_clients} wait for a job"
-        raise e.class, [e.message, state, *@running.each_key.map { |pid| log_of(pid) }].join("\n"), e.backtrace
+        logs = @running.each_key.map { |pid| log_of(pid) }
+        raise e.class, [e.message, state, counts_of_ends, *logs].join("\n"), e.backtrace
       end
 
       def redis(*) = @redis.call(*)
+
+      # @return [String] for each job how many processes have ended with it, and which processes ran one alone
+      def counts_of_ends
+        counts = redis("KEYS", "heddle:recovered:*").map { |key| redis("GET", key) }
+        "processes that ended: #{counts.join(", ")}; alone: #{redis("KEYS", "heddle:alone:*").join(", ")}"
+      end
 
       # @return [Integer] the pid of a Sidekiq that has started
       def start_sidekiq(*options, mode: "heddle", wait: true, **env)
