@@ -101,7 +101,7 @@ contract "HangingCleanUp" do
     assert_raises(Interrupt) { thread.join(60) || flunk("the run goes on") }
     assert_equal(["the grace period of 60 s is over"], told)
   ensure
-    thread.kill.join if thread.alive?
+    thread.kill.join if thread&.alive?
   end
 
   def test_a_task_that_is_spawned_in_an_ensure_clause_of_a_task_that_was
@@ -296,7 +296,7 @@ contract "HangingCleanUp" do
     assert_raises(Interrupt) { thread.join(60) || flunk("the run goes on") }
     log.pop(timeout: 0)
   ensure
-    thread.kill.join if thread.alive?
+    thread.kill.join if thread&.alive?
   end
 
   def interrupt(thread)
