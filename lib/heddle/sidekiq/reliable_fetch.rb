@@ -61,7 +61,7 @@ module Heddle
         local times = tonumber(redis.call("get", KEYS[2]) or 0)
         return redis.call("rpush", KEYS[2 + math.min(math.max(times, 1), #KEYS - 2)], ARGV[1])
       LUA
-      private_constant :PAUSE, :TAKE, :CLAIM
+      private_constant :PAUSE, :TAKE, :CLAIM, :GIVE_BACK
 
       # A job that is in a list.
       UnitOfWork = Struct.new(:queue, :job, :fetch, :done) do
