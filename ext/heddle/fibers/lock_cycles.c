@@ -98,8 +98,8 @@ static void connect_waiters(lock_graph *graph)
 {
     qsort(graph->holders, graph->count * 2, sizeof(holder), by_owner);
     for (size_t i = 0; i < graph->count; i++) {
-        VALUE lock = (VALUE)graph->waiters[i].wait->subject;
-        holder wanted = {.owner = hd_data_type(lock) == hd_mutex_type ? hd_mutex_owner(lock) : 0};
+        const hd_wait *wait = graph->waiters[i].wait;
+        holder wanted = {.owner = is_for_lock(wait) ? hd_mutex_owner((VALUE)wait->subject) : 0};
         if (!wanted.owner) continue;
         const holder *found = bsearch(&wanted, graph->holders, graph->count * 2, sizeof(holder), by_owner);
         if (found) graph->waiters[i].next = found->waiter;
@@ -136,9 +136,9 @@ static void add_candidate(const lock_graph *graph, size_t from, VALUE candidates
     size_t last = from;
     for (size_t steps = 0; graph->waiters[last].next != NONE; last = graph->waiters[last].next)
         if (steps++ > graph->count) return; /* a circle of locks */
-    VALUE awaited = (VALUE)graph->waiters[last].wait->subject;
-    if (last == from || !hd_is_a(awaited, cCompletion)) return;
-    VALUE fiber = (VALUE)hd_wait_fiber(wait);
+    const hd_wait *last_wait = graph->waiters[last].wait;
+    if (last == from || !is_for_tasks(last_wait)) return;
+    VALUE fiber = (VALUE)hd_wait_fiber(wait), awaited = (VALUE)last_wait->subject;
     rb_ary_push(candidates, rb_ary_new_from_args(4, fiber, (VALUE)wait->root, (VALUE)wait->subject, awaited));
 }
 
