@@ -53,6 +53,9 @@ module Fuzz
     def run
       Fiber[:fuzz_rng] = Random.new(@seed)
       perform
+    rescue StandardError => e
+      note("failed with #{e.class}: #{e.message}") # the round may fail with another error: of a task that lost its IO
+      raise
     ensure
       @kept.reverse_each { |thing| release(thing) }
     end
@@ -216,7 +219,7 @@ module Fuzz
       sleep(delay)
       fiber.kill unless ended.closed?
       # What works on a thread of the pool cannot be left before it has ended.
-      check(ended.closed? || (ended.pop(timeout: PATIENCE).nil? && ended.closed?), "a killed fiber does not end")
+      check(ended.closed? || (ended.pop(timeout: PATIENCE / @slow).nil? && ended.closed?), "a killed fiber does not end")
       outcome(result)
     end
 

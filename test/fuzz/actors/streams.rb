@@ -192,7 +192,7 @@ module Fuzz
           theirs.write("#{word.chomp.reverse}\n")
         end
       end
-      ours.timeout = chance(0.5) ? 5 : nil
+      ours.timeout = chance(0.5) ? PATIENCE / @slow : nil
       count.times do |i|
         ours.write("#{i} ping\n")
         pause if chance(0.1)
