@@ -287,6 +287,10 @@ module Heddle
     # @return [Fiber, nil] the fiber of the task, or the plain fiber, that has opened it
     attr_reader :root
 
+    # @private
+    # @return [Array<Fiber>] the fibers of its tasks, and the fiber that watches its owner
+    def fibers = [*@tasks.each_key.map(&:fiber), *@watcher]
+
     # @private Will its owner never come back to it?
     def abandoned? = !@owner.nil? && !@scheduler.busy?(@owner)
 

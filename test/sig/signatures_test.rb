@@ -8,6 +8,8 @@ require "support/api/signatures"
 
 # The signatures in sig/ (RBS) are those of the code: of all that is public, and of nothing else.
 class SignaturesTest < HeddleTest
+  time_limit 1100 # on a slow machine that others use, too
+
   API = TestSupport::PublicApi
   SIGNATURES = TestSupport::Signatures.new
   Shape = TestSupport::Signatures::Shape
@@ -61,7 +63,7 @@ class SignaturesTest < HeddleTest
     report = File.join(tempdir, "calls.json")
     code = CALLERS.map { |file| "load #{file.dump}" }.join("; ")
     outcome = run_command(*ruby_command, "-r", "support/api/checked_calls", "-e", code, "--", "--exclude", LONG,
-                          env: { "HEDDLE_CHECKED_CALLS" => report, "HEDDLE_TEST_BACKENDS" => "epoll" })
+                          env: { "HEDDLE_CHECKED_CALLS" => report, "HEDDLE_TEST_BACKENDS" => "epoll" }, timeout: 1000)
 
     assert_path_exists(report, outcome.err)
     called, misfits = JSON.parse(File.read(report))

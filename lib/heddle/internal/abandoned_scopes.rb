@@ -19,9 +19,9 @@ module Heddle
       abandoned.each { |scope| scheduler.fiber { scope.end_abandoned_here } }
     end
 
-    # @return [Array<Fiber>] the fibers of the tasks in these scopes, and in scopes that these tasks have opened
+    # @return [Array<Fiber>] the fibers of these scopes, and of scopes that their tasks have opened
     def fibers_in(scopes, all)
-      fibers = scopes.flat_map(&:tasks).map(&:fiber)
+      fibers = scopes.flat_map(&:fibers)
       fibers.empty? ? [] : fibers + fibers_in(all.select { |scope| fibers.include?(scope.root) }, all)
     end
   end

@@ -127,7 +127,7 @@ module Heddle
         return if @watch || @grace.infinite? || abandoned?
 
         @watch = Thread::Queue.new
-        @scheduler.fiber { outlast_owner(@watch) }
+        @watcher = @scheduler.fiber { outlast_owner(@watch) }
       rescue FiberError
         nil # Ruby has no stack for it
       end
@@ -203,7 +203,7 @@ module Heddle
         # The failure of a task is raised first; if the owner was cancelled meanwhile, the cancel is raised at its next
         # wait.
         @scheduler.put_back(@cancelled) if @cancelled && !@cancelled.equal?($!)
-        @owner = @root = nil # nothing else keeps the stack of the owner
+        @owner = @root = @watcher = nil # nothing else keeps the stack of the owner
         return unless runs_here?
 
         outlast_left

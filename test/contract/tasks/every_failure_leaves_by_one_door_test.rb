@@ -18,6 +18,8 @@ contract "Doors" do
 
   def fault = self.class.fault
 
+  def grace = 20 # seconds
+
   # Each ends in its own way while a task of its scope fails, now or when it is cancelled.
   def left(way)
     case way
@@ -248,6 +250,20 @@ contract "Doors" do
     assert_equal([nil, 0.01], ended)
   end
 
+  # Its owner has the grace period to end after a failure. Nobody waits for one that never comes back.
+  def test_an_abandoned_scope_with_a_failure_does_not_keep_the_run
+    failing = ->(scope) { 2.times { |i| scope.spawn(isolated: i == 1) { raise "of the task" } } }
+    within_a_task = ->(scope) { scope.spawn { Heddle.scope { |inner| failing.call(inner) && sleep } } }
+    by_a_task = ->(scope) { scope.spawn { abandon(&failing) } }
+    [failing, within_a_task, by_a_task].each do |work|
+      started = now
+      found = doors { abandon(&work) }
+
+      assert_equal(["of the task"], found.map(&:message).uniq)
+      assert_operator(now - started, :<, grace / 2)
+    end
+  end
+
   def test_a_scope_whose_enumerator_is_asked_again_is_not_abandoned
     values = []
     run do
@@ -379,7 +395,7 @@ contract "Doors" do
     reported = Thread::Queue.new
     Heddle.on_error { |error, _| reported << error }
     begin
-      in_run ? Heddle.run(backend: backend, grace: 20, &block) : yield
+      in_run ? Heddle.run(backend: backend, grace: grace, &block) : yield
     rescue Exception => e # also SystemExit
       raise if e.is_a?(Minitest::Assertion)
 
