@@ -219,7 +219,7 @@ module Fuzz
       sleep(delay)
       fiber.kill unless ended.closed?
       # What works on a thread of the pool cannot be left before it has ended.
-      check(ended.closed? || (ended.pop(timeout: PATIENCE / @slow).nil? && ended.closed?), "a killed fiber does not end")
+      check(ended.closed? || (ended.pop(timeout: PATIENCE / @slow).nil? && ended.closed?), "a killed fiber goes on")
       outcome(result)
     end
 

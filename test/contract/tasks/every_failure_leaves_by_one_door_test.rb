@@ -18,7 +18,7 @@ contract "Doors" do
 
   def fault = self.class.fault
 
-  def grace = 20 # seconds
+  def grace = 20
 
   # Each ends in its own way while a task of its scope fails, now or when it is cancelled.
   def left(way)
