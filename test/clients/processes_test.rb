@@ -17,6 +17,7 @@ contract "Popen" do
   client "open3"
 
   def title = "IO.popen"
+  def client_version = "Ruby's own"
   def asked = TestSupport::Servers::Pause::Children.new(@children.map(&:pid))
   def timeout_errors = [IO::TimeoutError]
 
