@@ -16,15 +16,20 @@ contract "SidekiqReliable" do
     super
   end
 
+  def gate = @gate ||= File.join(tempdir, "gate")
+
+  def open_gate = File.write(gate, "")
+
   def working = redis("KEYS", "heddle:working:*").sum { |list| redis("LLEN", list) }
 
   # Redis does not write at the moment at which the job ends. It is taken down later, so that it does not run again.
   def test_an_acknowledgement_that_fails
     file = File.join(tempdir, "done")
     first = start_sidekiq("-c", "5", TEST_RELIABLE: "1")
-    push("Write", file, 1)
+    push("Write", file, gate)
     wait_until("its start") { working == 1 }
     redis("CONFIG", "SET", "min-replicas-to-write", 1)
+    open_gate
     wait_until("the first try", timeout: 30) { log_of(first).include?("A job is done, which Redis does not take down") }
 
     assert_equal(1, working)
@@ -44,9 +49,10 @@ contract "SidekiqReliable" do
   def test_a_job_that_is_done_when_the_process_ends
     file = File.join(tempdir, "done")
     first = start_sidekiq("-c", "5", "-t", "3", TEST_RELIABLE: "1")
-    push("Write", file, 1)
+    push("Write", file, gate)
     wait_until("its start") { working == 1 }
     redis("CONFIG", "SET", "min-replicas-to-write", 1)
+    open_gate
     wait_until("the first try", timeout: 30) { log_of(first).include?("A job is done, which Redis does not take down") }
     redis("CONFIG", "SET", "min-replicas-to-write", 0)
 
@@ -59,9 +65,10 @@ contract "SidekiqReliable" do
     define_method("test_a_redis_that_is_a_replica#{name}") do
       file = File.join(tempdir, "done")
       first = start_sidekiq("-c", "5", TEST_RELIABLE: reliable)
-      push("Write", file, 2)
-      wait_until("its start") { queued.empty? }
+      push("Write", file, gate)
+      wait_until("its start") { reliable ? working == 1 : queued.empty? }
       redis("REPLICAOF", "127.0.0.1", "1")
+      open_gate
       wait_until("the end of the job") { File.exist?(file) }
       wait_until("a fetch that fails") { log_of(first).include?("READONLY") }
       redis("REPLICAOF", "NO", "ONE")
@@ -77,9 +84,10 @@ contract "SidekiqReliable" do
   once def test_a_job_that_fails_while_redis_is_a_replica
     file = File.join(tempdir, "later", "done")
     first = start_sidekiq("-c", "5", TEST_RELIABLE: "1")
-    push("Write", file, 1)
+    push("Write", file, gate)
     wait_until("its start") { working == 1 }
     redis("REPLICAOF", "127.0.0.1", "1")
+    open_gate
     wait_until("its failure") { log_of(first).include?("No such file") }
     redis("REPLICAOF", "NO", "ONE")
 

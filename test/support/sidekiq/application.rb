@@ -243,11 +243,12 @@ class Swallow
 end
 
 # Leaves a line in a file, and does nothing in Redis.
+# If it gets a gate, it waits until this file is there.
 class Write
   include Sidekiq::Job
 
-  def perform(path, seconds = 0)
-    sleep(seconds)
+  def perform(path, gate = nil)
+    sleep(0.05) until gate.nil? || File.exist?(gate)
     File.write(path, "done\n", mode: "a")
   end
 end

@@ -74,6 +74,17 @@ class SlowJob < ActiveJob::Base
   end
 end
 
+# Runs until a file is there.
+class GateJob < ActiveJob::Base
+  OPEN = File.join(ENV.fetch("TEST_FOLDER"), "open")
+
+  def perform(number)
+    Report.tell("started", number)
+    sleep(0.05) until File.exist?(OPEN)
+    Report.tell("done", number)
+  end
+end
+
 class FailJob < ActiveJob::Base
   retry_on(ArgumentError, wait: 0, attempts: 2)
 

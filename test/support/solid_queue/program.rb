@@ -5,6 +5,7 @@
 #   program.rb COUNT   (see application.rb for the environment)
 
 require_relative "application"
+require "fileutils"
 require "rbconfig"
 
 COUNT = Integer(ARGV.fetch(0))
@@ -110,17 +111,28 @@ module Program
 
   def killed_worker
     SolidQueue::FailedExecution.discard_all_in_batches
-    Report.delete_all
-    5.times { |number| SlowJob.perform_later(1.5, number) }
-    wait_until("begin of the jobs") { Report.with("started").size == 5 }
+    start_gate_jobs
     worker = SolidQueue::Process.find_by!(kind: "Worker")
     Process.kill(:KILL, worker.pid)
     wait_until("failures") { SolidQueue::FailedExecution.count >= 5 } # (one may be a recurring task)
     failed = failures.map { |one| one[1] }.uniq
-    SolidQueue::FailedExecution.retry_all(SolidQueue::Job.where(finished_at: nil))
+    retry_gate_jobs
     wait_until("end of the jobs") { settled? }
     { failed:, done: Report.with("done").flatten.sort,
       replaced: SolidQueue::Process.where(kind: "Worker").where.not(pid: worker.pid).one? }
+  end
+
+  # They run until #retry_gate_jobs.
+  def start_gate_jobs
+    Report.delete_all
+    FileUtils.rm_f(GateJob::OPEN)
+    5.times { |number| GateJob.perform_later(number) }
+    wait_until("begin of the jobs") { Report.with("started").size == 5 }
+  end
+
+  def retry_gate_jobs
+    File.write(GateJob::OPEN, "")
+    SolidQueue::FailedExecution.retry_all(SolidQueue::Job.where(finished_at: nil))
   end
 
   # As many jobs as the pool has connections keep one for longer than 5 seconds each. Half of all jobs are of another
@@ -145,9 +157,7 @@ module Program
 
   # A worker stands still, and is taken for dead. It is replaced when it goes on, and its jobs can be retried.
   def paused_worker
-    Report.delete_all
-    5.times { |number| SlowJob.perform_later(1.5, number) }
-    wait_until("begin of the jobs") { Report.with("started").size == 5 }
+    start_gate_jobs
     worker = last_worker
     Process.kill(:STOP, worker.pid)
     worker.update_columns(last_heartbeat_at: 1.hour.ago)
@@ -155,8 +165,8 @@ module Program
     failed = SolidQueue::FailedExecution.all.map(&:exception_class).uniq
     Process.kill(:CONT, worker.pid)
     wait_until("another worker") { last_worker&.then { |last| last.id > worker.id } }
-    SolidQueue::FailedExecution.retry_all(SolidQueue::Job.where(finished_at: nil))
-    wait_until("end of the jobs") { SolidQueue::Job.where(finished_at: nil, class_name: "SlowJob").none? }
+    retry_gate_jobs
+    wait_until("end of the jobs") { SolidQueue::Job.where(finished_at: nil, class_name: "GateJob").none? }
     { failed:, done: Report.with("done").flatten.uniq.sort }
   end
 

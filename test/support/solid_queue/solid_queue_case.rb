@@ -16,6 +16,7 @@ module TestSupport
 
     # @param count [Integer] how many jobs at once
     def solid_queue(driver, count:, server: nil)
+      time_limit(1000) # of the first test, which runs the program
       client(driver, server: server)
       outcomes = {}
       define_method(:outcome) do
@@ -86,7 +87,8 @@ module TestSupport
       def run_program(count)
         place = server ? "postgresql://heddle@127.0.0.1:#{server.port}/#{database}" : "sqlite3:#{tempdir}/jobs.sqlite3"
         outcome = run_command(*ruby_command, "-W0", PROGRAM, count.to_s,
-                              env: { "DATABASE_URL" => place, "TEST_FOLDER" => tempdir, "HEDDLE_BACKEND" => backend })
+                              env: { "DATABASE_URL" => place, "TEST_FOLDER" => tempdir, "HEDDLE_BACKEND" => backend },
+                              timeout: 900)
 
         assert_predicate(outcome, :success?, outcome.err)
         outcome.out
