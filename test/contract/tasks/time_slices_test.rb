@@ -248,19 +248,22 @@ contract "TimeSlices" do
     folder = File.realpath(tempdir)
     file = File.join(folder, "exempt.rb")
     File.write(file, <<~RUBY)
-      EXEMPT_WORK = ->(list, ends) { nil until list.dup.push(1).sort.include?(2) || Process.clock_gettime(1) > ends }
+      EXEMPT_WORK = lambda do |order, wakes, list|
+        order << :begun
+        wakes << true
+        ends = Process.clock_gettime(1) + 0.1
+        nil until list.dup.push(1).sort.include?(2) || Process.clock_gettime(1) > ends
+        order << :done
+      end
     RUBY
     load(file)
     Heddle.exempt_from_time_slices(folder)
     order = []
     slices do
-      one = Heddle.spawn do
-        order << :begun
-        EXEMPT_WORK.call([1] * 100, clock + 0.1)
-        order << :done
-      end
-      Heddle.spawn { order << :other }
-      one.wait
+      wakes = Thread::Queue.new
+      other = Heddle.spawn { wakes.pop && order << :other }
+      EXEMPT_WORK.call(order, wakes, [1] * 100)
+      other.wait
     end
 
     assert_equal(%i[begun done other], order)
