@@ -261,7 +261,7 @@ contract "TimeSlices" do
     order = []
     slices do
       wakes = Thread::Queue.new
-      other = Heddle.spawn { wakes.pop && order << :other }
+      other = Heddle.spawn { wakes.pop && (order << :other) }
       EXEMPT_WORK.call(order, wakes, [1] * 100)
       other.wait
     end
