@@ -107,7 +107,7 @@ module Tools
 
     # @return [Array<RubyInfo>]
     def find_rubies
-      named = @rubies.map { |name| Rubies.of_series(name) || Rubies.named(name) }
+      named = @rubies.map { |name| Rubies.built_or_on_path(name) || Rubies.named(name) }
       named.empty? ? Rubies.for_tests(Setup.new.run) : named.uniq(&:exe)
     end
 

@@ -28,11 +28,13 @@ module Tools
     # @raise [Problem] when that is no Ruby for Heddle
     def named(name)
       path = name.include?("/") ? File.expand_path(name) : Tools.which(name) || name
-      info = RubyInfo.at(path) or raise Problem, "#{path} is not a Ruby that runs"
+      info = RubyInfo.at(path) or raise Problem, "#{path} is not a Ruby that runs#{hint(name)}"
       raise Problem, "#{path} (Ruby #{info.version}) #{info.unfit}" if info.unfit
 
       info
     end
+
+    def hint(name) = (": bin/setup --ruby #{name} builds one" if name.match?(/\A\d+\.\d+\z/))
 
     # @return [Array<RubyInfo>] the Rubies that bin/setup built, oldest first
     def cached
@@ -46,6 +48,11 @@ module Tools
       cached.reverse.find { |info| info.series == name }
     end
 
+    # @return [RubyInfo, nil] the same, or else the first one of that series on PATH
+    def built_or_on_path(series)
+      of_series(series) || all_on_path.find { |info| info.series == series && info.unfit.nil? }
+    end
+
     # All that the tests run on: HEDDLE_RUBIES, else HEDDLE_RUBY, else the project's and the built ones.
     def for_tests(current)
       names = ENV.fetch("HEDDLE_RUBIES", "").split
@@ -56,13 +63,16 @@ module Tools
     end
 
     def on_path(console)
-      paths = ENV.fetch("PATH", "").split(":").uniq.map { |folder| File.join(folder, "ruby") }
-      infos = paths.filter_map { |path| RubyInfo.at(path) }.uniq(&:exe)
-      fit, unfit = infos.partition { |info| info.unfit.nil? }
+      fit, unfit = all_on_path.partition { |info| info.unfit.nil? }
       unfit.each do |info|
         console.say("not using #{info}: it #{info.unfit}") unless Tools.newer?(OLDEST_RUBY, info.version)
       end
       fit.first
+    end
+
+    def all_on_path
+      paths = ENV.fetch("PATH", "").split(":").uniq.map { |folder| File.join(folder, "ruby") }
+      paths.filter_map { |path| RubyInfo.at(path) }.uniq(&:exe)
     end
   end
 end
