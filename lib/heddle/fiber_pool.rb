@@ -29,7 +29,7 @@ module Heddle
       @scope = Scope.current
       @running = {}.compare_by_identity # the jobs that have a place
       @line = {}.compare_by_identity # the jobs that wait for a place, the first one first
-      @starting = false
+      @starting = Mutex.new
     end
 
     # @return [Integer] how many jobs run now
@@ -56,7 +56,7 @@ module Heddle
       raise Error, "a FiberPool starts its jobs only in the thread that has made it" if elsewhere
 
       job = Job.new(@scope, name, self)
-      return @scope.line_up(job, arguments, &) unless room? && @line.empty?
+      return line_up(job, arguments, &) unless room? && @line.empty?
 
       begin
         @running[job] = true
@@ -78,35 +78,50 @@ module Heddle
     # @return [Boolean, nil] was the job in line?
     def take_out_of_line(job) = @line.delete(job)
 
-    # @private Starts the next jobs when a job that had a place has ended. A job may call this twice. A job that ends
-    #   before it waits for anything calls it inside of start_next, and leaves the other jobs to that call: otherwise
-    #   ever more fibers would wait for one another.
+    # @private Starts the next jobs when a job that had a place has ended. A job may call this twice.
     def job_ended(job)
       @running.delete(job)
-      return if @starting
-
-      begin
-        @starting = true
-        start_next while room? && !@line.empty?
-      ensure
-        @starting = false
-      end
+      start_jobs
     end
 
     private
 
     def room? = @running.size < @size
 
+    def line_up(job, arguments, &)
+      @scope.line_up(job, arguments, &).tap { start_jobs }
+    end
+
+    # Starts jobs while there is room. A job that ends before it waits for anything calls this inside of start_next, and
+    # leaves the other jobs to that call: otherwise ever more fibers would wait for one another.
+    def start_jobs
+      while room? && !@line.empty? && @starting.try_lock
+        begin
+          start_next
+        ensure
+          @starting.unlock
+        end
+      end
+    end
+
+    # The job has a place before it leaves the line, so no job that is spawned meanwhile takes this place.
     def start_next
-      job, = @line.shift
+      job, = @line.first
+      return unless job
+
       @running[job] = true
+      return @running.delete(job) unless take_out_of_line(job) # another thread has cancelled it
+
       job.start_from_line
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would never be missed
-      unless job.started?
-        @running.delete(job)
-        job.end_in_line(e)
-      end
+      give_up(job, e) if job && !job.started?
       raise unless e.is_a?(FiberError) # Ruby had no stack for it
+    end
+
+    def give_up(job, error)
+      @running.delete(job)
+      take_out_of_line(job)
+      job.end_in_line(error)
     end
   end
 end

@@ -68,21 +68,25 @@ contract "SlicesAtEveryLine" do
   end
 
   def test_fiber_pool
-    inside = most = 0
-    order = []
-    sliced do
-      pool = Heddle::FiberPool.new(2)
-      12.times do |number|
-        pool.spawn do
-          order << number
-          most = [most, inside += 1].max
-          sleep(0.002)
-          inside -= 1
+    20.times do
+      inside = most = 0
+      order = []
+      sliced do
+        Heddle.scope do
+          pool = Heddle::FiberPool.new(2)
+          12.times do |number|
+            pool.spawn do
+              order << number
+              most = [most, inside += 1].max
+              sleep(rand(3) * 0.0003)
+              inside -= 1
+            end
+          end
         end
       end
-    end
 
-    assert_equal([2, 0, (0...12).to_a], [most, inside, order.sort])
+      assert_equal([2, 0, (0...12).to_a], [most, inside, order.sort])
+    end
   end
 
   def test_map_and_pipeline
