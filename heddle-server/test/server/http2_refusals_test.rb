@@ -285,23 +285,29 @@ contract "ServerHTTP2Refusals" do
   # -- bounds ----------------------------------------------------------------------------------------------------------
 
   def test_too_many_streams
-    serve(limits: { streams: 3 }) { sleep(0.5) && text }
+    serve_behind_gate(limits: { streams: 3 })
     session = http2
     ids = Array.new(5) { session.request }
-    replies = ids.map { |id| session.reply(id) }
+    refused = ids.last(2).map { |id| session.reply(id) }
 
-    assert_equal([200, 200, 200, nil, nil], replies.map(&:status))
-    assert_equal([CODES[:refused]] * 2, replies.last(2).map(&:reset))
+    assert_equal([[nil, CODES[:refused]]] * 2, refused.map { |reply| [reply.status, reply.reset] })
+    open_gate
+
+    assert_equal([200] * 3, ids.first(3).map { |id| session.reply(id).status })
     assert_equal(200, session.get.status)
   end
 
   def test_too_many_requests
-    serve(limits: { requests: 1 }) { sleep(0.5) && text }
+    serve_behind_gate(limits: { requests: 1 })
     session = http2
-    replies = Array.new(2) { session.request }.map { |id| session.reply(id) }
+    first = session.request
+    wait_for_begun
+    refused = session.get
 
-    assert_equal([200, 503], replies.map(&:status))
-    assert_equal("1", replies.last.headers["retry-after"])
+    assert_equal([503, "1"], [refused.status, refused.headers["retry-after"]])
+    open_gate
+
+    assert_equal(200, session.reply(first).status)
   end
 
   # Frames that a client sends faster than they can be of use to it.

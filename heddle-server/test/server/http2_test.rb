@@ -416,19 +416,19 @@ contract "ServerHTTP2" do
   end
 
   def test_stop_ends_connections_when_their_streams_have_ended
-    started = Thread::Queue.new
-    serve { |env| text(200, (env["PATH_INFO"] == "/" ? "" : started.push(true) && sleep(0.5)).to_s) }
+    serve_behind_gate
     session = http2
-    id = session.request("/slow")
-    started.pop
+    id = session.request
+    wait_for_begun
     stopper = Thread.new { stop_server }
     last, = session.wait_for(:goaway).unpack("N")
 
     assert_equal(0x7fffffff, last)
-    assert_equal(200, session.get.status) # it was on its way
+    assert_equal(200, session.get("/more").status) # it was on its way
     session.send_frame(:ping, TestSupport::HTTP2Client::ACK, 0, session.wait_for(:ping, 0))
     session.wait_for(:goaway)
-    session.request # it is too late
+    session.request("/more") # it is too late
+    open_gate
 
     assert_equal(200, session.reply(id).status)
     assert_equal(0, session.finish)
@@ -437,14 +437,14 @@ contract "ServerHTTP2" do
   end
 
   def test_what_a_client_sends_while_the_connection_ends
-    started = Thread::Queue.new
-    serve { started.push(true) && sleep(0.2) && text(200, "a" * 10) }
+    serve_behind_gate
     session = http2
     id = session.request
-    started.pop
+    wait_for_begun
     stopper = Thread.new { stop_server }
     session.wait_for(:goaway)
     session.send_frame(:ping, TestSupport::HTTP2Client::ACK, 0, session.wait_for(:ping, 0))
+    open_gate
 
     assert_equal(200, session.reply(id).status)
     assert_equal(0, session.finish)
@@ -541,13 +541,5 @@ contract "ServerHTTP2" do
       assert_equal([["", "2.0"], ["", "2.0"], ["abc", "2.0"]],
                    replies.map { |reply| [reply.body.to_s, reply.version] })
     end
-  end
-
-  private
-
-  def tasks_of_connections
-    text = StringIO.new
-    Heddle.dump(text)
-    text.string.scan(/"connection of [\d.:]+"|"frames"/).size
   end
 end

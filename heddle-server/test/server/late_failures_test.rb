@@ -54,7 +54,7 @@ contract "ServerLateFailures" do
         serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
         socket = connect
         socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 2)
-        sleep(0.5) # until it is over
+        @over.pop(timeout: 60)
         sent = read_all(socket)
 
         assert_match(/\AHTTP.1.1 200 .*\r\n\r\n(7a1200\r\n)?a+\z/m, sent.squeeze("a"), how)
@@ -80,7 +80,12 @@ contract "ServerLateFailures" do
   # @yieldparam big [String] what the client does not take in time
   # @yieldparam body [Proc] writes it by the Proc that it gets: fails, rescues that and goes on, rescues that and ends
   def interrupted_writes(big)
-    late = ->(out) { Heddle.timeout(0.2) { out.call(big) } }
+    @over = Thread::Queue.new
+    late = lambda do |out|
+      Heddle.timeout(0.2) { out.call(big) }
+    ensure
+      @over << true
+    end
     yield big, late
     yield big, ->(out) { rescued(late, out) && out.call("more") }
     yield big, ->(out) { rescued(late, out) }

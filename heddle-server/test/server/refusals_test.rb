@@ -221,21 +221,25 @@ contract "ServerRefusals" do
   end
 
   def test_too_many_connections
-    serve(limits: { connections: 2 }) { sleep(0.5) && text }
+    serve_behind_gate(limits: { connections: 2 })
     sockets = Array.new(2) { connect }
     sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    wait_for_begun(2)
     third = connect
     answer = answer(third)
 
     assert_equal([503, "1"], [answer.status, answer.headers["retry-after"]])
     assert_closed(third)
+    open_gate
+
     sockets.each { |socket| assert_equal(200, answer(socket).status) }
   end
 
   # To close the connection while the request is on its way would reset it.
   def test_a_client_that_is_turned_away_amid_its_request
-    serve(limits: { connections: 1 }) { sleep(2) && text }
+    serve_behind_gate(limits: { connections: 1 })
     connect.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_for_begun
     late = connect
     late.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\n")
     late.wait_readable
@@ -243,16 +247,20 @@ contract "ServerRefusals" do
 
     assert_equal(503, answer(late).status)
     assert_equal("", late.read)
+    open_gate
   end
 
   def test_a_crowd_that_is_turned_away
-    serve(limits: { connections: 1 }) { |env| env["PATH_INFO"] == "/" ? sleep(2) && text : text }
+    serve_behind_gate(limits: { connections: 1 })
     first = connect
     first.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_for_begun
     crowd = Array.new(100) { connect }
 
     crowd.each { |socket| assert_equal(503, answer(socket).status) }
     crowd.last(30).each { |socket| assert_closed(socket) } # the server lingers for none of them
+    open_gate
+
     assert_equal(200, answer(first).status)
     assert_equal(200, get("/more", first).status)
   end
@@ -261,7 +269,7 @@ contract "ServerRefusals" do
   def test_too_many_connections_of_which_one_is_idle
     serve(limits: { connections: 2 }) { text }
     idle = Array.new(2) { connect.tap { |socket| get("/", socket) } }
-    sleep(1) # until they are idle
+    wait_until("they are idle") { tasks_of_connections.zero? }
 
     assert_equal(200, get("/", connect).status)
     assert_closed(idle.first)
@@ -269,14 +277,17 @@ contract "ServerRefusals" do
   end
 
   def test_too_many_requests
-    serve(limits: { requests: 2 }) { sleep(0.5) && text }
+    serve_behind_gate(limits: { requests: 2 })
     sockets = Array.new(3) { connect }
-    sockets.each do |socket|
+    sockets.first(2).each do |socket|
       socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-      sleep(0.05)
+      wait_for_begun
     end
 
-    assert_equal([200, 200, 503], sockets.map { |socket| answer(socket).status })
+    assert_equal(503, get("/", sockets.last).status)
+    open_gate
+
+    assert_equal([200, 200], sockets.first(2).map { |socket| answer(socket).status })
   end
 
   def test_limits_are_checked

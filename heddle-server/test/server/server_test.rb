@@ -202,19 +202,15 @@ contract "Server" do
   end
 
   def test_stop_waits_for_requests_and_closes_idle_connections
-    started = Thread::Queue.new
-    serve do
-      started << true
-      sleep(0.3)
-      text
-    end
+    serve_behind_gate
     idle = connect
     busy = connect
     busy.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-    started.pop
+    wait_for_begun
     stopper = Thread.new { stop_server }
 
     assert_closed(idle)
+    open_gate
     answer = answer(busy)
 
     assert_equal([200, "close"], [answer.status, answer.headers["connection"]])
@@ -267,7 +263,7 @@ contract "Server" do
       text
     end
     idle = Array.new(3) { connect.tap { |socket| get("/", socket) } }
-    sleep(1) # until they are idle
+    wait_until("they are idle") { tasks_of_connections.zero? }
     stopping = connect
     stopping.write("GET /stop HTTP/1.1\r\nhost: a\r\n\r\n")
     inside.pop
@@ -357,11 +353,12 @@ contract "Server" do
 
   # (Ruby has none when the process has as many memory mappings as it may have.)
   def test_no_stack_for_a_task
-    serve { |env| sleep(env["QUERY_STRING"].to_f) && text }
+    serve_behind_gate
     waiting = connect
-    waiting.write("GET /?1 HTTP/1.1\r\nhost: a\r\n\r\n")
-    idle = connect.tap { |socket| get("/", socket) }
-    sleep(1) # until it is idle
+    waiting.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_for_begun
+    idle = connect.tap { |socket| get("/more", socket) }
+    wait_until("it is idle") { tasks_of_connections == 1 }
     scope = @server.instance_variable_get(:@scope)
     scope.define_singleton_method(:spawn) { |*| raise(FiberError, "no stack") }
     _, said = capture_io do
@@ -369,6 +366,8 @@ contract "Server" do
 
       assert_closed(idle)
       assert_equal(503, answer(connect).status)
+      open_gate
+
       assert_equal(200, answer(waiting).status)
     end
 
@@ -475,11 +474,5 @@ contract "Server" do
     socket.read
   rescue Errno::ECONNRESET
     nil
-  end
-
-  def tasks_of_connections
-    text = StringIO.new
-    Heddle.dump(text)
-    text.string.scan("\"connection\"").size
   end
 end

@@ -52,6 +52,27 @@ module TestSupport
       @server = server
     end
 
+    # Serves an application whose requests wait for #open_gate; those with another path than "/" do not wait.
+    def serve_behind_gate(**)
+      @begun = Thread::Queue.new
+      @gate = Thread::Queue.new
+      serve(**) do |env|
+        env["PATH_INFO"] == "/" and @begun.push(true) && @gate.pop
+        text
+      end
+    end
+
+    def wait_for_begun(count = 1) = count.times { assert(@begun.pop(timeout: 60), "a request does not begin") }
+
+    def open_gate = @gate.close
+
+    # Of those that are not idle.
+    def tasks_of_connections
+      text = StringIO.new
+      Heddle.dump(text)
+      text.string.scan(/"connection of [\d.:]+"|"frames"/).size
+    end
+
     # @return [String] for bind: of a server that speaks TLS
     def tls_address
       folder = tempdir

@@ -125,11 +125,12 @@ contract "Shield" do
         $stdout.sync = true
         begin
           Heddle.run do
-            Heddle.spawn { Heddle.shield { sleep(0.1) && puts("whole") } && sleep && puts("not reached") }
+            cleaned = Queue.new
+            Heddle.spawn { Heddle.shield { cleaned.pop && puts("whole") } && sleep && puts("not reached") }
             Heddle.spawn do
               sleep
             ensure
-              Heddle.spawn { sleep(0.01) && puts("cleaned") }
+              Heddle.spawn { sleep(0.01) && puts("cleaned") || cleaned << true }
             end
             sleep(0) && Process.kill("#{signal}", $$)
             sleep
