@@ -182,9 +182,6 @@ module Heddle
 
     def named(value) = value&.to_s&.then { |name| name unless name.empty? }
 
-    # The scope of the main block, to which tasks belong that a signal handler starts.
-    attr_reader :main_scope
-
     # The tasks that other threads have left here to be started, the first one first.
     attr_reader :left
 
@@ -231,7 +228,7 @@ module Heddle
       value
     end
 
-    def enter_main_scope(main, grace, &) = (@main_scope = Scope.new(grace, true)).enter_main(main, &)
+    def enter_main_scope(main, grace, &) = Scope.new(grace, true).enter_main(main, &)
 
     # Where the fiber of the caller has to stay blocking, the block gets a fiber of its own.
     def run_in_own_fiber(main, grace, &)

@@ -4,7 +4,6 @@
 
 require_relative "../test_helper"
 require "open3"
-require "stringio"
 require "support/certificate"
 require "support/http2_client"
 require "support/rack_server"

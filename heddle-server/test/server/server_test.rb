@@ -4,7 +4,6 @@
 
 require_relative "../test_helper"
 require "net/http"
-require "stringio"
 require "support/certificate"
 require "support/rack_server"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "stringio"
 require "support/certificate"
 require "support/clients"
 
@@ -66,7 +67,7 @@ module TestSupport
 
     def open_gate = @gate.close
 
-    # Of those that are not idle.
+    # Idle connections have no task.
     def tasks_of_connections
       text = StringIO.new
       Heddle.dump(text)
