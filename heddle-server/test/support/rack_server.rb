@@ -27,6 +27,7 @@ module TestSupport
 
     def teardown
       @sockets&.each(&:close)
+      @gate&.close
       @server_thread&.then { stop_server }
       Heddle.on_error(nil)
       super
