@@ -34,7 +34,10 @@ contract "LookupFlags" do
   end
 
   def test_a_flag_that_is_none
-    assert_equal([Socket::ResolutionError, "getaddrinfo: Bad value for ai_flags"], assert_as_plain { list(1 << 20) })
+    error, message = assert_as_plain { list(1 << 20) }
+
+    assert_equal(Socket::ResolutionError, error)
+    assert_match(/\Agetaddrinfo: (Bad value for ai_flags|Invalid flags)\z/, message) # of glibc, of musl
   end
 
   def test_the_older_method

@@ -127,6 +127,7 @@ contract "NameLookup" do
   end
 
   define_method(:test_addresses_by_name) do
+    skip_on_musl("its getaddrinfo always gives a canonical name, which Ruby does not ask a scheduler for")
     said = same_as_plain_ruby("show(\"tcp\") { tcp.class }\n#{names}")
 
     assert_operator(said.grep(/ slow: /).size, :>=, 15) # (Ruby 4.1 has no gethostbyname any more)

@@ -4,6 +4,9 @@ require_relative "../test_helper"
 
 # The name of a service ("http") is as good as its port everywhere, with the name of a host and with an address.
 contract "ServiceNames" do
+  unknown = /\Agetaddrinfo.*: (Servname not supported|Unrecognized service)/ # as glibc and musl say it
+  define_method(:unknown) { unknown }
+
   def setup
     super
     @service, @port = %w[http ssh domain smtp].filter_map { |name| service(name) }.first
@@ -71,7 +74,7 @@ contract "ServiceNames" do
       [-> { Addrinfo.udp("127.0.0.1", only_tcp) }, -> { Addrinfo.getaddrinfo("localhost", only_tcp, nil, :DGRAM) },
        -> { keep(UDPSocket.new).connect("127.0.0.1", only_tcp) },
        -> { keep(UDPSocket.new).send("x", 0, "127.0.0.1", only_tcp) }].each do |call|
-        assert_match(/Servname not supported/, assert_raises(SocketError, &call).message)
+        assert_match(unknown, assert_raises(SocketError, &call).message)
       end
     end
   end
@@ -86,18 +89,20 @@ contract "ServiceNames" do
 
   # The system takes these for numbers, and Ruby does.
   def test_numbers_that_are_written_otherwise
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
     reactor do
       assert_equal([80, 80], [Addrinfo.tcp("127.0.0.1", "+80").ip_port, Addrinfo.udp("localhost", " 80").ip_port])
       assert_equal([4464, 4464], ["70000", 70_000].map { |port| Addrinfo.tcp("127.0.0.1", port).ip_port })
       assert_equal(3, Addrinfo.getaddrinfo("127.0.0.1", "+80").size)
       error = assert_raises(SocketError) { Addrinfo.tcp("127.0.0.1", -1) }
 
-      assert_match(/Servname not supported/, error.message)
+      assert_match(unknown, error.message)
     end
   end
 
   # With the address of a host, and with what Ruby takes for one.
   def test_the_error_of_a_connection_names_the_port_as_it_was_given
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
     reactor do
       port = free_port
       ["127.0.0.1", "localhost", ""].product([port + 65_536, "+#{port}"]).each do |host, given|
@@ -112,6 +117,7 @@ contract "ServiceNames" do
 
   # They are longer than Ruby's own type of a port.
   def test_the_largest_numbers
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
     reactor do
       port = free_port + (1 << 40)
 
@@ -122,6 +128,7 @@ contract "ServiceNames" do
 
   # What listens, is bound or sends names it as it was given, too.
   def test_every_error_names_the_port_as_it_was_given
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
     port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
     bound = keep(UDPSocket.new).tap { |socket| socket.bind("127.0.0.1", 0) }.addr[1]
     reactor do
@@ -141,6 +148,7 @@ contract "ServiceNames" do
 
   # An Addrinfo has no room for them. Ruby's Socket.tcp may find that the name of the host is at fault.
   def test_integers_that_are_too_large_for_an_addrinfo
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
     port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
     reactor do
       [1 << 32, port + (1 << 40)].each do |large|
@@ -164,7 +172,7 @@ contract "ServiceNames" do
        -> { keep(UDPSocket.new).connect("127.0.0.1", name) }, -> { keep(UDPSocket.new).bind("127.0.0.1", name) },
        -> { keep(UDPSocket.new).send("x", 0, "127.0.0.1", name) }, -> { TCPServer.new("127.0.0.1", name) },
        -> { TCPSocket.new("127.0.0.1", name) }].each do |call|
-        assert_match(/\Agetaddrinfo.*: Servname not supported/, assert_raises(SocketError, &call).message)
+        assert_match(unknown, assert_raises(SocketError, &call).message)
       end
       error = assert_raises(SocketError) { Addrinfo.getaddrinfo("localhost", name, "no-family") }
 

@@ -27,7 +27,7 @@ contract "WouldBlockErrors" do
     accept_tcp: [readable, "#{again}accept(2) would block"],
     accept_unix: [readable, "#{again}accept(2) would block"],
     accept_socket: [readable, "#{again}accept(2) would block"],
-    connect: ["IO::EINPROGRESSWaitWritable", "Operation now in progress - connect(2) would block"],
+    connect: ["IO::EINPROGRESSWaitWritable", "#{Errno::EINPROGRESS.new.message} - connect(2) would block"],
     read_ssl: ["OpenSSL::SSL::SSLErrorWaitReadable", "read would block"],
     write_ssl: ["OpenSSL::SSL::SSLErrorWaitWritable", "write would block"],
     connect_ssl: ["OpenSSL::SSL::SSLErrorWaitReadable", "read would block"],

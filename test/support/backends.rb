@@ -147,6 +147,11 @@ module TestSupport
       skip("plain threads: #{reason}") if reference?
     end
 
+    # For what this library does otherwise than glibc.
+    def skip_on_musl(reason)
+      skip("musl: #{reason}") if RbConfig::CONFIG.fetch("host_os").include?("musl")
+    end
+
     # With HEDDLE_SAFE=1 (or HEDDLE_WITHOUT) the fallback of a patch runs, which lacks what this test is about.
     def needs_patch(name)
       patch = Heddle.patches.find { |one| one.name == name }

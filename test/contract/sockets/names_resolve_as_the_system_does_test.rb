@@ -16,6 +16,7 @@ contract "AddressResolve" do
   end
 
   def test_the_same_answer_as_without_a_scheduler
+    skip_on_musl("its getaddrinfo leaves out SOCK_RAW, which Ruby adds to the addresses that a scheduler gives it")
     [["localhost", 80], ["localhost", "80"], ["localhost", nil], ["127.0.0.1", 80], ["::1", 80],
      [Socket.gethostname, 80]].each do |name, service|
       plain = lookup(name, service)
@@ -49,9 +50,10 @@ contract "AddressResolve" do
     end
   end
 
+  # (Ruby refuses a name itself that is longer than the libc allows.)
   def test_an_unusable_name
     reactor do
-      assert_raises(SocketError) { Addrinfo.getaddrinfo("a" * 300, 80) }
+      assert_raises(SocketError, ArgumentError) { Addrinfo.getaddrinfo("a" * 300, 80) }
       assert_raises(SocketError) { Addrinfo.getaddrinfo("a b", 80) }
     end
   end
