@@ -21,7 +21,9 @@ contract "Elasticsearch" do
       request = socket.gets or return
       nil until ["\r\n", nil].include?(socket.gets)
       wait_for_the_end_of_a_pause
-      _, seconds, number = request.match(%r{/late-([\d.]+)/_doc/(\d+)}).to_a
+      seconds, number = request.match(%r{/late-([\d.]+)/_doc/(\d+)})&.captures
+      return unless number # the client asks whether the server lives
+
       sleep(Float(seconds))
       text = JSON.generate(_id: number, found: true)
       socket.write("HTTP/1.1 200 OK\r\nX-Elastic-Product: Elasticsearch\r\nContent-Type: application/json\r\n" \
