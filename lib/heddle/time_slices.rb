@@ -19,7 +19,7 @@ module Heddle
       def check(value)
         return if value.nil? || value == false
 
-        right = value.is_a?(Numeric) && value.real? && (SHORTEST..LONGEST).cover?(value)
+        right = value.is_a?(Numeric) && value.real? && value.positive? && (SHORTEST..LONGEST).cover?(value)
         return if right
 
         Check.refuse("time_slice: must be from #{SHORTEST} to #{LONGEST} seconds, not #{Check.shown(value)}")

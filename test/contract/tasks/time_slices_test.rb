@@ -509,7 +509,7 @@ contract "TimeSlices" do
       compute_until do
         copy = kept.map(&:dup)
         GC.compact if index.zero?
-        fib(12)
+        fib(20)
         done.call && copy == kept
       end
     end
