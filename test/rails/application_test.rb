@@ -39,7 +39,7 @@ contract "RailsApplication" do
   end
 
   def environment(**settings)
-    url = "postgresql://heddle@127.0.0.1:#{server.port}/postgres?pool=40&reaping_frequency=0"
+    url = "postgresql://heddle@127.0.0.1:#{server.port}/postgres?pool=40&checkout_timeout=60&reaping_frequency=0"
     { "APP_DATABASE" => url, "APP_HTTP" => @nginx.port.to_s, "APP_ISOLATION" => "fiber", "HEDDLE_BACKEND" => backend,
       **settings.to_h { |name, value| ["APP_#{name.upcase}", value] } }
   end
