@@ -8,16 +8,16 @@ contract "HandlerForksWhereHomeWaits" do
   heddle_only "the fork of a scheduler"
 
   {
-    "sleep" => "sleep(0.4)",
-    "read" => "pair = IO.pipe; pair[0].timeout = 0.4; ended_by(IO::TimeoutError) { pair[0].read(1) }",
-    "write" => "pair = IO.pipe; pair[1].timeout = 0.4; ended_by(IO::TimeoutError) { pair[1].write('x' * 300_000) }",
-    "recv" => "pair = UNIXSocket.pair; pair[0].timeout = 0.4; ended_by(IO::TimeoutError) { pair[0].recv(1) }",
-    "accept" => "server = TCPServer.new('127.0.0.1', 0); server.timeout = 0.4; " \
+    "sleep" => "sleep(0.8)",
+    "read" => "pair = IO.pipe; pair[0].timeout = 0.8; ended_by(IO::TimeoutError) { pair[0].read(1) }",
+    "write" => "pair = IO.pipe; pair[1].timeout = 0.8; ended_by(IO::TimeoutError) { pair[1].write('x' * 300_000) }",
+    "recv" => "pair = UNIXSocket.pair; pair[0].timeout = 0.8; ended_by(IO::TimeoutError) { pair[0].recv(1) }",
+    "accept" => "server = TCPServer.new('127.0.0.1', 0); server.timeout = 0.8; " \
                 "ended_by(IO::TimeoutError) { server.accept }",
-    "wait_readable" => "pair = IO.pipe; pair[0].wait_readable(0.4).nil? && pair",
-    "select" => "pair = IO.pipe; IO.select([pair[0]], nil, nil, 0.4).nil? && pair",
-    "select_of_nothing" => "IO.select(nil, nil, nil, 0.4).nil? && computed < 0.3",
-    "queue" => "Thread::Queue.new.pop(timeout: 0.4).nil?"
+    "wait_readable" => "pair = IO.pipe; pair[0].wait_readable(0.8).nil? && pair",
+    "select" => "pair = IO.pipe; IO.select([pair[0]], nil, nil, 0.8).nil? && pair",
+    "select_of_nothing" => "IO.select(nil, nil, nil, 0.8).nil? && computed < 0.3",
+    "queue" => "Thread::Queue.new.pop(timeout: 0.8).nil?"
   }.each do |name, wait|
     define_method("test_#{name}") do
       needs_patch(:callers_fiber)
@@ -35,9 +35,9 @@ contract "HandlerForksWhereHomeWaits" do
         $stdout.sync = true
         trap(:USR1) { $pid = fork || 0 }
         right = Heddle.run(backend: #{backend.inspect}) do
-          Thread.new { sleep(0.1) && Process.kill(:USR1, $$) }
+          Thread.new { sleep(0.01) until Thread.main.stop? && Process.kill(:USR1, $$) }
           began = now
-          (#{wait}) && now >= began + 0.35
+          (#{wait}) && now >= began + 0.75
         end
         puts("\#{$pid == 0 ? "child" : "parent"} \#{right}")
         $pid == 0 ? exit!(true) : Process.wait($pid)
