@@ -42,9 +42,7 @@ module Heddle
       # @return [Float, nil] seconds: this share of the lengths was not longer; nil if none was recorded
       # @raise [ArgumentError] if the share is not such a number
       def quantile(share)
-        unless share.is_a?(Numeric) && share.real? && (0..1).cover?(share)
-          Check.refuse("share: must be a number from 0 to 1, not #{Check.shown(share)}")
-        end
+        Check.fraction("share", share)
 
         wanted = [(share * count).ceil, 1].max
         sum = 0
