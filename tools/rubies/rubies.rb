@@ -34,7 +34,11 @@ module Tools
       info
     end
 
-    def hint(name) = (": bin/setup --ruby #{name} builds one" if name.match?(/\A\d+\.\d+\z/))
+    def hint(name)
+      return if !name.match?(/\A\d+\.\d+\z/) || Tools.newer?(OLDEST_RUBY[/\A\d+\.\d+/], name)
+
+      ": bin/setup --ruby #{name} builds one, if Debian has it"
+    end
 
     # @return [Array<RubyInfo>] the Rubies that bin/setup built, oldest first
     def cached
