@@ -88,6 +88,7 @@ module Heddle
 
     def room? = @running.size < @size
 
+    # A job may have ended since the look at the places, and found nobody in line.
     def line_up(job, arguments, &)
       @scope.line_up(job, arguments, &).tap { start_jobs }
     end

@@ -7,6 +7,10 @@ contract "ServiceNames" do
   unknown = /\Agetaddrinfo.*: (Servname not supported|Unrecognized service)/ # as glibc and musl say it
   define_method(:unknown) { unknown }
 
+  def needs_numbers_of_any_form
+    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+  end
+
   def setup
     super
     @service, @port = %w[http ssh domain smtp].filter_map { |name| service(name) }.first
@@ -89,7 +93,7 @@ contract "ServiceNames" do
 
   # The system takes these for numbers, and Ruby does.
   def test_numbers_that_are_written_otherwise
-    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+    needs_numbers_of_any_form
     reactor do
       assert_equal([80, 80], [Addrinfo.tcp("127.0.0.1", "+80").ip_port, Addrinfo.udp("localhost", " 80").ip_port])
       assert_equal([4464, 4464], ["70000", 70_000].map { |port| Addrinfo.tcp("127.0.0.1", port).ip_port })
@@ -102,7 +106,7 @@ contract "ServiceNames" do
 
   # With the address of a host, and with what Ruby takes for one.
   def test_the_error_of_a_connection_names_the_port_as_it_was_given
-    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+    needs_numbers_of_any_form
     reactor do
       port = free_port
       ["127.0.0.1", "localhost", ""].product([port + 65_536, "+#{port}"]).each do |host, given|
@@ -117,7 +121,7 @@ contract "ServiceNames" do
 
   # They are longer than Ruby's own type of a port.
   def test_the_largest_numbers
-    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+    needs_numbers_of_any_form
     reactor do
       port = free_port + (1 << 40)
 
@@ -128,7 +132,7 @@ contract "ServiceNames" do
 
   # What listens, is bound or sends names it as it was given, too.
   def test_every_error_names_the_port_as_it_was_given
-    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+    needs_numbers_of_any_form
     port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
     bound = keep(UDPSocket.new).tap { |socket| socket.bind("127.0.0.1", 0) }.addr[1]
     reactor do
@@ -148,7 +152,7 @@ contract "ServiceNames" do
 
   # An Addrinfo has no room for them. Ruby's Socket.tcp may find that the name of the host is at fault.
   def test_integers_that_are_too_large_for_an_addrinfo
-    skip_on_musl("its getaddrinfo takes no port above 65535, and none with a sign")
+    needs_numbers_of_any_form
     port = keep(TCPServer.new("127.0.0.1", 0)).addr[1]
     reactor do
       [1 << 32, port + (1 << 40)].each do |large|

@@ -51,7 +51,7 @@ contract "Faults" do
   { "interrupted" => { error: Errno::EINTR }, "late" => { delay_us: 300 } }.each do |name, fault|
     define_method("test_#{name}_workers") do
       heddle_only("faults")
-      skip_on_musl("it has no preadv2 that could fail: Heddle makes the system call itself")
+      needs_preadv2
       reactor do
         inject("preadv2", "pwritev2", error: Errno::EAGAIN, percent: 100)
         inject("pread", "pwrite", "read", **fault)
@@ -273,7 +273,7 @@ contract "Faults" do
 
   def test_a_broken_disk
     heddle_only("faults")
-    skip_on_musl("it has no preadv2 that could fail: Heddle makes the system call itself")
+    needs_preadv2
     reactor do
       path = File.join(tempdir, "file")
       File.binwrite(path, "text")
@@ -317,6 +317,8 @@ contract "Faults" do
   end
 
   private
+
+  def needs_preadv2 = skip_on_musl("it has no preadv2 that could fail: Heddle makes the system call itself")
 
   def inject(*calls, error: nil, errno: error ? error::Errno : 0, percent: 50, limit: 0, delay_us: 0)
     calls.each { |call| Heddle::Faults.set(call, errno, percent, limit, delay_us) }

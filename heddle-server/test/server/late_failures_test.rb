@@ -54,7 +54,8 @@ contract "ServerLateFailures" do
         serve(lint: false) { [200, headers, Enumerator.new { |out| body.call(->(part) { out << part }) }] }
         socket = connect
         socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 2)
-        @over.pop(timeout: 60)
+
+        assert(@over.pop(timeout: 60), "the write goes on")
         sent = read_all(socket)
 
         assert_match(/\AHTTP.1.1 200 .*\r\n\r\n(7a1200\r\n)?a+\z/m, sent.squeeze("a"), how)

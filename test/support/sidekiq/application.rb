@@ -242,8 +242,7 @@ class Swallow
   end
 end
 
-# Leaves a line in a file, and does nothing in Redis.
-# If it gets a gate, it waits until this file is there.
+# Leaves a line in a file, and does nothing in Redis. If it gets a gate, it waits until this file is there.
 class Write
   include Sidekiq::Job
 
