@@ -220,6 +220,24 @@ contract "ServerClients" do
     leave_in_all_ways(ended) { assert_equal(%i[cancelled whole], Array.new(2) { ended.pop(timeout: 30) }) }
   end
 
+  def test_several_tasks_of_a_request_may_end_with_the_client
+    ended = Thread::Queue.new
+    serve_waiting(ended) do |env|
+      tasks = Array.new(2) { Heddle.spawn { [2.times { env["heddle.disconnected"].cancel }, sleep] } }
+      ended << tasks.each(&:wait).map(&:status)
+    end
+
+    leave_in_all_ways(ended) { assert_equal([%i[cancelled] * 2, :whole], Array.new(2) { ended.pop(timeout: 30) }) }
+  end
+
+  def test_a_thread_of_a_request_cannot_end_with_the_client
+    serve do |env|
+      text(200, Thread.new { assert_raises(Heddle::Error) { env["heddle.disconnected"].cancel }.message }.value)
+    end
+
+    assert_equal("no task runs here that could be cancelled", get.body)
+  end
+
   def test_the_end_of_the_answer_ends_the_wait_for_the_client
     heard = Thread::Queue.new
     serve do |env|

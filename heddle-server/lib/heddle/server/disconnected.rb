@@ -11,7 +11,8 @@ module Heddle
       def initialize(&left)
         @left = left
         @gone = @over = false
-        @waiting = @task = nil
+        @waiting = nil
+        @tasks = []
       end
 
       # @return [Boolean] whether the client has left by now
@@ -33,21 +34,25 @@ module Heddle
         @gone
       end
 
-      # Cancels the task that calls this when the client leaves. This may be the task of the request, or a task that the
-      # request has started. Work that must not be interrupted in its midst, such as a transaction, can be protected by
-      # Heddle.shield.
+      # Returns at once. When the client leaves, the task that has called this is cancelled. This may be the task of the
+      # request, or tasks that the request has started. Work that must not be interrupted in its midst, such as a
+      # transaction, can be protected by Heddle.shield.
       #
       # @return [void]
+      # @raise [Heddle::Error] outside of tasks
       def cancel
-        @task = Heddle.current_task
-        @task.cancel(REASON) if @gone
+        task = Heddle.current_task or raise Error, "no task runs here that could be cancelled"
+        return task.cancel(REASON) if @gone
+
+        @tasks.reject!(&:finished?)
+        @tasks << task unless @tasks.include?(task)
       end
 
       REASON = "the client has left"
       private_constant :REASON
 
       # @private Returns whether anybody wants to know that the client leaves.
-      def awaited? = !@gone && !(@waiting.nil? && @task.nil?)
+      def awaited? = !@gone && !(@waiting.nil? && @tasks.empty?)
 
       # @private
       def left!
@@ -55,7 +60,7 @@ module Heddle
 
         @gone = true
         @waiting&.close
-        @task&.cancel(REASON) unless @task.equal?(Heddle.current_task)
+        (@tasks - [Heddle.current_task]).each { |task| task.cancel(REASON) }
       end
 
       # @private Notes that the answer has ended.
