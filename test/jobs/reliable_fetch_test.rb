@@ -207,6 +207,28 @@ contract "ReliableFetch" do
     assert_equal((["the cause", "another job", "a new job"] - [taken]).sort, waiting.sort)
   end
 
+  # A fetch takes the job between any two commands of the step that looks whether the trial is over.
+  once def test_a_suspect_that_begins_during_a_step
+    @place = "heddle:accused:queue:one"
+    (0..).each do |steps|
+      reset("a job")
+      @redis.call("SET", counter("a job"), 3)
+      process = ReliableFetchSteps::FakeProcess.new("process", @redis, true)
+      count(run_steps(process, %i[try try]))
+      step = run_steps(process, [:try])
+      steps.times { step.resume if step.alive? }
+      count(run_steps(process, [:take]))
+      ended = !step.alive?
+      step.resume while step.alive?
+      begun = own_lists.any?
+      gone
+      ReliableFetchSteps::FakeProcess.new("last", @redis, false).look
+
+      assert_equal(["a job"], begun ? @redis.call("ZRANGE", "dead", 0, -1) : waiting, "after #{steps} commands")
+      return assert_operator(steps, :>, 4) if ended
+    end
+  end
+
   # A member that was left out while it had no job comes back with the next one.
   once def test_a_process_that_was_gone_goes_on
     reset("a job")

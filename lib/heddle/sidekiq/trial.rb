@@ -144,9 +144,25 @@ module Heddle
 
         extend_time
         return give_up if Clock.now > @ends
-        return if !empty? || (@begun && @free.positive? && any?(@lists))
 
-        (lists = waiting) ? start(lists) : over
+        none_begins do |free|
+          next free if jobs? || (@begun && free.positive? && any?(@lists))
+
+          (lists = waiting) ? start(lists) : over
+        end
+      end
+
+      # Yields how many suspects may still begin, unless a fetch is under way. None begins meanwhile: it would not count
+      # as alone.
+      #
+      # @yieldreturn [Integer] how many may begin afterwards
+      def none_begins
+        free = @lock.synchronize { @fetches.zero? && @free.tap { @free = 0 } } or return
+        begin
+          free = yield(free)
+        ensure
+          @lock.synchronize { @free = free }
+        end
       end
 
       def extend_time
@@ -161,27 +177,25 @@ module Heddle
         over
       end
 
-      # @return [Boolean] does this process have no job, and ask for none?
-      def empty?
-        return false unless @lock.synchronize { @fetches.zero? }
-
+      # @return [Boolean] does this process have any?
+      def jobs?
         members = redis { |redis| redis.smembers(ReliableFetch::LISTS) }.select { |one| one.start_with?("#{name}|") }
-        redis { |redis| members.sum { |member| redis.call("LLEN", ReliableFetch::PREFIX + member) } }.zero?
+        redis { |redis| members.any? { |member| redis.call("LLEN", ReliableFetch::PREFIX + member).positive? } }
       end
 
+      # @return [Integer] how many may begin
       def start(lists)
         number = SUSPECTS.fetch(lists)
         alone = ALONE + name
         redis { |redis| number == 1 ? redis.call("SET", alone, 1, "EX", COUNTED_FOR) : redis.call("DEL", alone) }
         @begun = true
         @ends = Clock.now + TIME
-        @lock.synchronize do
-          @lists = lists
-          @free = number
-        end
+        @lists = lists
+        number
       end
 
       # Other jobs may begin as soon as none of them counts as alone.
+      # @return [Integer] how many suspects may begin
       def over
         redis { |redis| redis.call("EVAL", OVER, 2, LOCK, ALONE + name, owner) }
         @lock.synchronize do
