@@ -92,7 +92,7 @@ contract "SidekiqEndings" do
     assert_operator(working.values.sum, :>, 0)
     pass_a_minute
     second = start_sidekiq("-c", "60", TEST_RELIABLE: "1")
-    done = wait_until("the end of all", timeout: 60) do # one may run twice
+    done = wait_until("the end of all") do # one may run twice
       reports("done").map { |one| one[1] }.uniq.then { |numbers| numbers if numbers.size == 60 }
     end
 
@@ -145,7 +145,7 @@ contract "SidekiqEndings" do
     redis("SET", "go", "1")
     end_all_jobs
     start_sidekiq("-c", "20", TEST_RELIABLE: "1")
-    wait_until("the end of all", timeout: 100) { redis("ZCARD", "dead") == 1 && reports("done").size == 8 }
+    wait_until("the end of all") { redis("ZCARD", "dead") == 1 && reports("done").size == 8 }
 
     assert_equal(["Kill"], redis("ZRANGE", "dead", 0, -1).map { |job| JSON.parse(job)["class"] })
     assert_equal([*0...8], reports("done").map(&:last).sort)

@@ -30,7 +30,7 @@ contract "SidekiqReliable" do
     wait_until("its start") { working == 1 }
     redis("CONFIG", "SET", "min-replicas-to-write", 1)
     open_gate
-    wait_until("the first try", timeout: 30) { log_of(first).include?("A job is done, which Redis does not take down") }
+    wait_until("the first try") { log_of(first).include?("A job is done, which Redis does not take down") }
 
     assert_equal(1, working)
     redis("CONFIG", "SET", "min-replicas-to-write", 0)
@@ -53,7 +53,7 @@ contract "SidekiqReliable" do
     wait_until("its start") { working == 1 }
     redis("CONFIG", "SET", "min-replicas-to-write", 1)
     open_gate
-    wait_until("the first try", timeout: 30) { log_of(first).include?("A job is done, which Redis does not take down") }
+    wait_until("the first try") { log_of(first).include?("A job is done, which Redis does not take down") }
     redis("CONFIG", "SET", "min-replicas-to-write", 0)
 
     assert_predicate(stop(first), :success?)
@@ -73,7 +73,7 @@ contract "SidekiqReliable" do
       wait_until("a fetch that fails") { log_of(first).include?("READONLY") }
       redis("REPLICAOF", "NO", "ONE")
       push("Write", file)
-      wait_until("the end of another job", timeout: 60) { File.readlines(file).size == 2 && working.zero? }
+      wait_until("the end of another job") { File.readlines(file).size == 2 && working.zero? }
 
       assert_predicate(stop(first), :success?)
       assert_equal([], queued)
@@ -95,7 +95,7 @@ contract "SidekiqReliable" do
     Dir.mkdir(File.dirname(file))
     redis("DEL", *redis("KEYS", "heddle:alive:*"), "none")
     start_sidekiq("-c", "5", TEST_RELIABLE: "1")
-    wait_until("its end", timeout: 60) { File.exist?(file) && working.zero? }
+    wait_until("its end") { File.exist?(file) && working.zero? }
 
     assert_empty(queued)
   end
@@ -109,7 +109,7 @@ contract "SidekiqReliable" do
 
     assert_raises(RedisClient::CommandError) { push("Write", file) }
     redis("RENAME", "queue:later", "queue:default")
-    wait_until("the end of all", timeout: 60) { File.exist?(file) && File.readlines(file).size == 20 && working.zero? }
+    wait_until("the end of all") { File.exist?(file) && File.readlines(file).size == 20 && working.zero? }
 
     assert_empty(queued)
   end

@@ -115,7 +115,7 @@ contract "Sidekiq" do
     # (A job that Redis has handed over, and that has not begun, goes back into the queue.)
     wait_until("its start") { reports("began").any? { |report| report[1] == "running" } }
     Process.kill(:TSTP, pid)
-    wait_until("the end of all questions", timeout: 30) { blocked_clients.zero? }
+    wait_until("the end of all questions") { blocked_clients.zero? }
     push("Wait", 0, "late")
 
     assert_equal("running", wait_for_reports("done", 23).last[1])

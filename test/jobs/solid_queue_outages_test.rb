@@ -62,7 +62,7 @@ contract "SolidQueueOutages" do
     query("SELECT facts FROM reports WHERE word = '#{word}'").map { |facts,| JSON.parse(facts).last }.sort
   end
 
-  def wait_for(what, &) = wait_until(what, timeout: 90) { sleep(0.1) && yield }
+  def wait_for(what, &) = wait_until(what) { sleep(0.1) && yield }
 
   # Half of the jobs are due, the others later.
   def push(number)

@@ -8,12 +8,30 @@ module TestSupport
     # gets it by chance while a server starts.
     PORTS = (10_000...32_768)
 
+    # By port, what keeps other test processes from choosing it.
+    RESERVED = {} # rubocop:disable Style/MutableConstant
+    private_constant :RESERVED
+
     # (minitest has given all test processes the same random numbers.)
-    # @return [Integer] a TCP port of 127.0.0.1 on which nothing listens
+    # @return [Integer] a TCP port of 127.0.0.1 on which nothing listens, and that this process alone has been given
     def free_port
-      TCPServer.open("127.0.0.1", Random.new.rand(PORTS)) { |server| server.addr[1] }
+      port = Random.new.rand(PORTS)
+      RESERVED[port] ||= FreePort.reserve(port)
+      TCPServer.open("127.0.0.1", port) { port }
     rescue Errno::EADDRINUSE
       retry
+    end
+
+    # @return [Boolean] is this a descriptor that keeps a port for this process?
+    def self.keeps?(descriptor) = RESERVED.each_value.any? { |kept| kept.is_a?(Socket) && kept.fileno == descriptor }
+
+    # A server may take long until it listens. The name that is bound here shows meanwhile that the port is taken. It
+    # belongs to no file, and is gone when the process is.
+    # @raise [Errno::EADDRINUSE] it has been given to another process
+    def self.reserve(port)
+      return true unless RUBY_PLATFORM.include?("linux") # unix(7), "abstract"
+
+      Socket.new(:UNIX, :STREAM).tap { |socket| socket.bind(Addrinfo.unix("\0heddle-test-port-#{port}")) }
     end
   end
 end

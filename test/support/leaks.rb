@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "free_port"
 
 module TestSupport
   # What a test left behind: descriptors, child processes, threads.
@@ -84,7 +85,7 @@ module TestSupport
       end
 
       def difference(before)
-        open = descriptors.reject { |number, what| before.descriptors[number] == what }
+        open = descriptors.reject { |number, what| before.descriptors[number] == what || FreePort.keeps?(number) }
         Snapshot.new(open, children - before.children, threads - before.threads)
       end
 

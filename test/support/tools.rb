@@ -51,15 +51,17 @@ module TestSupport
       now - started
     end
 
-    # Returns the block's value as soon as it is truthy; fails after +timeout+ seconds.
-    def wait_until(what = "the condition", timeout: 60)
-      deadline = now + timeout
+    # Returns the block's value as soon as it is truthy; fails after +timeout+ seconds. The pauses become longer: a look
+    # takes time from what is waited for.
+    def wait_until(what = "the condition", timeout: 200)
+      started = now
       loop do
         value = yield
         return value if value
 
-        flunk("#{what} did not come true within #{timeout} s") if now > deadline
-        sleep(0.002)
+        waited = now - started
+        flunk("#{what} did not come true within #{timeout} s") if waited > timeout
+        sleep((waited / 50).clamp(0.002, 0.1))
       end
     end
 

@@ -29,7 +29,7 @@ contract "Gc" do
       pipes.each { |_, writer| writer.write("x") }
       count.times { |i| queue.push("item #{i}") }
       mutex.unlock
-      wait_until(timeout: 60) { results.size == count * 5 }
+      wait_until { results.size == count * 5 }
 
       assert(results.all? { |_, i, _, tail| tail == "tail #{i}" })
       assert(results.all? { |kind, i, data, _| kind != :read || data == "data #{i}" })

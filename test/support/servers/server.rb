@@ -17,8 +17,8 @@ module TestSupport
     class Server
       include FreePort
 
-      STARTUP_LIMIT = 30
-      SHUTDOWN_LIMIT = 5
+      STARTUP_LIMIT = 100
+      SHUTDOWN_LIMIT = 30
       # Where Debian keeps servers that are not for everybody's PATH.
       FOLDERS = ["/usr/sbin", "/sbin"].freeze
 
@@ -72,7 +72,9 @@ module TestSupport
       def restart
         end_process
         FileUtils.rm_f(log_file)
-        launch(@port) or raise Missing, "#{self.class::PROGRAM} does not start again:\n#{log}"
+        # What it has left behind may be in use for a moment.
+        3.times.any? { launch(@port) || (sleep(1) && nil) } or
+          raise Missing, "#{self.class::PROGRAM} does not start again:\n#{log}"
       end
 
       # While the block runs, the server does nothing: connections are accepted by the kernel, and nothing is answered.

@@ -63,7 +63,7 @@ module TestSupport
         pid = Process.spawn(env, *ruby_command, "-W1", "-e", 'load Gem.bin_path("sidekiq", "sidekiq")', "--",
                             "-r", APPLICATION, *options, in: File::NULL, out: log, err: %i[child out], pgroup: true)
         @running[pid] = log
-        wait_until("the start of Sidekiq", timeout: 60) { redis("SMEMBERS", "processes").grep(/:#{pid}:/).any? } if wait
+        wait_until("the start of Sidekiq") { redis("SMEMBERS", "processes").grep(/:#{pid}:/).any? } if wait
         pid
       end
 
@@ -78,7 +78,7 @@ module TestSupport
 
       # @return [Process::Status]
       def ended(pid)
-        wait_until("the end of Sidekiq", timeout: 60) { Process.wait2(pid, Process::WNOHANG)&.last }.tap do
+        wait_until("the end of Sidekiq") { Process.wait2(pid, Process::WNOHANG)&.last }.tap do
           @log = log_of(pid)
           @running.delete(pid)
         end
@@ -99,7 +99,7 @@ module TestSupport
 
       # @return [Array<Array>]
       def wait_for_reports(word, count)
-        wait_until("#{count} times #{word.inspect}", timeout: 60) { hurry_retries && reports(word).size >= count }
+        wait_until("#{count} times #{word.inspect}") { hurry_retries && reports(word).size >= count }
         reports(word)
       end
 
