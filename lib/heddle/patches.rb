@@ -293,7 +293,7 @@ module Heddle
           "The first fiber of a thread is a blocking fiber: when it waits, Ruby asks no scheduler.",
           %w[ruby/fiber_insides.c], found: FiberInsides.can_unblock?)
     patch(:match_apart, "all",
-          "Fibers whose blocks stand in the same method share $~ and $_.",
+          "Tasks whose blocks stand in the same method share $~ and $_.",
           %w[ruby/fiber_insides.c], found: FiberInsides.can_match_apart?)
     patch(:warm_stacks, "all",
           "Ruby gives the memory of each ended fiber's stack back to the kernel. Each new fiber then causes page " \
