@@ -8,9 +8,12 @@ module TestSupport
     # gets it by chance while a server starts.
     PORTS = (10_000...32_768)
 
-    # By port, what keeps other test processes from choosing it.
+    # By port, the descriptor that keeps other test processes from choosing it. No IO belongs to it: some tests close
+    # every socket that they find.
     RESERVED = {} # rubocop:disable Style/MutableConstant
-    private_constant :RESERVED
+    # Of Linux.
+    F_DUPFD_CLOEXEC = 1030
+    private_constant :RESERVED, :F_DUPFD_CLOEXEC
 
     # (minitest has given all test processes the same random numbers.)
     # @return [Integer] a TCP port of 127.0.0.1 on which nothing listens, and that this process alone has been given
@@ -23,7 +26,7 @@ module TestSupport
     end
 
     # @return [Boolean] is this a descriptor that keeps a port for this process?
-    def self.keeps?(descriptor) = RESERVED.each_value.any? { |kept| kept.is_a?(Socket) && kept.fileno == descriptor }
+    def self.keeps?(descriptor) = RESERVED.value?(descriptor)
 
     # A server may take long until it listens. The name that is bound here shows meanwhile that the port is taken. It
     # belongs to no file, and is gone when the process is.
@@ -31,7 +34,11 @@ module TestSupport
     def self.reserve(port)
       return true unless RUBY_PLATFORM.include?("linux") # unix(7), "abstract"
 
-      Socket.new(:UNIX, :STREAM).tap { |socket| socket.bind(Addrinfo.unix("\0heddle-test-port-#{port}")) }
+      socket = Socket.new(:UNIX, :STREAM)
+      socket.bind(Addrinfo.unix("\0heddle-test-port-#{port}"))
+      socket.fcntl(F_DUPFD_CLOEXEC, 0)
+    ensure
+      socket&.close
     end
   end
 end
