@@ -262,7 +262,8 @@ module Heddle
           { "Thread::Mutex#" => "MutexSleep", "Thread::ConditionVariable#" => "ConditionWait" })
     patch(:timeout, "all",
           "For each block Ruby makes objects for an exception that is rarely raised, which takes five times as " \
-          "long; and in a blocking fiber of a scheduler, Ruby's timeout interrupts the whole thread.",
+          "long; and in a blocking fiber (`Fiber.new(blocking: true)`) on a thread with a scheduler, Ruby's timeout " \
+          "interrupts whatever the thread does at that moment, not only this block.",
           %w[timeout.rb],
           { "Timeout." => "TimeoutBlock",
             "Timeout#" => ("TimeoutBlock" unless RubyFeatures::INCLUDED_TIMEOUT_CALLS_THE_MODULE) }.compact)
