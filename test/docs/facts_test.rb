@@ -27,7 +27,7 @@ class FactsTest < HeddleTest
     allowed = text("SECURITY.md")[/"names": \[(.*?)\]/, 1].scan(/\w+/).sort
 
     assert_equal(used, allowed)
-    operations = sources.scan(/->opcode = [^;]*/).flat_map { |line| line.scan(/IORING_OP_\w+/) }
+    operations = sources.scan(/\.opcode = [^;,]*|->opcode = [^;]*/).flat_map { |line| line.scan(/IORING_OP_\w+/) }
 
     assert_equal(operations.uniq.sort, text("SECURITY.md").scan(/IORING_OP_\w+/).sort)
   end
