@@ -324,12 +324,22 @@ module ReplacedMethods
       case place
       when "thread" then outcome(use)
       when "scheduler" then Heddle.run { outcome(use) }
+      when "thread, collecting" then collecting { outcome(use) }
+      when "scheduler, collecting" then Heddle.run { collecting { outcome(use) } }
       when "handler" then in_handler(use) { sleep(0.002) }
       when "handler while all wait" then Heddle.run { in_handler(use) { sleep(0.002) } }
       when "handler while one computes" then Heddle.run { in_handler(use) { nil } }
       when "ractor" then value_of(Ractor.new(use) { |given| ReplacedMethods.outcome(given) })
       else value_of(Ractor.new(use) { |given| Heddle.run { ReplacedMethods.outcome(given) } })
       end
+    end
+
+    # With a collection at each new object: what C code holds, and nothing else, has to be seen by it.
+    def collecting
+      GC.stress = 1 # none of all objects, which takes long
+      yield
+    ensure
+      GC.stress = false
     end
 
     # Makes the use in a signal handler; calls the block until that has ended.

@@ -7,7 +7,9 @@ static VALUE ractor_new(int argc, VALUE *argv, VALUE self)
 {
     hd_warm_stacks_leave();
     VALUE block = rb_block_given_p() ? rb_block_proc() : Qnil;
-    return rb_funcall_with_block_kw(self, HD_KEPT("new"), argc, argv, block, RB_PASS_CALLED_KEYWORDS);
+    VALUE ractor = rb_funcall_with_block_kw(self, HD_KEPT("new"), argc, argv, block, RB_PASS_CALLED_KEYWORDS);
+    RB_GC_GUARD(block); /* until the method runs, nothing else refers to it that is marked */
+    return ractor;
 }
 
 void hd_init_ractor_new(void)

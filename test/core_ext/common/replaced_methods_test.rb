@@ -79,6 +79,14 @@ class ReplacedMethodsTest < HeddleTest
     assert_equal("truetruefalse", assert_script(code, SCRIPT, heddle: false))
   end
 
+  def test_with_a_collection_at_each_object
+    plain = outcomes(nil, nil, "thread")["thread"]
+    found = outcomes(nil, "after", "thread, collecting", "scheduler, collecting")
+
+    found.each_value { |one| assert_same_outcomes(plain, one) }
+    assert_equal(2, found.size)
+  end
+
   def test_in_ractors
     plain = outcomes(nil, nil, "ractor")["ractor"]
     found = outcomes(nil, "after", "ractor", "ractor scheduler")
