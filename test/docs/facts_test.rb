@@ -10,7 +10,11 @@ class FactsTest < HeddleTest
   def text(name) = File.read(File.join(ROOT, name)).split.join(" ")
 
   # Without the whole page in its message.
-  def assert_says(name, words) = assert(text(name).include?(words), "#{name} does not say: #{words}")
+  def assert_says(name, words)
+    says = text(name).include?(words)
+
+    assert(says, "#{name} does not say: #{words}")
+  end
 
   def test_the_oldest_ruby = assert_says("README.md", "Ruby #{Heddle::RubyFeatures::OLDEST} or newer")
 

@@ -51,8 +51,9 @@ contract "SolidQueueOutages" do
     code = "SolidQueue::Supervisor.start(workers: [{ queues: '*', #{ENV.fetch("TEST_POOL", "fibers")}: #{at_once}, " \
            "polling_interval: 0.1 }], " \
            "dispatchers: [{ polling_interval: 0.1 }], skip_recurring: true)"
+    @log = File.join(tempdir, "log")
     @supervisor = Process.spawn(environment, *ruby_command, "-W0", "-r#{application}", "-e", code,
-                                pgroup: true, in: File::NULL, out: File.join(tempdir, "log"), err: %i[child out])
+                                pgroup: true, in: File::NULL, out: @log, err: %i[child out])
   end
 
   def query(text) = with_database(database) { |client| client.exec(text).values }
@@ -62,7 +63,19 @@ contract "SolidQueueOutages" do
     query("SELECT facts FROM reports WHERE word = '#{word}'").map { |facts,| JSON.parse(facts).last }.sort
   end
 
-  def wait_for(what, &) = wait_until(what) { sleep(0.1) && yield }
+  def wait_for(what, &)
+    wait_until(what) { sleep(0.1) && yield }
+  rescue Minitest::Assertion => e
+    raise e.class, [e.message, *state].join("\n"), e.backtrace
+  end
+
+  # Where the jobs are, which processes there are, and what they have said.
+  def state
+    places = %w[ready scheduled claimed failed].map { |name| "SELECT '#{name}', * FROM solid_queue_#{name}_executions" }
+    processes = "SELECT id, kind, pid, supervisor_id, last_heartbeat_at, now() FROM solid_queue_processes"
+    [*places, processes].flat_map { |text| query(text).map(&:inspect) } +
+      File.readlines(@log).last(100)
+  end
 
   # Half of the jobs are due, the others later.
   def push(number)
