@@ -8,7 +8,7 @@ static VALUE ractor_new(int argc, VALUE *argv, VALUE self)
     hd_warm_stacks_leave();
     VALUE block = rb_block_given_p() ? rb_block_proc() : Qnil;
     VALUE ractor = rb_funcall_with_block_kw(self, HD_KEPT("new"), argc, argv, block, RB_PASS_CALLED_KEYWORDS);
-    RB_GC_GUARD(block); /* until the method runs, nothing else refers to it that is marked */
+    RB_GC_GUARD(block); /* until the method runs, the collector sees no other reference to it */
     return ractor;
 }
 
