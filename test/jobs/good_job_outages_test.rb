@@ -39,7 +39,7 @@ contract "GoodJobOutages" do
       send(outage)
       @client.reset
       codes = (20...30).map { |number| site.get("/ShortJob/#{number}").code }
-      wait_until("the end of all jobs") { sleep(0.1) && finished.size == 30 }
+      wait_until("the end of all jobs") { finished.size == 30 }
       done = reports("done").map(&:first)
 
       assert_equal(["200"], codes.uniq)

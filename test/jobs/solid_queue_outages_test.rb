@@ -66,7 +66,7 @@ contract "SolidQueueOutages" do
   end
 
   def wait_for(what, &)
-    wait_until(what) { sleep(0.1) && yield }
+    wait_until(what, &)
   rescue Minitest::Assertion => e
     raise e.class, [e.message, *state].join("\n"), e.backtrace
   end

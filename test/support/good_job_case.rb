@@ -77,7 +77,7 @@ module TestSupport
     end
 
     def wait_for_reports(word, count)
-      wait_until("#{count} times #{word.inspect}") { sleep(0.05) && reports(word).size >= count }
+      wait_until("#{count} times #{word.inspect}") { reports(word).size >= count }
       reports(word)
     end
 
