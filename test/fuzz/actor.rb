@@ -60,8 +60,6 @@ module Fuzz
       @kept.reverse_each { |thing| release(thing) }
     end
 
-    def keeps?(thing) = @kept.include?(thing)
-
     private
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -130,6 +128,19 @@ module Fuzz
     def end_process(pid)
       Process.kill(:KILL, pid)
       Process.wait(pid)
+    end
+
+    # IO.pipe, and no exception comes between its two IOs: Ruby would close the descriptors and leave the first IO open,
+    # whose close then closes a descriptor of somebody else.
+    def new_pipe
+      ends = Thread.handle_interrupt(Object => :never) { IO.pipe }
+      return ends unless block_given?
+
+      begin
+        yield(*ends)
+      ensure
+        ends.each(&:close)
+      end
     end
 
     # -- concurrent work -------------------------------------------------------------------------------------------

@@ -78,8 +78,7 @@ module Fuzz
     end
 
     # A round that was ended may have raised in an actor between making a thread, an IO or a child, and keeping it. And
-    # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too. An exception that
-    # another thread raises when IO.pipe has made its first IO makes Ruby close the descriptor and leave the IO open.
+    # Thread#kill ends Ruby itself between accept(2) and the socket object, with plain threads too.
     def tidy(before, ios)
       TestSupport::Leaks.clean(before)
       (open_ios - ios).each { |io| close(io) }
@@ -104,10 +103,8 @@ module Fuzz
     rescue IOError
       nil # it was closed with another one, or by a thread that was about to
     rescue Errno::EBADF
-      raise Failure, "#{io.inspect} is open, and its descriptor #{number} is not\n#{told}" if kept?(io)
+      raise Failure, "#{io.inspect} was open, and its descriptor #{number} was not\n#{told}"
     end
-
-    def kept?(io) = @cast.any? { |actor| actor.keeps?(io) }
 
     def open_ios
       ObjectSpace.each_object(IO).select do |io|

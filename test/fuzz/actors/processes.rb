@@ -85,7 +85,7 @@ module Fuzz
     end
 
     def child_run
-      inside, outside = IO.pipe
+      inside, outside = new_pipe
       Heddle.spawn { outside.write("x").then { outside.close } }
       raise Failure, "the child's pipe" unless inside.read == "x"
     ensure

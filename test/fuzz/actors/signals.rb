@@ -87,7 +87,7 @@ module Fuzz
     end
 
     def asks(delay)
-      IO.pipe do |reader, writer|
+      new_pipe do |reader, writer|
         task = Heddle.spawn { sleep(delay) && writer.write("!") }
         (reader.read(1) == "!").tap { wait_for(task) }
       ensure
@@ -105,7 +105,7 @@ module Fuzz
     end
 
     def closes(delay)
-      reader, writer = IO.pipe
+      reader, writer = new_pipe
       task = Heddle.spawn { reader.read rescue :closed } # rubocop:disable Style/RescueModifier
       sleep(delay)
       reader.close
@@ -175,7 +175,7 @@ module Fuzz
       case work
       when 1 then sleep
       when 2 then Thread::Queue.new.pop
-      else IO.pipe { |reader, _| reader.read }
+      else new_pipe { |reader, _| reader.read }
       end
     end
 

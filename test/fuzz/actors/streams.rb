@@ -5,7 +5,7 @@ module Fuzz
   class StreamActor < Actor
     private
 
-    def pipe = IO.pipe.each { |io| keep(io.binmode) }
+    def pipe = new_pipe.each { |io| keep(io.binmode) }
 
     # Two connected ends of some kind.
     def stream = chance(0.4) ? pipe : sockets

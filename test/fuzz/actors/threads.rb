@@ -91,7 +91,7 @@ module Fuzz
     end
 
     def forever
-      pick(-> { sleep }, -> { Thread::Queue.new.pop }, -> { IO.pipe { |reader, _| reader.read } }).call
+      pick(-> { sleep }, -> { Thread::Queue.new.pop }, -> { new_pipe { |reader, _| reader.read } }).call
     ensure
       sleep(moment)
       yield

@@ -64,7 +64,7 @@ module Fuzz
 
     def perform
       steps(30).times do
-        reader, writer = IO.pipe
+        reader, writer = new_pipe
         limit = moment
         text_after = chance(0.5) ? moment : nil
         writing = go("writes") { text_after && sleep(text_after) && writer.write("x") }
