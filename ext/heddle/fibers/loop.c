@@ -2,6 +2,7 @@
 #include "loop.h"
 
 #include "fibers/pending/pending.h"
+#include "ruby/caught.h"
 #include "ruby/in_handler.h"
 #include "ruby/ruby_internals.h"
 #include "deadlock.h"
@@ -50,11 +51,29 @@ static VALUE switch_to_waiting(hd_scheduler *scheduler, const hd_wait *wait)
 
 /* -- what the thread was sent ---------------------------------------------------------------------------------- */
 
-static VALUE check_ints(RB_BLOCK_CALL_FUNC_ARGLIST(unused, also_unused))
+static VALUE check_ints(VALUE unused)
 {
-    (void)unused, (void)also_unused, (void)argc, (void)argv, (void)blockarg;
+    (void)unused;
     rb_thread_check_ints();
     return Qnil;
+}
+
+static VALUE catch_interrupt(RB_BLOCK_CALL_FUNC_ARGLIST(unused, caught))
+{
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    hd_catch(check_ints, Qnil, (hd_caught *)caught);
+    return Qnil;
+}
+
+/* Looks for interrupts under this mask. Nothing may leave the block of Ruby's handle_interrupt: Ruby runs signal
+ * handlers at its end, and a handler that rescues an error of its own clears what is being raised, which crashes. A
+ * kill that was cleared in this way begins again. */
+static void check_ints_under(VALUE mask)
+{
+    hd_caught caught = {.exception = Qnil};
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, catch_interrupt, (VALUE)&caught);
+    if (caught.state && NIL_P(caught.exception) && NIL_P(rb_errinfo())) rb_thread_kill(rb_thread_current());
+    hd_go_on(&caught);
 }
 
 static bool has_pending_interrupt(void)
@@ -77,7 +96,7 @@ static void check_interrupts(hd_scheduler *scheduler)
     VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
     rb_hash_aset(mask, rb_cInteger, immediate);
     if (HD_CTRL_C_CAN_BE_HELD_BACK && scheduler->masks.blocks) rb_hash_aset(mask, rb_eInterrupt, immediate);
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, check_ints, Qnil);
+    check_ints_under(mask);
 }
 
 /* Switches to home, which turns the loop and goes on with the interrupt, or to a fiber outside of the scheduler. */

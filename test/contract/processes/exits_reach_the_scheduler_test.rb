@@ -176,6 +176,39 @@ contract "Exit" do
     assert_equal(Signal.list["INT"], outcome.status.termsig, outcome.inspect)
   end
 
+  # Ruby runs signal handlers at the end of its handle_interrupt, and crashes there if the block has raised an error and
+  # a handler rescues another one.
+  def test_interrupt_with_a_mask_and_a_signal_at_the_same_moment
+    outcome = run_ruby(<<~RUBY)
+      class Stop < Interrupt
+        # Ruby calls it while it raises the error, and runs no handler before the error is raised.
+        def backtrace
+          Process.kill(:USR2, Process.pid)
+          super
+        end
+      end
+      handled = 0
+      trap(:USR2) do
+        raise "in the handler"
+      rescue RuntimeError
+        handled += 1
+      end
+      main = Thread.current
+      begin
+        Heddle.run(backend: #{backend.inspect}) do
+          Heddle.spawn { Thread.handle_interrupt(Interrupt => :never) { sleep(0.1) } }
+          Thread.new { sleep(0.02) && main.raise(Stop, "from outside") }
+          sleep
+        end
+      rescue Stop => e
+        puts e.message
+      end
+      puts handled > 0
+    RUBY
+
+    assert_equal(["from outside\ntrue\n", ""], [outcome.out, outcome.err])
+  end
+
   def test_at_exit_may_use_a_scheduler
     outcome = run_ruby(<<~RUBY)
       at_exit { puts Heddle.run(backend: #{backend.inspect}) { sleep(0.01); "in at_exit" } }

@@ -91,7 +91,7 @@ module Fuzz
         task = Heddle.spawn { sleep(delay) && writer.write("!") }
         (reader.read(1) == "!").tap { wait_for(task) }
       ensure
-        task.cancel
+        task&.cancel
       end
     end
 
