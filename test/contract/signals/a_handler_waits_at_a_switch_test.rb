@@ -70,6 +70,29 @@ contract "HandlerAtASwitch" do
     RUBY
   end
 
+  # The second handler waits in a fiber of Heddle's own, and the end of the run cancels it.
+  def test_the_cancel_of_a_handler_does_not_replace_the_error_of_the_run
+    needs_patch(:callers_fiber)
+
+    assert_equal("from outside", assert_script(<<~RUBY))
+      begun = Thread::Queue.new
+      trap(:USR1) { (begun << true) && sleep }
+      main = Thread.current
+      begin
+        Heddle.run(backend: #{backend.inspect}) do
+          Heddle.spawn { true }.wait
+          Thread.new do
+            2.times { Process.kill(:USR1, Process.pid) && begun.pop && sleep(0.02) }
+            main.raise(IOError, "from outside")
+          end
+          sleep
+        end
+      rescue IOError, Heddle::Cancelled => e
+        print(e.message)
+      end
+    RUBY
+  end
+
   # One handler waits at home, so the next one runs in a fiber of Heddle's own. It resumes a fiber that waits. Meanwhile
   # the first one starts a task, for which Heddle needs its fiber. The kernel merges signals that it has not delivered.
   def test_handlers_on_top_of_each_other
