@@ -3,8 +3,9 @@
  * Problem: a good part of the speed comes from calls that only Linux has. Way: this header says which family of calls
  * a build uses, and declares each call of Linux that stands alone. Where the system lacks it, the call says so with
  * -ENOSYS, as an old kernel does, and its caller takes the way that it has for old kernels. Calls that need more than
- * that have two ways in a file of their own: wakeup.c, process_fd.c, thread.c, hooks/idle_set.c. Nothing else asks for
- * the system. guides/platforms.md lists what is lost where.
+ * that have two ways in a file of their own: wakeup.c, process_fd.c, thread.c, hooks/idle_set.c. Apart from that, only
+ * core/memory.h, thread.c and platform.c ask for the system: macOS and FreeBSD have other names for a few calls.
+ * guides/platforms.md lists what is lost where.
  *
  * HEDDLE_PORTABLE (bin/build --variant portable) makes a build for Linux that has only the portable ways, so that they
  * can be tested there. Sources: the manuals of Linux, macOS and FreeBSD. */

@@ -1,7 +1,6 @@
 /* See pending.h. */
 #include "pending.h"
 
-#include "fibers/thread_calls.h"
 #include "ruby/caught.h"
 #include "ruby/init.h"
 
@@ -371,22 +370,6 @@ void hd_pending_free(hd_scheduler *scheduler)
 {
     free_exceptions(scheduler);
     hd_map_free(&scheduler->pending.by_fiber);
-}
-
-/* -- home ----------------------------------------------------------------------------------------------------- */
-
-/* Is the error a cancel of the fiber in which it was raised? One that Task#value has raised is another task's. */
-static bool is_own_cancel(const hd_scheduler *scheduler, VALUE error)
-{
-    if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))))) return false;
-    return RTEST(rb_funcall(error, rb_intern("meant_for?"), 1, Qnil)) && !hd_thread_was_sent(scheduler, error);
-}
-
-void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
-{
-    if (is_own_cancel(scheduler, error)) return;
-    if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = error;
-    scheduler->loop.check_interrupts = true;
 }
 
 void hd_init_pending(void)
