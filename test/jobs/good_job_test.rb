@@ -43,7 +43,8 @@ contract "GoodJob" do
 
   def connections
     Integer(query(<<~SQL).dig(0, 0))
-      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+      SELECT count(*) FROM pg_stat_activity
+      WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
     SQL
   end
 

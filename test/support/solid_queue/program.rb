@@ -94,7 +94,9 @@ module Program
   def connections
     return unless postgres?
 
-    Report.connection.select_value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+    Report.connection.select_value(<<~SQL)
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
+    SQL
   end
 
   # Jobs that wait, beside one that computes.
