@@ -43,7 +43,7 @@ require "support/io/shared_io"
       heddle_only("it is about tasks")
       shared = Heddle.run { open_client(timeout: 10) }
       if adapter == :httpx
-        assert_warns("httpx: a session with the plugin :persistent") { |number| ask(shared, number, 0.01) }
+        assert_warns("httpx: a session with the plugin :persistent") { |number| ask(shared, number, 0.3) }
       else
         assert_right_and_silent { |number| ask(shared, number, 0.01) }
       end

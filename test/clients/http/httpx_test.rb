@@ -67,7 +67,7 @@ http_contracts "Httpx", "httpx" do
     heddle_only("it is about tasks")
     shared = session(from: HTTPX.plugin(:fiber_concurrency))
     assert_warns("httpx: a session with the plugin :persistent must not be shared") do |number|
-      ask(shared, number, 0.1)
+      ask(shared, number, 0.3)
     end
   end
 

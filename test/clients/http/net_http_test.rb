@@ -173,7 +173,7 @@ http_contracts "NetHttp", "net-http", file: "net/http", own: true do
   def test_tasks_share_one
     heddle_only("it is about tasks")
     shared = Heddle.run { open_client(timeout: 10) }
-    assert_warns("net-http: a Net::HTTP that was started must not be shared") { |number| ask(shared, number, 0.01) }
+    assert_warns("net-http: a Net::HTTP that was started must not be shared") { |number| ask(shared, number, 0.3) }
   ensure
     shared&.finish
   end
