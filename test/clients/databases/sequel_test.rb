@@ -50,10 +50,10 @@ contract "Sequel" do
   def test_tasks_share_a_connection
     without_extension do
       shared = database
-      assert_warns("sequel: Sequel.extension(:fiber_concurrency), before Sequel.connect") { |n| ask(shared, n) }
+      assert_warns("sequel: Sequel.extension(:fiber_concurrency), before Sequel.connect") { |n| ask(shared, n, 0.1) }
       shared.disconnect
       shared = database
-      assert_raises_where_shared(Heddle::SharedIOError) { |n| ask(shared, n) }
+      assert_raises_where_shared(Heddle::SharedIOError) { |n| ask(shared, n, 0.1) }
       shared.disconnect
     end
   end

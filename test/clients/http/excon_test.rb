@@ -25,7 +25,7 @@ contract "Excon" do
 
   # The server answers with the size of what it was sent.
   def ask(connection, number)
-    connection.post(path: "/sleep/0.01", body: "x" * number).body[/\d+\z/].to_i
+    connection.post(path: "/sleep/0.1", body: "x" * number).body[/\d+\z/].to_i
   end
 
   # Tasks that connect at the same time replace each other's socket, so the others begin when the first one has it. A
