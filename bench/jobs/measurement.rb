@@ -131,7 +131,8 @@ module Bench
 
       # Without the process that looks.
       def database_connections
-        @database.exec("SELECT count(*) FROM pg_stat_activity WHERE usename = 'heddle'").getvalue(0, 0).to_i - 1
+        clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        @database.exec(clients).getvalue(0, 0).to_i - 1
       end
 
       def redis_connections = @redis.call("INFO", "clients")[/connected_clients:(\d+)/, 1].to_i - 1
