@@ -35,8 +35,20 @@ contract "RackServers" do
     missing ||= %w[warden rack-timeout].filter_map { |gem| TestSupport::Clients.load(gem, "rack") }.first
     skip(missing) if missing
     @port = free_port
-    @server = TestSupport::WebServer.start(name, ruby_command, file, folder: @folder = tempdir, port: @port,
-                                                                     env: { "HEDDLE_BACKEND" => backend })
+    @server = started(name) do
+      TestSupport::WebServer.start(name, ruby_command, file, folder: @folder = tempdir, port: @port,
+                                                             env: { "HEDDLE_BACKEND" => backend })
+    end
+  end
+
+  # Passenger gives its own processes some seconds to start, and no option says how many.
+  def started(name)
+    tries ||= 0
+    yield
+  rescue RuntimeError => e
+    raise unless name == :passenger && e.message.include?("StartTimeout") && (tries += 1) < 5
+
+    retry
   end
 
   def get(path) = Net::HTTP.get_response("127.0.0.1", path, @port)
