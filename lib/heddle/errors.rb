@@ -35,6 +35,11 @@ module Heddle
       new("the grace period of #{grace} s is over", reason:).tap { |one| one.instance_variable_set(:@last, true) }
     end
 
+    # @private Returns the cancel of a plain fiber at the end of its scheduler. It ends nothing but this fiber.
+    def self.of_the_end
+      new("the scheduler is ending").tap { |one| one.instance_variable_set(:@of_the_end, true) }
+    end
+
     # @private Does only the end of the fiber follow it?
     def last? = @last ? true : false
 

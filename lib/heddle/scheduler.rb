@@ -130,7 +130,7 @@ module Heddle
       tasks = self.tasks
       others = waits.map { |wait| wait[:root] }.uniq - tasks.map(&:fiber)
       tasks.each { |task| task.cancel_once(nil) }
-      others.each { |fiber| interrupt(fiber, Cancelled.new("the scheduler is ending")) }
+      others.each { |fiber| interrupt(fiber, Cancelled.of_the_end) }
       outlast_masks
       without_masks do
         kill_late if size.positive?

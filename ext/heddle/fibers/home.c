@@ -8,7 +8,6 @@
 #include "fiber_return.h"
 #include "home_waits.h"
 #include "loop.h"
-#include "thread_calls.h"
 #include "watch.h"
 
 /* -- the loop --------------------------------------------------------------------------------------------------- */
@@ -129,16 +128,9 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
 
 /* -- exceptions for home ------------------------------------------------------------------------------------------ */
 
-/* Is the error a cancel of the fiber in which it was raised? One that Task#value has raised is another task's. */
-static bool is_own_cancel(const hd_scheduler *scheduler, VALUE error)
-{
-    if (!RTEST(rb_obj_is_kind_of(error, rb_const_get(hd_mHeddle, rb_intern("Cancelled"))))) return false;
-    return RTEST(rb_funcall(error, rb_intern("meant_for?"), 1, Qnil)) && !hd_thread_was_sent(scheduler, error);
-}
-
 void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
 {
-    if (is_own_cancel(scheduler, error)) return;
+    if (RTEST(rb_attr_get(error, rb_intern("@of_the_end")))) return; /* see Heddle::Cancelled.of_the_end */
     if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = error;
     scheduler->loop.check_interrupts = true;
 }

@@ -3,6 +3,7 @@
 
 #include "fibers/pending/pending.h"
 #include "ruby/caught.h"
+#include "ruby/core_ext.h"
 #include "ruby/in_handler.h"
 #include "ruby/ruby_internals.h"
 #include "deadlock.h"
@@ -65,15 +66,31 @@ static VALUE catch_interrupt(RB_BLOCK_CALL_FUNC_ARGLIST(unused, caught))
     return Qnil;
 }
 
-/* Looks for interrupts under this mask. Nothing may leave the block of Ruby's handle_interrupt: Ruby runs signal
- * handlers at its end, and a handler that rescues an error of its own clears what is being raised, which crashes. A
- * kill that was cleared in this way begins again. */
-static void check_ints_under(VALUE mask)
+typedef struct {
+    VALUE mask;
+    hd_caught caught;
+} masked_look;
+
+static VALUE look_under_mask(VALUE pointer)
 {
-    hd_caught caught = {.exception = Qnil};
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &mask, catch_interrupt, (VALUE)&caught);
-    if (caught.state && NIL_P(caught.exception) && NIL_P(rb_errinfo())) rb_thread_kill(rb_thread_current());
-    hd_go_on(&caught);
+    masked_look *look = (void *)pointer;
+    ID own = HD_KEPT("handle_interrupt"); /* there is none if the patch is switched off */
+    if (!rb_respond_to(rb_cThread, own)) own = rb_intern("handle_interrupt");
+    return rb_block_call(rb_cThread, own, 1, &look->mask, catch_interrupt, (VALUE)&look->caught);
+}
+
+/* Looks for interrupts under this mask. Nothing may leave the block of Ruby's handle_interrupt: Ruby runs signal
+ * handlers at its end, and a handler that rescues an error of its own clears what is being raised, which crashes. An
+ * exception of such a handler is raised when the loop turns next. */
+static void check_ints_under(hd_scheduler *scheduler, VALUE mask)
+{
+    masked_look look = {mask, {.exception = Qnil}};
+    hd_caught handler;
+    hd_catch(look_under_mask, (VALUE)&look, &handler);
+    if (!look.caught.state) hd_go_on(&handler);
+    if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = handler.exception;
+    scheduler->loop.check_interrupts = !NIL_P(scheduler->home.fatal);
+    if (!NIL_P(look.caught.exception) || !NIL_P(rb_errinfo())) hd_go_on(&look.caught);
 }
 
 static bool has_pending_interrupt(void)
@@ -96,7 +113,7 @@ static void check_interrupts(hd_scheduler *scheduler)
     VALUE mask = rb_hash_new(), immediate = ID2SYM(rb_intern("immediate"));
     rb_hash_aset(mask, rb_cInteger, immediate);
     if (HD_CTRL_C_CAN_BE_HELD_BACK && scheduler->masks.blocks) rb_hash_aset(mask, rb_eInterrupt, immediate);
-    check_ints_under(mask);
+    check_ints_under(scheduler, mask);
 }
 
 /* Switches to home, which turns the loop and goes on with the interrupt, or to a fiber outside of the scheduler. */
@@ -108,12 +125,19 @@ static VALUE switch_to_own(hd_scheduler *scheduler, VALUE fiber)
     return switch_to(fiber, fiber);
 }
 
-/* Leaves signals to the maker if the handler at home waits. Ruby runs no handler in a fiber in which another handler
- * runs, but it runs the next one in any other fiber that gets control. A task must not be held up by that. */
-static VALUE leave_signals_to_maker(hd_scheduler *scheduler, VALUE current)
+/* Does a signal's handler wait in this fiber, and none in the maker? Ruby runs no handler in a fiber in which another
+ * handler runs, but it runs the next one in any other fiber that gets control. A task must not be held up by that: the
+ * signal is left to the maker. */
+static bool leaves_signals(hd_scheduler *scheduler, VALUE current)
 {
     VALUE maker = scheduler->home.maker;
-    if (current == maker || hd_wait_of_chain(scheduler, maker) || !hd_in_handler()) return Qnil;
+    return !NIL_P(maker) && current != maker && !hd_wait_of_chain(scheduler, maker) && hd_in_handler() &&
+           RTEST(rb_fiber_alive_p(maker));
+}
+
+static VALUE switch_to_maker(hd_scheduler *scheduler)
+{
+    VALUE maker = scheduler->home.maker;
     scheduler->running.root = maker;
     scheduler->running.task = Qnil;
     scheduler->running.scheduled = true;
@@ -136,8 +160,7 @@ static VALUE look_for_interrupts(hd_scheduler *scheduler, const hd_wait *own, VA
         if (own) hd_note_running(scheduler, own);
         if (!NIL_P(scheduler->home.fatal) && !NIL_P(where)) hd_raise_fatal(scheduler);
         check_interrupts(scheduler);
-        bool to_maker = own && RB_UNLIKELY(!NIL_P(scheduler->home.maker));
-        return to_maker ? leave_signals_to_maker(scheduler, current) : Qnil;
+        return own && RB_UNLIKELY(leaves_signals(scheduler, current)) ? switch_to_maker(scheduler) : Qnil;
     }
     scheduler->loop.check_interrupts = true;
     return switch_home(scheduler);
@@ -239,6 +262,8 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         hd_loop_poll(scheduler);
         return Qnil;
     }
+    /* Where a handler waits, rb_nogvl does not see a signal that has just come, and would sleep. */
+    if (own && RB_UNLIKELY(leaves_signals(scheduler, current))) return switch_to_maker(scheduler);
     if (RB_UNLIKELY(must_ask(scheduler, &call.timeout_ns))) {
         VALUE where = hd_home_position(scheduler);
         if (!NIL_P(where) && where != current) return switch_home(scheduler);

@@ -162,8 +162,9 @@ static void take_answer(const park_call *parking)
         hd_put_back(parking->scheduler, interest, parking->request->read_memory);
 }
 
-static void unpark(park_call *parking)
+static VALUE unpark(VALUE pointer)
 {
+    park_call *parking = (void *)pointer;
     const hd_request *request = parking->request;
     hd_scheduler *scheduler = parking->scheduler;
     hd_wait *wait = &parking->wait;
@@ -179,6 +180,12 @@ static void unpark(park_call *parking)
     /* This may raise for want of memory, so it comes when nothing refers to this stack any longer. */
     if (request->moves_bytes && request->interests->answered) take_answer(parking);
     restore_last_status(parking->last_status);
+    return Qnil;
+}
+
+static VALUE jump(VALUE state)
+{
+    rb_jump_tag((int)state);
 }
 
 /* Was an IO closed meanwhile? Then the numbers of its descriptors may soon belong to others, and the caller must
@@ -199,12 +206,13 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     int error = ask(&parking);
     if (error) {
         parking.over = true;
-        unpark(&parking);
+        unpark((VALUE)&parking);
         return error;
     }
     int state = wait_until_woken(&parking);
-    unpark(&parking);
-    if (RB_UNLIKELY(state)) rb_jump_tag(state);
+    /* A signal's handler may run in unpark, and clear what is being raised: rb_ensure keeps it. */
+    if (RB_UNLIKELY(state)) rb_ensure(jump, (VALUE)state, unpark, (VALUE)&parking);
+    unpark((VALUE)&parking);
     if (request->moves_bytes && request->interests->answered) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;
     if (request->job) hd_job_set_wait(request->job, NULL);

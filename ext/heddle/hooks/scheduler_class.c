@@ -372,23 +372,31 @@ static VALUE close_reactor(VALUE self)
     return Qnil;
 }
 
+static VALUE cancel_in_silence(VALUE self)
+{
+    int ignored = 0;
+    rb_set_errinfo(Qnil);
+    rb_protect(cancel_fibers, self, &ignored);
+    return Qnil;
+}
+
+static VALUE go_on_with(VALUE state)
+{
+    if (state) rb_jump_tag((int)state);
+    return Qnil;
+}
+
 /* Runs the remaining fibers. When the thread is ending with an exception or a kill, now or while they run, they are
  * cancelled. */
 static VALUE run_or_cancel(VALUE self)
 {
-    int state = 0, ignored = 0;
-    VALUE error = rb_errinfo();
-    if (NIL_P(error)) {
+    int state = 0;
+    if (NIL_P(rb_errinfo())) {
         rb_protect(scheduler_run, self, &state);
         if (!state) return Qnil;
-        error = rb_errinfo();
     }
-    rb_set_errinfo(Qnil);
-    rb_protect(cancel_fibers, self, &ignored);
-    /* A kill is not an exception: its number in errinfo can only be left as it is. */
-    if (NIL_P(error) || hd_is_exception(error)) rb_set_errinfo(error);
-    if (state) rb_jump_tag(state);
-    return Qnil;
+    /* A kill is not an exception: only rb_ensure keeps its number, which is in errinfo. */
+    return rb_ensure(go_on_with, (VALUE)state, cancel_in_silence, self);
 }
 
 /* Runs the remaining fibers, then closes the backend. When the thread is ending with an exception, or is killed or

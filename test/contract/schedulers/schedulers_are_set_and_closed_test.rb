@@ -142,4 +142,30 @@ contract "SchedulerClose" do
 
     assert_kind_of(StandardError, error)
   end
+
+  # The kill goes on when the fibers have ended.
+  def test_a_kill_while_the_scheduler_is_closed
+    heddle_only("the end of Heddle's scheduler")
+    assert_equal("fiber\nthread\nnil\n", assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend }))
+      thread = Thread.new do
+        Fiber.set_scheduler(Heddle::Scheduler.new)
+        Fiber.schedule do
+          sleep
+        ensure
+          puts "fiber"
+        end
+        begin
+          Fiber.set_scheduler(nil)
+        rescue IOError
+          nil
+        ensure
+          puts "thread"
+        end
+        puts "goes on"
+      end
+      sleep(0.01) until thread.stop?
+      thread.kill
+      p thread.value
+    RUBY
+  end
 end
