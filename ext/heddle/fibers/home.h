@@ -38,6 +38,6 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
  * that does not wait in Heddle. */
 void hd_end_at_home(hd_scheduler *scheduler);
 
-/* Raises an exception at home when the loop turns next. Of several, the first one counts. The cancel of a plain fiber at
- * the end of the scheduler is not raised there: it has ended this fiber, or the signal handler that waited in it. */
+/* Raises an exception at home when the loop turns next. Of several, the first one counts. The cancel of a plain fiber
+ * at the end of the scheduler is not raised there: it has ended this fiber, or the signal handler that waited in it. */
 void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);

@@ -74,7 +74,7 @@ typedef struct {
 static VALUE look_under_mask(VALUE pointer)
 {
     masked_look *look = (void *)pointer;
-    ID own = HD_KEPT("handle_interrupt"); /* there is none if the patch is switched off */
+    ID own = HD_KEPT("handle_interrupt"); /* not there if the patch is switched off */
     if (!rb_respond_to(rb_cThread, own)) own = rb_intern("handle_interrupt");
     return rb_block_call(rb_cThread, own, 1, &look->mask, catch_interrupt, (VALUE)&look->caught);
 }

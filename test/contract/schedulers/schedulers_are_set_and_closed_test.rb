@@ -146,6 +146,7 @@ contract "SchedulerClose" do
   # The kill goes on when the fibers have ended.
   def test_a_kill_while_the_scheduler_is_closed
     heddle_only("the end of Heddle's scheduler")
+
     assert_equal("fiber\nthread\nnil\n", assert_script(<<~RUBY, env: { "HEDDLE_BACKEND" => backend }))
       thread = Thread.new do
         Fiber.set_scheduler(Heddle::Scheduler.new)
