@@ -262,12 +262,15 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         hd_loop_poll(scheduler);
         return Qnil;
     }
-    /* Where a handler waits, rb_nogvl does not see a signal that has just come, and would sleep. */
-    if (own && RB_UNLIKELY(leaves_signals(scheduler, current))) return switch_to_maker(scheduler);
     if (RB_UNLIKELY(must_ask(scheduler, &call.timeout_ns))) {
         VALUE where = hd_home_position(scheduler);
         if (!NIL_P(where) && where != current) return switch_home(scheduler);
         if (ask(scheduler, &call.timeout_ns)) return Qnil;
+    }
+    else if (own && !scheduler->home.waits && RB_UNLIKELY(leaves_signals(scheduler, current))) {
+        /* Where a handler waits, rb_nogvl does not see a signal that has just come, and would sleep. (If home turns the
+         * loop itself, the maker would give control back at once.) */
+        return switch_to_maker(scheduler);
     }
     int64_t patience_until_ns = HD_NO_DEADLINE;
     if (call.timeout_ns == HD_NO_DEADLINE) {
