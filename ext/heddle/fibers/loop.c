@@ -268,8 +268,8 @@ static VALUE sleep_in_kernel(hd_scheduler *scheduler, const hd_wait *own, VALUE 
         if (ask(scheduler, &call.timeout_ns)) return Qnil;
     }
     else if (own && !scheduler->home.waits && RB_UNLIKELY(leaves_signals(scheduler, current))) {
-        /* Where a handler waits, rb_nogvl does not see a signal that has just come, and would sleep. (If home turns the
-         * loop itself, the maker would give control back at once.) */
+        /* Where a handler waits, rb_nogvl does not see a signal that has just come, and would sleep. Not if
+         * home turns the loop itself, because the maker would give control back to it at once. */
         return switch_to_maker(scheduler);
     }
     int64_t patience_until_ns = HD_NO_DEADLINE;
