@@ -126,15 +126,6 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
     return hd_unblocked(run_here, (VALUE)&call);
 }
 
-/* -- exceptions for home ------------------------------------------------------------------------------------------ */
-
-void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
-{
-    if (RTEST(rb_attr_get(error, rb_intern("@of_the_end")))) return; /* see Heddle::Cancelled.of_the_end */
-    if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = error;
-    scheduler->loop.check_interrupts = true;
-}
-
 /* -- the end of a fiber ------------------------------------------------------------------------------------------ */
 
 /* Will control come to a fiber that waits in Heddle, or turns the loop? */

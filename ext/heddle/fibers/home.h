@@ -37,7 +37,3 @@ VALUE hd_run_at_home(hd_scheduler *scheduler, VALUE task, VALUE (*function)(VALU
 /* Hands control over for a running fiber that has done its work. It does not return if control would go to a fiber
  * that does not wait in Heddle. */
 void hd_end_at_home(hd_scheduler *scheduler);
-
-/* Raises an exception at home when the loop turns next. Of several, the first one counts. The cancel of a plain fiber
- * at the end of the scheduler is not raised there: it has ended this fiber, or the signal handler that waited in it. */
-void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);

@@ -87,9 +87,11 @@ static void check_ints_under(hd_scheduler *scheduler, VALUE mask)
     masked_look look = {mask, {.exception = Qnil}};
     hd_caught handler;
     hd_catch(look_under_mask, (VALUE)&look, &handler);
-    if (!look.caught.state) hd_go_on(&handler);
-    if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = handler.exception;
-    scheduler->loop.check_interrupts = !NIL_P(scheduler->home.fatal);
+    if (!look.caught.state) {
+        hd_go_on(&handler);
+        return;
+    }
+    if (!NIL_P(handler.exception)) hd_raise_at_home(scheduler, handler.exception);
     if (!NIL_P(look.caught.exception) || !NIL_P(rb_errinfo())) hd_go_on(&look.caught);
 }
 

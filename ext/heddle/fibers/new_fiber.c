@@ -5,7 +5,6 @@
 #include "ruby/caught.h"
 #include "ruby/in_handler.h"
 #include "ruby/init.h"
-#include "home.h"
 #include "loop.h"
 #include "park.h"
 

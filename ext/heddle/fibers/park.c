@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "fibers/pending/pending.h"
+#include "ruby/caught.h"
 #include "ruby/fiber_insides.h"
 #include "fiber_return.h"
 #include "home_waits.h"
@@ -183,11 +184,6 @@ static VALUE unpark(VALUE pointer)
     return Qnil;
 }
 
-static VALUE jump(VALUE state)
-{
-    rb_jump_tag((int)state);
-}
-
 /* Was an IO closed meanwhile? Then the numbers of its descriptors may soon belong to others, and the caller must
  * look again. */
 static bool closed_meanwhile(const hd_request *request)
@@ -211,7 +207,7 @@ static int park_once(hd_scheduler *scheduler, const hd_request *request, bool ag
     }
     int state = wait_until_woken(&parking);
     /* A signal's handler may run in unpark, and clear what is being raised: rb_ensure keeps it. */
-    if (RB_UNLIKELY(state)) rb_ensure(jump, (VALUE)state, unpark, (VALUE)&parking);
+    if (RB_UNLIKELY(state)) rb_ensure(hd_jump, (VALUE)state, unpark, (VALUE)&parking);
     unpark((VALUE)&parking);
     if (request->moves_bytes && request->interests->answered) return HD_WOKEN_BY_EVENT;
     if (RB_LIKELY(parking.wait.wake != HD_WOKEN_BY_EXCEPTION)) return (int)parking.wait.wake;

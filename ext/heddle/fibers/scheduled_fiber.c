@@ -31,11 +31,6 @@ static VALUE tell_end(VALUE task)
     return rb_funcall(task, rb_intern("ended"), 0);
 }
 
-static VALUE jump(VALUE state)
-{
-    rb_jump_tag((int)state);
-}
-
 /* Is the error a cancel? A signal handler that waits while the task ends may be cancelled with it, and that is not
  * reported. */
 static bool is_cancel(VALUE error)
@@ -51,7 +46,7 @@ void hd_end_task(hd_scheduler *scheduler, VALUE task)
         hd_caught caught;
         hd_catch(tell_end, task, &caught);
         if (!caught.state) break;
-        if (NIL_P(caught.exception)) rb_ensure(jump, (VALUE)caught.state, tell_end, task); /* it is a kill */
+        if (NIL_P(caught.exception)) rb_ensure(hd_jump, (VALUE)caught.state, tell_end, task); /* it is a kill */
         if (!is_cancel(caught.exception)) hd_raise_at_home(scheduler, caught.exception);
     }
     RB_GC_GUARD(task);

@@ -380,12 +380,6 @@ static VALUE cancel_in_silence(VALUE self)
     return Qnil;
 }
 
-static VALUE go_on_with(VALUE state)
-{
-    if (state) rb_jump_tag((int)state);
-    return Qnil;
-}
-
 /* Runs the remaining fibers. When the thread is ending with an exception or a kill, now or while they run, they are
  * cancelled. */
 static VALUE run_or_cancel(VALUE self)
@@ -396,7 +390,7 @@ static VALUE run_or_cancel(VALUE self)
         if (!state) return Qnil;
     }
     /* A kill is not an exception: only rb_ensure keeps its number, which is in errinfo. */
-    return rb_ensure(go_on_with, (VALUE)state, cancel_in_silence, self);
+    return rb_ensure(hd_jump, (VALUE)state, cancel_in_silence, self);
 }
 
 /* Runs the remaining fibers, then closes the backend. When the thread is ending with an exception, or is killed or

@@ -55,6 +55,12 @@ void hd_go_on(const hd_caught *caught)
     rb_jump_tag(caught->state);
 }
 
+VALUE hd_jump(VALUE state)
+{
+    if (state) rb_jump_tag((int)state);
+    return Qnil;
+}
+
 void hd_go_on_if_interrupted(const hd_caught *caught)
 {
     if (!RTEST(rb_obj_is_kind_of(caught->exception, rb_eStandardError))) hd_go_on(caught);

@@ -29,6 +29,10 @@ void hd_restore_errinfo(VALUE before);
 /* Continues a caught exception, kill or throw, if there was one. */
 void hd_go_on(const hd_caught *caught);
 
+/* Continues what rb_protect has caught, if the state is not 0. As the first function of rb_ensure, it lets the second
+ * one run in between, which then cannot clear what is being raised. */
+VALUE hd_jump(VALUE state);
+
 /* Continues what has come from outside, such as a Ctrl-C or a kill. For a call whose own errors only say that it has
  * failed, and whose caller goes on without it. */
 void hd_go_on_if_interrupted(const hd_caught *caught);

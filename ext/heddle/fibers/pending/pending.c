@@ -372,6 +372,15 @@ void hd_pending_free(hd_scheduler *scheduler)
     hd_map_free(&scheduler->pending.by_fiber);
 }
 
+/* -- home ----------------------------------------------------------------------------------------------------- */
+
+void hd_raise_at_home(hd_scheduler *scheduler, VALUE error)
+{
+    if (RTEST(rb_attr_get(error, rb_intern("@of_the_end")))) return; /* see Heddle::Cancelled.of_the_end */
+    if (NIL_P(scheduler->home.fatal)) scheduler->home.fatal = error;
+    scheduler->loop.check_interrupts = true;
+}
+
 void hd_init_pending(void)
 {
     id_put_off = rb_intern("heddle_put_off");

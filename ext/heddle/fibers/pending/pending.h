@@ -147,3 +147,10 @@ void hd_pending_deliver_all(hd_scheduler *scheduler);
 void hd_pending_mark(const hd_scheduler *scheduler);
 void hd_pending_forget(hd_scheduler *scheduler);
 void hd_pending_free(hd_scheduler *scheduler);
+
+/* -- home ----------------------------------------------------------------------------------------------------- */
+
+/* Raises an exception in the thread that runs the scheduler. Of several, the first one counts. The cancel of a plain
+ * fiber at the end of the scheduler is not raised there: it has ended this fiber, or the signal handler that waited in
+ * it. */
+void hd_raise_at_home(hd_scheduler *scheduler, VALUE error);
